@@ -181,7 +181,7 @@ func TestAClaimIsNoHeader(t *testing.T) {
 	})
 }
 
-func TestClaimsThatCannotBeAskedFor(t *testing.T) {
+func TestClaims_ThatCannotBeAskedFor(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect(vaultHost)
 	for expression, want := range map[string]string{
@@ -209,8 +209,8 @@ func TestClaimsThatCannotBeAskedFor(t *testing.T) {
 	}
 }
 
-// TestClaimsInOnePlace holds that no expression goes unheard because another one stands beside it.
-func TestClaimsInOnePlace(t *testing.T) {
+// TestClaimsIn_OnePlace holds that no expression goes unheard because another one stands beside it.
+func TestClaimsIn_OnePlace(t *testing.T) {
 	t.Parallel()
 	const twice, both = `bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`,
 		"bus.RequireClaims beside bus.AllowAnonymous in one place: leave one of them out"

@@ -49,8 +49,8 @@ func newCorridor(t *testing.T, w *world, i *issuer, as func(context.Context) con
 	return newVault(t, w, i)
 }
 
-// TestTokenTravelsAlongAChain calls through two services that ask for nothing.
-func TestTokenTravelsAlongAChain(t *testing.T) {
+// TestToken_TravelsAlongAChain calls through two services that ask for nothing.
+func TestToken_TravelsAlongAChain(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		i := newIssuer(t)
@@ -70,8 +70,8 @@ func TestTokenTravelsAlongAChain(t *testing.T) {
 	})
 }
 
-// TestServiceActsForSomebodyElse has the hall go on as somebody else than who came.
-func TestServiceActsForSomebodyElse(t *testing.T) {
+// TestService_ActsForSomebodyElse has the hall go on as somebody else than who came.
+func TestService_ActsForSomebodyElse(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		i := newIssuer(t)
@@ -156,9 +156,9 @@ func TestGeneratedClient(t *testing.T) {
 	})
 }
 
-// TestTokenIsNotForEverybody holds that what the framework itself asks and tells, mostly all services at once, has no
+// TestToken_IsNotForEverybody holds that what the framework itself asks and tells, mostly all services at once, has no
 // token with it, whoever it is for.
-func TestTokenIsNotForEverybody(t *testing.T) {
+func TestToken_IsNotForEverybody(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		i := newIssuer(t)

@@ -137,8 +137,8 @@ func TestKeysWithoutABroker(t *testing.T) {
 	awaitVerifiers(t, 1) // that of the issuer
 }
 
-// TestCloseVerifiesToTheEnd closes a service while a handler of it runs, which then calls its own host.
-func TestCloseVerifiesToTheEnd(t *testing.T) {
+// TestClose_VerifiesToTheEnd closes a service while a handler of it runs, which then calls its own host.
+func TestClose_VerifiesToTheEnd(t *testing.T) {
 	i := newIssuer(t)
 	i.setKeys(t)
 	for name, transport := range transports() {

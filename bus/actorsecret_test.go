@@ -23,9 +23,9 @@ func (careless) Print(ctx context.Context) (context string) {
 	return fmt.Sprintf("%v %+v %s", ctx, ctx, bus.WithActor(ctx, bus.ActorOf(ctx)))
 }
 
-// TestTokenIsToldToNobody makes calls with tokens, good and bad, that fail in every way there is, and searches all that is
+// TestToken_IsToldToNobody makes calls with tokens, good and bad, that fail in every way there is, and searches all that is
 // written, answered and documented for any part of one.
-func TestTokenIsToldToNobody(t *testing.T) {
+func TestToken_IsToldToNobody(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		i := newIssuer(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// TestCallAllocations holds how often a call allocates, on both sides together; over the broker most of it is the broker's
+// TestCall_Allocations holds how often a call allocates, on both sides together; over the broker most of it is the broker's
 // and its client's.
-func TestCallAllocations(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
+func TestCall_Allocations(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	type arguments struct {
 		X int `json:"x"`
 		Y int `json:"y"`

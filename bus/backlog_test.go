@@ -20,8 +20,8 @@ func (g gathering) Come() {
 	g.all.Wait()
 }
 
-// TestHandlersThatWaitAreAllStarted makes calls of which none ends before all are handled at the same time.
-func TestHandlersThatWaitAreAllStarted(t *testing.T) {
+// TestHandlers_ThatWaitAreAllStarted makes calls of which none ends before all are handled at the same time.
+func TestHandlers_ThatWaitAreAllStarted(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const calls = 500

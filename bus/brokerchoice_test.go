@@ -28,8 +28,8 @@ func TestOneBroker(t *testing.T) {
 	}
 }
 
-// TestBrokerOfATest gives way to what the code under test asks for.
-func TestBrokerOfATest(t *testing.T) {
+// TestBroker_OfATest gives way to what the code under test asks for.
+func TestBroker_OfATest(t *testing.T) {
 	t.Parallel()
 	b, other := bustest.New(t), newBus(t)
 	elsewhere, err := broker.Start(broker.Listen("127.0.0.1:0"))

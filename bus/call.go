@@ -95,12 +95,12 @@ type clientCall struct {
 	given      *localValues // Go values instead of the body; nil when the body is written
 	unwritable bool         // the given arguments cannot be written, and so were refused
 	reusable   bool         // once it is answered, only the maker of the call refers to it
+	left       bool         // some attempt at the call was begun
+	ran        bool         // an earlier attempt may have reached a handler
 
 	seen   Exchange                    // the call as interceptors see it
 	carry  func(context.Context) error // instead of a unicast call
-	left   bool                        // some attempt at the call was begun
 	latest ended                       // what became of the latest one
-	ran    bool                        // an earlier attempt may have reached a handler
 	taker  client.Peer                 // the instance that was the latest to answer a multicast
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestEventOfClosedConnection has the metrics tell of an event that is fired too late, as they do of a call.
-func TestEventOfClosedConnection(t *testing.T) {
+// TestEvent_OfClosedConnection has the metrics tell of an event that is fired too late, as they do of a call.
+func TestEvent_OfClosedConnection(t *testing.T) {
 	t.Parallel()
 	closed := newBus(t).Connect("orders.example")
 	if err := closed.Close(t.Context()); err != nil {

@@ -55,8 +55,8 @@ func wantCancelled(t *testing.T, what string, ends <-chan ended, after time.Dura
 	}
 }
 
-// TestCancelEndsTheHandler has callers go away.
-func TestCancelEndsTheHandler(t *testing.T) {
+// TestCancel_EndsTheHandler has callers go away.
+func TestCancel_EndsTheHandler(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee := b.connect("caller.example"), b.connect("slow.example")
@@ -79,9 +79,9 @@ func TestCancelEndsTheHandler(t *testing.T) {
 	})
 }
 
-// TestCancelTellsItsCause has callers go away, before a call or an event and during it, with contexts that have a cause
+// TestCancel_TellsItsCause has callers go away, before a call or an event and during it, with contexts that have a cause
 // of their own.
-func TestCancelTellsItsCause(t *testing.T) {
+func TestCancel_TellsItsCause(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, why := b.connect("caller.example"), errors.New("the user has closed the page")
@@ -116,8 +116,8 @@ func TestCancelTellsItsCause(t *testing.T) {
 	})
 }
 
-// TestCancelOfAMulticast has its caller go away: each instance that owes an answer hears of it.
-func TestCancelOfAMulticast(t *testing.T) {
+// TestMulticast_Canceled has its caller go away: each instance that owes an answer hears of it.
+func TestMulticast_Canceled(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -137,8 +137,8 @@ func TestCancelOfAMulticast(t *testing.T) {
 	})
 }
 
-// TestCancelGoesDownTheChain cancels a call that waits for a call.
-func TestCancelGoesDownTheChain(t *testing.T) {
+// TestCancel_GoesDownTheChain cancels a call that waits for a call.
+func TestCancel_GoesDownTheChain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, front := b.connect("caller.example"), b.connect("front.example")
@@ -156,8 +156,8 @@ func TestCancelGoesDownTheChain(t *testing.T) {
 	})
 }
 
-// TestCancelWhenTheBudgetEnds gives an endpoint less time than it asks for: it is told, too, whoever's clock is first.
-func TestCancelWhenTheBudgetEnds(t *testing.T) {
+// TestCancel_WhenTheBudgetEnds gives an endpoint less time than it asks for: it is told, too, whoever's clock is first.
+func TestCancel_WhenTheBudgetEnds(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		cancels := b.listen(b.Plane() + ".888.example.scripted." + scriptedID + ".|.POST.cancel")
@@ -227,8 +227,8 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 	})
 }
 
-// TestCancelOfOneOfTwo has two callers that are not ours give their requests the same id, and the first one leave.
-func TestCancelOfOneOfTwo(t *testing.T) {
+// TestCancel_OfOneOfTwo has two callers that are not ours give their requests the same id, and the first one leave.
+func TestCancel_OfOneOfTwo(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee, ends := b.connect("slow.example"), make(chan string, 2)

@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// TestClaimsAreACopy has a handler write into the claims of its caller, which must not give the token any more than it says.
-func TestClaimsAreACopy(t *testing.T) {
+// TestClaims_AreACopy has a handler write into the claims of its caller, which must not give the token any more than it says.
+func TestClaims_AreACopy(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	w := &world{newBus(t), withShortCircuit(true)}

@@ -15,7 +15,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-func TestCloseFinishesWhatHasBegun(t *testing.T) {
+func TestClose_FinishesWhatHasBegun(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee, helper := w.connect("caller.example"), w.connect("slow.example"), w.connect("helper.example")
@@ -68,7 +68,7 @@ func TestCloseFinishesWhatHasBegun(t *testing.T) {
 	})
 }
 
-func TestCloseGivesUpWithItsContext(t *testing.T) {
+func TestClose_GivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee := w.connect("caller.example"), w.connect("slow.example")
@@ -154,7 +154,7 @@ func TestSingleInstanceIsReplaced(t *testing.T) {
 	})
 }
 
-func TestBrokerAway(t *testing.T) {
+func TestBroker_Away(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)
@@ -174,8 +174,8 @@ func TestBrokerAway(t *testing.T) {
 	})
 }
 
-// TestServeWhileClosing registers endpoints for as long as it can.
-func TestServeWhileClosing(t *testing.T) {
+// TestServe_WhileClosing registers endpoints for as long as it can.
+func TestServe_WhileClosing(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		for range 20 {
@@ -199,8 +199,8 @@ func TestServeWhileClosing(t *testing.T) {
 	})
 }
 
-// TestHandlerCallsItsOwnHostWhileClosing is REST that calls RPC, when the only instance leaves.
-func TestHandlerCallsItsOwnHostWhileClosing(t *testing.T) {
+// TestHandler_CallsItsOwnHostWhileClosing is REST that calls RPC, when the only instance leaves.
+func TestHandler_CallsItsOwnHostWhileClosing(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee := newCalculator(t, w)
@@ -233,8 +233,8 @@ func TestHandlerCallsItsOwnHostWhileClosing(t *testing.T) {
 	})
 }
 
-// TestCloseWhileTheBrokerLeaves would wait for its whole context if it waited for a broker that is gone.
-func TestCloseWhileTheBrokerLeaves(t *testing.T) {
+// TestClose_WhileTheBrokerLeaves would wait for its whole context if it waited for a broker that is gone.
+func TestClose_WhileTheBrokerLeaves(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	var leaving sync.WaitGroup

@@ -61,8 +61,8 @@ func (l *leaver) close(t *testing.T) <-chan error {
 	return closed
 }
 
-// TestCloseWaitsForWhatHandlersLeaveBehind has handlers return while a call that they have made is under way.
-func TestCloseWaitsForWhatHandlersLeaveBehind(t *testing.T) {
+// TestClose_WaitsForWhatHandlersLeaveBehind has handlers return while a call that they have made is under way.
+func TestClose_WaitsForWhatHandlersLeaveBehind(t *testing.T) {
 	t.Parallel()
 	for path, late := range map[string]bool{"/leave": false, "/leave-late": true} {
 		inBubble(t, func(t *testing.T, b *bubble) {

@@ -29,8 +29,8 @@ func (s *selfish) Inner() {
 	<-s.let
 }
 
-// TestCloseGivesUpOnOwnCalls has Close give up on a handler that waits for one of its own instance, and tells that so.
-func TestCloseGivesUpOnOwnCalls(t *testing.T) {
+// TestClose_GivesUpOnOwnCalls has Close give up on a handler that waits for one of its own instance, and tells that so.
+func TestClose_GivesUpOnOwnCalls(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn := b.connect("selfish.example")

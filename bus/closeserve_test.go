@@ -23,9 +23,9 @@ func (many) F() {}
 func (many) G() {}
 func (many) H() {}
 
-// TestCloseWhileServing closes connections that are about to serve something, which is then taken back: both end the same
+// TestClose_WhileServing closes connections that are about to serve something, which is then taken back: both end the same
 // subscriptions, and neither waits for the other.
-func TestCloseWhileServing(t *testing.T) {
+func TestClose_WhileServing(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	var all sync.WaitGroup

@@ -80,8 +80,8 @@ func reaches(t *testing.T, from *bus.Conn, address string) {
 	}
 }
 
-// TestPermissionsInACluster has the players do all that the bus offers, with the shop at another broker than the rest.
-func TestPermissionsInACluster(t *testing.T) {
+// TestPermissions_InACluster has the players do all that the bus offers, with the shop at another broker than the rest.
+func TestPermissions_InACluster(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func TestFunctionAnswersInEveryForm(t *testing.T) {
 	})
 }
 
-func TestCallDecodesTheResult(t *testing.T) {
+func TestCall_DecodesTheResult(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)
@@ -151,7 +151,7 @@ func TestQueryOfACallLosesNothing(t *testing.T) {
 	})
 }
 
-func TestCallSaysWhatItCannotFill(t *testing.T) {
+func TestCall_SaysWhatItCannotFill(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)
@@ -185,7 +185,7 @@ func TestARequestIsSentOnce(t *testing.T) {
 	})
 }
 
-func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
+func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee := newCalculator(t, w)
@@ -237,7 +237,7 @@ func TestBadArgumentIsNamed(t *testing.T) {
 	})
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee := newCalculator(t, w)
@@ -268,7 +268,7 @@ func TestNobodyThere(t *testing.T) {
 	})
 }
 
-func TestUnicastIsBalancedAndDirectAddressingIsNot(t *testing.T) {
+func TestUnicast_IsBalancedAndDirectAddressingIsNot(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, first := newCalculator(t, w)
@@ -310,7 +310,7 @@ func publish(t *testing.T, conn *bus.Conn, url string) (ids []string) {
 	return ids
 }
 
-func TestMulticastReachesAllOnce(t *testing.T) {
+func TestMulticast_ReachesAllOnce(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, first := newCalculator(t, w)
@@ -339,7 +339,7 @@ func TestMulticastReachesAllOnce(t *testing.T) {
 	})
 }
 
-func TestHandlerKnowsItsCaller(t *testing.T) {
+func TestHandler_KnowsItsCaller(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)
@@ -441,7 +441,7 @@ func TestEndpointTimeBudget(t *testing.T) {
 	})
 }
 
-func TestHandlerLimit(t *testing.T) {
+func TestHandler_Limit(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		callee := w.connect(calculatorHost, bus.WithMaxHandlers(1))
@@ -500,7 +500,7 @@ func TestWebHandler(t *testing.T) {
 	})
 }
 
-func TestHeadersOfTheChainAreForwarded(t *testing.T) {
+func TestHeaders_OfTheChainAreForwarded(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		front, back := w.connect("front.example"), w.connect("back.example")

@@ -7,8 +7,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestDocumentOfRefusesWhatServeRefuses holds that a document is not of a service that could not start.
-func TestDocumentOfRefusesWhatServeRefuses(t *testing.T) {
+// TestDocument_OfRefusesWhatServeRefuses holds that a document is not of a service that could not start.
+func TestDocument_OfRefusesWhatServeRefuses(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("twins.example")
 	for name, option := range map[string]bus.ServeOption{
@@ -39,8 +39,8 @@ func TestDocumentOfRefusesWhatServeRefuses(t *testing.T) {
 	}
 }
 
-// TestDocumentOfEventsRefusesWhatSubscribeRefuses holds that a document is not of events that nobody could handle.
-func TestDocumentOfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
+// TestDocument_OfEventsRefusesWhatSubscribeRefuses holds that a document is not of events that nobody could handle.
+func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("twins.example")
 	for name, test := range map[string]struct {

@@ -66,8 +66,8 @@ func (s merchant) Relay(ctx context.Context, why string, hops int) error {
 	return s.conn.Call(ctx, "https://shop.example/"+path, bus.Args{"why": why, "hops": hops - 1}, nil)
 }
 
-// TestDetailsTravel holds what arrives at the far end of a chain of calls, from a handler that passes on the errors of others.
-func TestDetailsTravel(t *testing.T) {
+// TestDetails_Travel holds what arrives at the far end of a chain of calls, from a handler that passes on the errors of others.
+func TestDetails_Travel(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect("shop.example")
@@ -108,8 +108,8 @@ func TestDetailsTravel(t *testing.T) {
 	})
 }
 
-// TestDetailsAreNotShared holds that what one who gets an error does with its details is seen by nobody else.
-func TestDetailsAreNotShared(t *testing.T) {
+// TestDetails_AreNotShared holds that what one who gets an error does with its details is seen by nobody else.
+func TestDetails_AreNotShared(t *testing.T) {
 	t.Parallel()
 	given := map[string]any{"where": []string{"a"}}
 	err := bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, given)
@@ -125,7 +125,7 @@ func TestDetailsAreNotShared(t *testing.T) {
 	}
 }
 
-func TestErrorsOfOneTypeAreAlike(t *testing.T) {
+func TestErrors_OfOneTypeAreAlike(t *testing.T) {
 	t.Parallel()
 	kind := &bus.Error{Type: soldOut}
 	wrapped := bus.Errorf(http.StatusBadGateway, "asked: %w", merchant{}.Order("sold out"))
@@ -171,8 +171,8 @@ func TestWithDetails(t *testing.T) {
 // cyclic refers to itself.
 type cyclic struct{ Next *cyclic }
 
-// TestDetailsLeftOut holds which details do not travel, and how an author is told.
-func TestDetailsLeftOut(t *testing.T) {
+// TestDetails_LeftOut holds which details do not travel, and how an author is told.
+func TestDetails_LeftOut(t *testing.T) {
 	t.Parallel()
 	endless := new(cyclic)
 	endless.Next = endless
@@ -222,7 +222,7 @@ func TestDetailsLeftOut(t *testing.T) {
 	}
 }
 
-func TestDetailsThatDoNotFit(t *testing.T) {
+func TestDetails_ThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, map[string]string{"left": "many"}))
 	for told, into := range map[string]any{
@@ -235,9 +235,9 @@ func TestDetailsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestDetailsLeftOutAreLogged holds that the author of a handler is told once for each answer, from a method and from a web
+// TestDetails_LeftOutAreLogged holds that the author of a handler is told once for each answer, from a method and from a web
 // handler.
-func TestDetailsLeftOutAreLogged(t *testing.T) {
+func TestDetails_LeftOutAreLogged(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		for host, path := range map[string]string{"shop.example": "/order?why=reserved", "web.example": "/web"} {
@@ -324,8 +324,8 @@ func TestForeignProblems(t *testing.T) {
 	})
 }
 
-// TestDetailsOverHTTP holds what a client of a gateway reads: valid JSON, without a name twice.
-func TestDetailsOverHTTP(t *testing.T) {
+// TestDetails_OverHTTP holds what a client of a gateway reads: valid JSON, without a name twice.
+func TestDetails_OverHTTP(t *testing.T) {
 	t.Parallel()
 	recorder := httptest.NewRecorder()
 	failed := *asBusError(t, merchant{}.Order("reserved"))

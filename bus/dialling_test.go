@@ -71,8 +71,8 @@ func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestConnectWaitsForTheBroker has two connections wait for one broker that comes late; the one that dials goes away.
-func TestConnectWaitsForTheBroker(t *testing.T) {
+// TestConnect_WaitsForTheBroker has two connections wait for one broker that comes late; the one that dials goes away.
+func TestConnect_WaitsForTheBroker(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
@@ -114,8 +114,8 @@ func TestConnectWaitsForTheBroker(t *testing.T) {
 	}
 }
 
-// TestConnectWaitsForAGivenConnection hands over one that is on its way to a broker.
-func TestConnectWaitsForAGivenConnection(t *testing.T) {
+// TestConnect_WaitsForAGivenConnection hands over one that is on its way to a broker.
+func TestConnect_WaitsForAGivenConnection(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
@@ -137,8 +137,8 @@ func TestConnectWaitsForAGivenConnection(t *testing.T) {
 	closeConn(t, conn)
 }
 
-// TestConnectTriesOnce where nobody wants to wait.
-func TestConnectTriesOnce(t *testing.T) {
+// TestConnect_TriesOnce where nobody wants to wait.
+func TestConnect_TriesOnce(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 100)}
@@ -175,8 +175,8 @@ func TestConnectionWithoutEcho(t *testing.T) {
 	}
 }
 
-// TestConnectWaitsForABrokerThatIsAway joins those of the process that wait for it to come back.
-func TestConnectWaitsForABrokerThatIsAway(t *testing.T) {
+// TestConnect_WaitsForABrokerThatIsAway joins those of the process that wait for it to come back.
+func TestConnect_WaitsForABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	broker := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1), here: true}
@@ -262,8 +262,8 @@ func TestSilentBrokers(t *testing.T) {
 	}
 }
 
-// TestCloseWhileDialling closes a connection that is being replaced, from a broker that says nothing any more.
-func TestCloseWhileDialling(t *testing.T) {
+// TestClose_WhileDialling closes a connection that is being replaced, from a broker that says nothing any more.
+func TestClose_WhileDialling(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		broker := &hushedBroker{InProcessConnProvider: b.Broker()}

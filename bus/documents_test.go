@@ -27,7 +27,7 @@ func loadDocument(t *testing.T, conn *bus.Conn, url string) *openapi3.T {
 	return document
 }
 
-func TestDocumentShowsWhatIsPublic(t *testing.T) {
+func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect(calculatorHost, bus.WithVersion("7"), bus.WithBaseURL("https://door.example/"))
@@ -64,7 +64,7 @@ func TestDocumentShowsWhatIsPublic(t *testing.T) {
 	})
 }
 
-func TestDocumentNamesTheAddressItWasReachedAt(t *testing.T) {
+func TestDocument_NamesTheAddressItWasReachedAt(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect(calculatorHost)

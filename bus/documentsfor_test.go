@@ -217,8 +217,8 @@ func checkEqual(t *testing.T, what string, one, other any) {
 	}
 }
 
-// TestDocumentsAskForTokens holds that an operation says when a token is asked for.
-func TestDocumentsAskForTokens(t *testing.T) {
+// TestDocuments_AskForTokens holds that an operation says when a token is asked for.
+func TestDocuments_AskForTokens(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		i := newIssuer(t)

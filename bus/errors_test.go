@@ -185,7 +185,7 @@ func TestAnErrorIsNeverASuccess(t *testing.T) {
 	})
 }
 
-func TestServeErrorWithoutAnError(t *testing.T) {
+func TestServe_ErrorWithoutAnError(t *testing.T) {
 	t.Parallel()
 	recorder := httptest.NewRecorder()
 	bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), nil)

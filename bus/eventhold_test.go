@@ -43,8 +43,8 @@ func (o *occupied) holds(t *testing.T) {
 	eventually(t, func() bool { return bus.HeldEvents(o.conn) == 1 })
 }
 
-// TestEventsWaitForRoom has an event come to an instance that has too much to do: it is handled there, at the first attempt.
-func TestEventsWaitForRoom(t *testing.T) {
+// TestEvents_WaitForRoom has an event come to an instance that has too much to do: it is handled there, at the first attempt.
+func TestEvents_WaitForRoom(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := newSink()
@@ -107,8 +107,8 @@ func TestLateEventsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-// TestCloseHandlesEventsThatWait has an instance close before there is room for an event: it is handled there when there is.
-func TestCloseHandlesEventsThatWait(t *testing.T) {
+// TestClose_HandlesEventsThatWait has an instance close before there is room for an event: it is handled there when there is.
+func TestClose_HandlesEventsThatWait(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := newSink()
@@ -130,8 +130,8 @@ func TestCloseHandlesEventsThatWait(t *testing.T) {
 	awaitHandled(t, b, source)
 }
 
-// TestCloseGivesBackEvents has an instance close that has no time to wait for room.
-func TestCloseGivesBackEvents(t *testing.T) {
+// TestClose_GivesBackEvents has an instance close that has no time to wait for room.
+func TestClose_GivesBackEvents(t *testing.T) {
 	t.Parallel()
 	b, _, ordered := newOrders(t)
 	o := newOccupied(t, b, newSink())

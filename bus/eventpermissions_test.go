@@ -17,8 +17,8 @@ import (
 	"github.com/busline/busline/bus/broker"
 )
 
-// TestEventPermissions has a source and a subscriber live with what is printed for them, stored events included.
-func TestEventPermissions(t *testing.T) {
+// TestEvent_Permissions has a source and a subscriber live with what is printed for them, stored events included.
+func TestEvent_Permissions(t *testing.T) {
 	t.Parallel()
 	for name, profile := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -110,9 +110,9 @@ func changeConsumer(t *testing.T, conn *bus.Conn, change func(*jetstream.Consume
 	}
 }
 
-// TestEventsOfAnOperator has the streams and the consumers made by a user who may. Those who may not get along with them, and
+// TestEvents_OfAnOperator has the streams and the consumers made by a user who may. Those who may not get along with them, and
 // say what is missing when there is none.
-func TestEventsOfAnOperator(t *testing.T) {
+func TestEvents_OfAnOperator(t *testing.T) {
 	t.Parallel()
 	keepAge, keepBytes := bus.MaxAge(time.Hour), bus.MaxBytes(1<<20)
 	open := newEnforcing(t, nil, broker.JetStream(t.TempDir()))

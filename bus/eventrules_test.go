@@ -172,8 +172,8 @@ func TestTwoSources(t *testing.T) {
 	}
 }
 
-// TestEventsOfAChain have its actor and its depth, and time of their own.
-func TestEventsOfAChain(t *testing.T) {
+// TestEvents_OfAChain have its actor and its depth, and time of their own.
+func TestEvents_OfAChain(t *testing.T) {
 	t.Parallel()
 	b, i := bustest.New(t), newIssuer(t)
 	source := b.Connect(ordersHost, i.trust())
@@ -215,9 +215,9 @@ func TestEventsOfAChain(t *testing.T) {
 	}
 }
 
-// TestEventsWithATokenThatCannotBeVerified are refused, by a subscriber that has no keys and by one that finds it expired, though
+// TestEvents_WithATokenThatCannotBeVerified are refused, by a subscriber that has no keys and by one that finds it expired, though
 // neither asks for claims; each says so in its log.
-func TestEventsWithATokenThatCannotBeVerified(t *testing.T) {
+func TestEvents_WithATokenThatCannotBeVerified(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	expired := i.token(claims.Claims{"exp": time.Now().Add(-time.Hour).Unix()})
@@ -242,8 +242,8 @@ func TestEventsWithATokenThatCannotBeVerified(t *testing.T) {
 	}
 }
 
-// TestEventsForEachInstance come to all of a service.
-func TestEventsForEachInstance(t *testing.T) {
+// TestEvents_ForEachInstance come to all of a service.
+func TestEvents_ForEachInstance(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	cache := newSink()
@@ -254,8 +254,8 @@ func TestEventsForEachInstance(t *testing.T) {
 	cache.await(t, 3)
 }
 
-// TestEventsAreUndocumented has no document list them.
-func TestEventsAreUndocumented(t *testing.T) {
+// TestEvents_AreUndocumented has no document list them.
+func TestEvents_AreUndocumented(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	mailer := b.Connect("mailer.example")

@@ -67,8 +67,8 @@ func TestStoredEventsWait(t *testing.T) {
 	}
 }
 
-// TestInstancesShareStoredEvents has two services, with two instances each.
-func TestInstancesShareStoredEvents(t *testing.T) {
+// TestInstances_ShareStoredEvents has two services, with two instances each.
+func TestInstances_ShareStoredEvents(t *testing.T) {
 	t.Parallel()
 	b, _, ordered := newOrders(t)
 	mailer, stock, plain := newSink(), newSink(), newSink()
@@ -217,8 +217,8 @@ func TestLargestEventCanBeParked(t *testing.T) {
 	}
 }
 
-// TestEventIDs fires the same event twice.
-func TestEventIDs(t *testing.T) {
+// TestEvent_IDs fires the same event twice.
+func TestEvent_IDs(t *testing.T) {
 	t.Parallel()
 	b, _, ordered := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
@@ -265,9 +265,9 @@ func eventually(t *testing.T, holds func() bool) {
 	}
 }
 
-// TestCloseFinishesStoredEvents has a handler run when its instance closes: the event is done, and what comes then waits for
+// TestClose_FinishesStoredEvents has a handler run when its instance closes: the event is done, and what comes then waits for
 // another instance.
-func TestCloseFinishesStoredEvents(t *testing.T) {
+func TestClose_FinishesStoredEvents(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
@@ -331,8 +331,8 @@ func TestConsumersAreMadeAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
-// TestServicesMakeStreamsAnew has somebody delete the stream of a source under a service that runs: it is made as it was.
-func TestServicesMakeStreamsAnew(t *testing.T) {
+// TestServices_MakeStreamsAnew has somebody delete the stream of a source under a service that runs: it is made as it was.
+func TestServices_MakeStreamsAnew(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
@@ -357,9 +357,9 @@ func TestServicesMakeStreamsAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
-// TestEventsAreAskedForAnew cuts a service off from its broker, in whose place comes another: that is asked at once, and not only
+// TestEvents_AreAskedForAnew cuts a service off from its broker, in whose place comes another: that is asked at once, and not only
 // when the last request must have been answered.
-func TestEventsAreAskedForAnew(t *testing.T) {
+func TestEvents_AreAskedForAnew(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(conn *bus.Conn, way *fragile){
 		"cut":    func(_ *bus.Conn, way *fragile) { way.cut(false) },

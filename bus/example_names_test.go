@@ -32,7 +32,7 @@ type Divider struct{}
 func (Divider) Divide(x, y int) (int, int) { return x / y, x % y }
 
 // What has no names is given them, for callers to use. Serve takes the same options.
-func ExampleNames() {
+func ExampleParamNames() {
 	_, err := bus.OpenAPIOf("divider.example", Divider{})
 	fmt.Println(err == nil)
 	_, err = bus.OpenAPIOf("divider.example", Divider{}, bus.ParamNames("Divide", "x, y", "quotient, remainder"))

@@ -37,8 +37,8 @@ func exits(conn *bus.Conn) map[string]http.HandlerFunc {
 	}
 }
 
-// TestHandlerThatExitsIsAnswered calls handlers that exit their goroutines: the caller gets a 500 at once.
-func TestHandlerThatExitsIsAnswered(t *testing.T) {
+// TestHandler_ThatExitsIsAnswered calls handlers that exit their goroutines: the caller gets a 500 at once.
+func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn := b.connect("exit.example")

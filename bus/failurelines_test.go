@@ -136,8 +136,8 @@ func (plain) Web(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "a page", status)
 }
 
-// TestStatusWithoutAReason holds that the log and the metrics of an answer agree if a handler gives a status alone.
-func TestStatusWithoutAReason(t *testing.T) {
+// TestStatus_WithoutAReason holds that the log and the metrics of an answer agree if a handler gives a status alone.
+func TestStatus_WithoutAReason(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		for _, path := range []string{"function", "web"} {

@@ -96,8 +96,8 @@ func TestEverySizeAroundTheLimitOfTheBroker(t *testing.T) {
 	}
 }
 
-// TestMessageLimit sends what is as large as a connection takes, and a byte more.
-func TestMessageLimit(t *testing.T) {
+// TestMessage_Limit sends what is as large as a connection takes, and a byte more.
+func TestMessage_Limit(t *testing.T) {
 	t.Parallel()
 	for name, transport := range transports() {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestLargeCallsAtOnce(t *testing.T) {
 	checkNothingLeft(t, callee, other, caller)
 }
 
-// TestMulticastOfLargeMessages has three instances give large answers, and refuses a large question.
-func TestMulticastOfLargeMessages(t *testing.T) {
+// TestMulticast_LargeMessages has three instances give large answers, and refuses a large question.
+func TestMulticast_LargeMessages(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")

@@ -81,8 +81,8 @@ func TestLargeCallOutlivesTheInstancesThatTakeIt(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForParts closes an instance that has the first part of a request.
-func TestCloseDoesNotWaitForParts(t *testing.T) {
+// TestClose_DoesNotWaitForParts closes an instance that has the first part of a request.
+func TestClose_DoesNotWaitForParts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example")

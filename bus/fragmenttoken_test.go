@@ -20,8 +20,8 @@ func (s *sender) parts(token string) []*wire.Request {
 	return made
 }
 
-// TestTokenOfPartsIsVerifiedWithTheFirst holds that nobody without a good token has memory for parts.
-func TestTokenOfPartsIsVerifiedWithTheFirst(t *testing.T) {
+// TestToken_OfPartsIsVerifiedWithTheFirst holds that nobody without a good token has memory for parts.
+func TestToken_OfPartsIsVerifiedWithTheFirst(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		i := newIssuer(t)

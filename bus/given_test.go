@@ -130,8 +130,8 @@ func anyOf[R any](response bus.Response[R], err error) (any, error) {
 	return fmt.Sprintf("%s %d %+v", response.Host, response.Status, response.Results), err
 }
 
-// TestValuesAreLikeText makes the same calls over each transport: all have to come out as over the broker.
-func TestValuesAreLikeText(t *testing.T) {
+// TestValues_AreLikeText makes the same calls over each transport: all have to come out as over the broker.
+func TestValues_AreLikeText(t *testing.T) {
 	t.Parallel()
 	outcomes := make(map[string]map[string]string)
 	for name, transport := range transports() {
@@ -170,8 +170,8 @@ func outcomeOf(result any, err error) string {
 	return fmt.Sprintf("%+v, %d %s %v", result, failed.Status, detail, failed.Executed)
 }
 
-// TestValuesHaveTheHeaderOfText looks at the header of a response, which says what its body is, even if that was never written.
-func TestValuesHaveTheHeaderOfText(t *testing.T) {
+// TestValues_HaveTheHeaderOfText looks at the header of a response, which says what its body is, even if that was never written.
+func TestValues_HaveTheHeaderOfText(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		serve(t, w.connect("gauge.example"), gauge{})
@@ -186,9 +186,9 @@ func TestValuesHaveTheHeaderOfText(t *testing.T) {
 	})
 }
 
-// TestValuesKeepToTheLimitOfTheCaller calls a service that takes and sends more than its caller: what would be too large as
+// TestValues_KeepToTheLimitOfTheCaller calls a service that takes and sends more than its caller: what would be too large as
 // text for the caller is, whichever way it travels.
-func TestValuesKeepToTheLimitOfTheCaller(t *testing.T) {
+func TestValues_KeepToTheLimitOfTheCaller(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		const limit = 64 << 10

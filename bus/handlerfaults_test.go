@@ -86,8 +86,8 @@ func TestAbort(t *testing.T) {
 	})
 }
 
-// TestHandlerThatWritesTooMuch sets the status twice, and writes once the answer has gone.
-func TestHandlerThatWritesTooMuch(t *testing.T) {
+// TestHandler_ThatWritesTooMuch sets the status twice, and writes once the answer has gone.
+func TestHandler_ThatWritesTooMuch(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		callee, caller := w.connect("faults.example"), w.connect("caller.example")

@@ -90,8 +90,8 @@ func TestTimeBudgetCutsNobodyOff(t *testing.T) {
 	})
 }
 
-// TestCloseWithAHangingHandler ends with its context and tells what it cut off.
-func TestCloseWithAHangingHandler(t *testing.T) {
+// TestClose_WithAHangingHandler ends with its context and tells what it cut off.
+func TestClose_WithAHangingHandler(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee := b.connect("caller.example"), b.connect("hanging.example")

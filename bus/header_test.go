@@ -128,8 +128,8 @@ func TestRequestHeader(t *testing.T) {
 	}
 }
 
-// TestRequestHeaderOfEach holds that multicasts and events carry the fields, too, and that interceptors see them.
-func TestRequestHeaderOfEach(t *testing.T) {
+// TestRequestHeader_OfEach holds that multicasts and events carry the fields, too, and that interceptors see them.
+func TestRequestHeader_OfEach(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		ctx := bus.WithOutgoingHeader(t.Context(), "X-Word", "hello")
@@ -268,9 +268,9 @@ func TestWithResponseHeader(t *testing.T) {
 	}
 }
 
-// TestResponseHeaderOfValues holds that interceptors on both sides see what a method has set when the results are passed as
+// TestResponseHeader_OfValues holds that interceptors on both sides see what a method has set when the results are passed as
 // Go values, and that one call's fields are not another's.
-func TestResponseHeaderOfValues(t *testing.T) {
+func TestResponseHeader_OfValues(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := make(chan string, 2)
@@ -299,9 +299,9 @@ func TestResponseHeaderOfValues(t *testing.T) {
 	})
 }
 
-// TestInterceptorGivesHeader holds that it makes no difference whether the caller or an interceptor sets a field in the
+// TestInterceptor_GivesHeader holds that it makes no difference whether the caller or an interceptor sets a field in the
 // context, which may be one that has others, or none.
-func TestInterceptorGivesHeader(t *testing.T) {
+func TestInterceptor_GivesHeader(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		callee := w.connect(lingualHost)
@@ -325,8 +325,8 @@ func TestInterceptorGivesHeader(t *testing.T) {
 	})
 }
 
-// TestTraceOfTheHeader holds that a trace given as header fields is continued, with its state.
-func TestTraceOfTheHeader(t *testing.T) {
+// TestTrace_OfTheHeader holds that a trace given as header fields is continued, with its state.
+func TestTrace_OfTheHeader(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		callee := w.connect(lingualHost)

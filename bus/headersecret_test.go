@@ -13,9 +13,9 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// TestHeadersAreNotLogged has calls fail that have secrets in their headers and bodies, in both directions, and broken
+// TestHeaders_AreNotLogged has calls fail that have secrets in their headers and bodies, in both directions, and broken
 // messages that have them too: what is logged has none of them, nor has an error.
-func TestHeadersAreNotLogged(t *testing.T) {
+func TestHeaders_AreNotLogged(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		written := new(lines)

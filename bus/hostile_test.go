@@ -173,9 +173,9 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 	}
 }
 
-// TestRequestsWithoutMessageIDAreRefused sends requests whose sender is known and whose message id is not: each is answered
+// TestRequests_WithoutMessageIDAreRefused sends requests whose sender is known and whose message id is not: each is answered
 // once, without an id and an ack before it, and counts as dropped.
-func TestRequestsWithoutMessageIDAreRefused(t *testing.T) {
+func TestRequests_WithoutMessageIDAreRefused(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	_, callee := newCalculator(t, w)
@@ -212,8 +212,8 @@ func TestRequestsWithoutMessageIDAreRefused(t *testing.T) {
 	}
 }
 
-// TestRequestsWithoutMessageIDHaveNoReplySubject sends one to an instance that may answer on the reply subject alone.
-func TestRequestsWithoutMessageIDHaveNoReplySubject(t *testing.T) {
+// TestRequests_WithoutMessageIDHaveNoReplySubject sends one to an instance that may answer on the reply subject alone.
+func TestRequests_WithoutMessageIDHaveNoReplySubject(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	callee := w.connect(calculatorHost, bus.WithAllowResponses())

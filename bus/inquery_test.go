@@ -48,7 +48,7 @@ func (box) ListAll(raw json.RawMessage) (httpResponseBody string) { return strin
 
 const boxURL = "https://shelf.example/boxes/{id}"
 
-func TestArgumentsBesideABody(t *testing.T) {
+func TestArguments_BesideABody(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		serve(t, w.connect("shelf.example"), box{})

@@ -46,7 +46,7 @@ func (n *notes) noting(name string) bus.Interceptor {
 	}
 }
 
-func TestInterceptorsAreNested(t *testing.T) {
+func TestInterceptors_AreNested(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := new(notes)
@@ -64,8 +64,8 @@ func TestInterceptorsAreNested(t *testing.T) {
 	})
 }
 
-// TestInterceptorSees holds what an interceptor is told of a call, on both sides.
-func TestInterceptorSees(t *testing.T) {
+// TestInterceptor_Sees holds what an interceptor is told of a call, on both sides.
+func TestInterceptor_Sees(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		var mu sync.Mutex
@@ -107,8 +107,8 @@ func TestInterceptorSees(t *testing.T) {
 	})
 }
 
-// TestInterceptorRefuses has a call end before its handler, on either side.
-func TestInterceptorRefuses(t *testing.T) {
+// TestInterceptor_Refuses has a call end before its handler, on either side.
+func TestInterceptor_Refuses(t *testing.T) {
 	t.Parallel()
 	refuse := func(side bus.Side) bus.Interceptor {
 		return func(next bus.CallFunc) bus.CallFunc {
@@ -140,8 +140,8 @@ func TestInterceptorRefuses(t *testing.T) {
 	})
 }
 
-// TestInterceptorAnswers has it answer in place of the endpoint, and change what the endpoint has answered.
-func TestInterceptorAnswers(t *testing.T) {
+// TestInterceptor_Answers has it answer in place of the endpoint, and change what the endpoint has answered.
+func TestInterceptor_Answers(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
@@ -178,8 +178,8 @@ func TestInterceptorAnswers(t *testing.T) {
 	})
 }
 
-// TestInterceptorAnswersMulticast has it answer in place of all instances, and in place of those who would get an event.
-func TestInterceptorAnswersMulticast(t *testing.T) {
+// TestMulticast_AnsweredByInterceptor has it answer in place of all instances, and in place of those who would get an event.
+func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 	t.Parallel()
 	closed := func(bus.CallFunc) bus.CallFunc {
 		return func(_ context.Context, call *bus.Exchange) error {
@@ -209,8 +209,8 @@ func TestInterceptorAnswersMulticast(t *testing.T) {
 	})
 }
 
-// TestInterceptorCallsAgain sends a call twice, each time under an id of its own.
-func TestInterceptorCallsAgain(t *testing.T) {
+// TestInterceptor_CallsAgain sends a call twice, each time under an id of its own.
+func TestInterceptor_CallsAgain(t *testing.T) {
 	t.Parallel()
 	twice := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
@@ -231,8 +231,8 @@ func TestInterceptorCallsAgain(t *testing.T) {
 	})
 }
 
-// TestInterceptorsOfMulticast sees one call for all answers.
-func TestInterceptorsOfMulticast(t *testing.T) {
+// TestMulticast_Interceptors sees one call for all answers.
+func TestMulticast_Interceptors(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		for range 3 {
@@ -284,8 +284,8 @@ func TestInterceptorsOfMulticast(t *testing.T) {
 	})
 }
 
-// TestInterceptorAlone needs no bus.
-func TestInterceptorAlone(t *testing.T) {
+// TestInterceptor_Alone needs no bus.
+func TestInterceptor_Alone(t *testing.T) {
 	t.Parallel()
 	seen := new(notes)
 	handler := seen.noting("alone")(func(_ context.Context, call *bus.Exchange) error {
@@ -302,8 +302,8 @@ func TestInterceptorAlone(t *testing.T) {
 	}
 }
 
-// TestInterceptorsSeeCrashes has handlers panic and exit.
-func TestInterceptorsSeeCrashes(t *testing.T) {
+// TestInterceptors_SeeCrashes has handlers panic and exit.
+func TestInterceptors_SeeCrashes(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := new(notes)
@@ -340,8 +340,8 @@ func TestInterceptorsSeeCrashes(t *testing.T) {
 	})
 }
 
-// TestInterceptorAddsHeader has it arrive, whether the arguments travel as values, or have to be written on the way.
-func TestInterceptorAddsHeader(t *testing.T) {
+// TestInterceptor_AddsHeader has it arrive, whether the arguments travel as values, or have to be written on the way.
+func TestInterceptor_AddsHeader(t *testing.T) {
 	t.Parallel()
 	type values struct {
 		X int `json:"x"`

@@ -22,9 +22,9 @@ func executedOf(t *testing.T, err error) bus.Executed {
 	return failed.Executed
 }
 
-// TestInterceptorRefusalHasNotRun holds what is said of calls that an interceptor refuses, on either side: no handler has
+// TestInterceptor_RefusalHasNotRun holds what is said of calls that an interceptor refuses, on either side: no handler has
 // seen them.
-func TestInterceptorRefusalHasNotRun(t *testing.T) {
+func TestInterceptor_RefusalHasNotRun(t *testing.T) {
 	t.Parallel()
 	refusal := errors.New("not now")
 	refuse := func(bus.CallFunc) bus.CallFunc {
@@ -54,8 +54,8 @@ func TestInterceptorRefusalHasNotRun(t *testing.T) {
 	})
 }
 
-// TestInterceptorExitHasNotRun has one leave the goroutine, as a failing test does, before the handler and after it.
-func TestInterceptorExitHasNotRun(t *testing.T) {
+// TestInterceptor_ExitHasNotRun has one leave the goroutine, as a failing test does, before the handler and after it.
+func TestInterceptor_ExitHasNotRun(t *testing.T) {
 	t.Parallel()
 	exit := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
@@ -78,8 +78,8 @@ func TestInterceptorExitHasNotRun(t *testing.T) {
 	})
 }
 
-// TestInterceptorErrorHasRun is of one that fails after the handler.
-func TestInterceptorErrorHasRun(t *testing.T) {
+// TestInterceptor_ErrorHasRun is of one that fails after the handler.
+func TestInterceptor_ErrorHasRun(t *testing.T) {
 	t.Parallel()
 	spoil := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
@@ -100,9 +100,9 @@ func TestInterceptorErrorHasRun(t *testing.T) {
 	})
 }
 
-// TestInterceptorRetryIsHonest calls again after an attempt that may have run. That the last attempt has not is then no
+// TestInterceptor_RetryIsHonest calls again after an attempt that may have run. That the last attempt has not is then no
 // proof that calling once more is safe.
-func TestInterceptorRetryIsHonest(t *testing.T) {
+func TestInterceptor_RetryIsHonest(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]func(context.Context, *bus.Exchange, bus.CallFunc) error{
 		"is not sent": func(ctx context.Context, call *bus.Exchange, next bus.CallFunc) error {
@@ -142,8 +142,8 @@ func TestInterceptorRetryIsHonest(t *testing.T) {
 	}
 }
 
-// TestInterceptorWithoutAnswer counts and answers alike what an interceptor lets end with neither a response nor an error.
-func TestInterceptorWithoutAnswer(t *testing.T) {
+// TestInterceptor_WithoutAnswer counts and answers alike what an interceptor lets end with neither a response nor an error.
+func TestInterceptor_WithoutAnswer(t *testing.T) {
 	t.Parallel()
 	swallow := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
@@ -173,9 +173,9 @@ func TestInterceptorWithoutAnswer(t *testing.T) {
 	})
 }
 
-// TestInterceptorCopies hands on a copy of the exchange, from which nothing comes back: what has run is not called not
+// TestInterceptor_Copies hands on a copy of the exchange, from which nothing comes back: what has run is not called not
 // executed all the same.
-func TestInterceptorCopies(t *testing.T) {
+func TestInterceptor_Copies(t *testing.T) {
 	t.Parallel()
 	copying := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
@@ -198,8 +198,8 @@ func TestInterceptorCopies(t *testing.T) {
 	})
 }
 
-// TestInterceptorRecovers has one make an answer of a panic, which is then no failure.
-func TestInterceptorRecovers(t *testing.T) {
+// TestInterceptor_Recovers has one make an answer of a panic, which is then no failure.
+func TestInterceptor_Recovers(t *testing.T) {
 	t.Parallel()
 	recovering := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) (err error) {

@@ -10,9 +10,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestInterceptorRepeatsMulticast calls again whoever has ended the loop over the answers, who wants no more of them; and
+// TestMulticast_RepeatedByInterceptor calls again whoever has ended the loop over the answers, who wants no more of them; and
 // ranges over one multicast several times at once, whose header each call may add to.
-func TestInterceptorRepeatsMulticast(t *testing.T) {
+func TestMulticast_RepeatedByInterceptor(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		for range 2 {

@@ -10,9 +10,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestInterceptorsShareNoRequest has one on the side of the server add a field, which the caller does not see: not in its
+// TestInterceptors_ShareNoRequest has one on the side of the server add a field, which the caller does not see: not in its
 // request, and not when it calls again.
-func TestInterceptorsShareNoRequest(t *testing.T) {
+func TestInterceptors_ShareNoRequest(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := new(notes)
@@ -42,9 +42,9 @@ func TestInterceptorsShareNoRequest(t *testing.T) {
 	})
 }
 
-// TestInterceptorsOutliveTheirCaller has the caller leave, and look at its request, while one on the side of the server
+// TestInterceptors_OutliveTheirCaller has the caller leave, and look at its request, while one on the side of the server
 // adds fields. It is for the race detector.
-func TestInterceptorsOutliveTheirCaller(t *testing.T) {
+func TestInterceptors_OutliveTheirCaller(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var ended sync.WaitGroup
@@ -74,9 +74,9 @@ func TestInterceptorsOutliveTheirCaller(t *testing.T) {
 	})
 }
 
-// TestInterceptorReplacesResponse has one on either side put a copy with one more field in the place of a response. The
+// TestInterceptor_ReplacesResponse has one on either side put a copy with one more field in the place of a response. The
 // results arrive all the same, whether or not they are in its body.
-func TestInterceptorReplacesResponse(t *testing.T) {
+func TestInterceptor_ReplacesResponse(t *testing.T) {
 	t.Parallel()
 	replace := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
@@ -132,9 +132,9 @@ func (s *stuckOnce) Take(x int) (number int) {
 	return number
 }
 
-// TestInterceptorCallsAgainBesideTheFirst has a handler end whose caller has called again, while that is answered. It is
+// TestInterceptor_CallsAgainBesideTheFirst has a handler end whose caller has called again, while that is answered. It is
 // for the race detector.
-func TestInterceptorCallsAgainBesideTheFirst(t *testing.T) {
+func TestInterceptor_CallsAgainBesideTheFirst(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		impl := &stuckOnce{let: make(chan struct{})}

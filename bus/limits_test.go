@@ -134,7 +134,7 @@ func TestLargeHeads(t *testing.T) {
 	})
 }
 
-func TestServeErrorTellsWhoFailed(t *testing.T) {
+func TestServe_ErrorTellsWhoFailed(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect("web.example")
@@ -152,7 +152,7 @@ func TestServeErrorTellsWhoFailed(t *testing.T) {
 	})
 }
 
-func TestHeadersCannotInjectAnything(t *testing.T) {
+func TestHeaders_CannotInjectAnything(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect("web.example")

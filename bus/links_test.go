@@ -226,8 +226,8 @@ func TestWithNATSKeepsCallbacks(t *testing.T) {
 	closeConn(t, conn)
 }
 
-// TestCloseWhileTheApplicationDrains has an application drain its connection first, which goes on for as long as it is busy itself.
-func TestCloseWhileTheApplicationDrains(t *testing.T) {
+// TestClose_WhileTheApplicationDrains has an application drain its connection first, which goes on for as long as it is busy itself.
+func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	app := newApplication(t, w)

@@ -78,8 +78,8 @@ func inForeignBubble(t *testing.T, test func(t *testing.T, b *bubble, caller *bu
 	}
 }
 
-// TestResponseWithoutLength reads the body to the end of the message.
-func TestResponseWithoutLength(t *testing.T) {
+// TestResponse_WithoutLength reads the body to the end of the message.
+func TestResponse_WithoutLength(t *testing.T) {
 	t.Parallel()
 	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
 		newForeign(t, b.world, onReply, foreignAck, strings.Replace(foreignAnswer, "Content-Length: 7\n", "", 1))
@@ -165,8 +165,8 @@ func TestMalformedResponseEndsTheCall(t *testing.T) {
 	})
 }
 
-// TestMalformedResponseToAMulticast yields an error for who sent it, beside the answers of others.
-func TestMalformedResponseToAMulticast(t *testing.T) {
+// TestMulticast_MalformedResponse yields an error for who sent it, beside the answers of others.
+func TestMulticast_MalformedResponse(t *testing.T) {
 	t.Parallel()
 	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
 		other := b.connect(scriptedHost, map[bool][]bus.ConnectOption{true: {bus.WithAllowResponses()}}[onReply]...)

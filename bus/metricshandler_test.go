@@ -40,8 +40,8 @@ func TestMetricsHandler(t *testing.T) {
 	}
 }
 
-// TestMetricsOfOneName counts the requests of endpoints that have the same name together: the format permits a series once.
-func TestMetricsOfOneName(t *testing.T) {
+// TestMetrics_OfOneName counts the requests of endpoints that have the same name together: the format permits a series once.
+func TestMetrics_OfOneName(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	callee := b.Connect(calculatorHost)

@@ -53,8 +53,8 @@ func gather(ctx context.Context, t *testing.T, conn *bus.Conn, limit int) (all g
 
 const everything = -1
 
-// TestMulticastNamesTheSilent has one instance of four ack and not answer.
-func TestMulticastNamesTheSilent(t *testing.T) {
+// TestMulticast_NamesTheSilent has one instance of four ack and not answer.
+func TestMulticast_NamesTheSilent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, real := b.connect("caller.example"), b.newCalculators(3)
@@ -83,9 +83,9 @@ func TestMulticastNamesTheSilent(t *testing.T) {
 	})
 }
 
-// TestMulticastLosesNobody has instances answer at the very moment at which the budget ends: each of them is yielded, as
+// TestMulticast_NoneLost has instances answer at the very moment at which the budget ends: each of them is yielded, as
 // a response or as an error.
-func TestMulticastLosesNobody(t *testing.T) {
+func TestMulticast_NoneLost(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const budget, count = time.Second, 20
@@ -113,8 +113,8 @@ func TestMulticastLosesNobody(t *testing.T) {
 	})
 }
 
-// TestMulticastIsLeftEarly takes only some of what comes, with responders unknown and known.
-func TestMulticastIsLeftEarly(t *testing.T) {
+// TestMulticast_LeftEarly takes only some of what comes, with responders unknown and known.
+func TestMulticast_LeftEarly(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, all := b.connect("caller.example"), b.newCalculators(4)
@@ -136,8 +136,8 @@ func TestMulticastIsLeftEarly(t *testing.T) {
 	})
 }
 
-// TestMulticastIsLeftAtTheFirstSilent has two instances that do not answer.
-func TestMulticastIsLeftAtTheFirstSilent(t *testing.T) {
+// TestMulticast_LeftAtTheFirstSilent has two instances that do not answer.
+func TestMulticast_LeftAtTheFirstSilent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		newScripted(t, b.world, calculatorHost, ack)
@@ -155,8 +155,8 @@ func TestMulticastIsLeftAtTheFirstSilent(t *testing.T) {
 	})
 }
 
-// TestMulticastTooLate begins when there is no time left, or nobody who waits.
-func TestMulticastTooLate(t *testing.T) {
+// TestMulticast_TooLate begins when there is no time left, or nobody who waits.
+func TestMulticast_TooLate(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, all := b.connect("caller.example"), b.newCalculators(2)
@@ -196,8 +196,8 @@ func TestMulticastTooLate(t *testing.T) {
 	})
 }
 
-// TestCloseEndsAMulticast closes the caller while an instance has not answered: whoever waits is told why.
-func TestCloseEndsAMulticast(t *testing.T) {
+// TestMulticast_EndedByClose closes the caller while an instance has not answered: whoever waits is told why.
+func TestMulticast_EndedByClose(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee := newCalculator(t, w)

@@ -75,9 +75,9 @@ func publishFor(t *testing.T, caller *bus.Conn, address string) (ids []string, t
 	return ids, time.Since(began)
 }
 
-// TestFirstMulticastIsShort holds that a caller who has just come does not wait for the whole quarter of a second, and
+// TestMulticast_FirstEndsEarly holds that a caller who has just come does not wait for the whole quarter of a second, and
 // later ones not at all.
-func TestFirstMulticastIsShort(t *testing.T) {
+func TestMulticast_FirstEndsEarly(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		all := b.newCalculators(4)
@@ -91,8 +91,8 @@ func TestFirstMulticastIsShort(t *testing.T) {
 	})
 }
 
-// TestHasteMissesNobody has an instance that takes far longer than the others, while something speaks for it.
-func TestHasteMissesNobody(t *testing.T) {
+// TestMulticast_EarlyEndMissesNone has an instance that takes far longer than the others, while something speaks for it.
+func TestMulticast_EarlyEndMissesNone(t *testing.T) {
 	t.Parallel()
 	const lateID = "s1aaaaaaaa"
 	late := slow{host: calculatorHost, id: lateID, takes: 200 * time.Millisecond}
@@ -138,8 +138,8 @@ func TestHasteMissesNobody(t *testing.T) {
 	}
 }
 
-// TestHasteIsWrongOnce has instances that no greeting has told of.
-func TestHasteIsWrongOnce(t *testing.T) {
+// TestMulticast_EarlyEndWrongOnce has instances that no greeting has told of.
+func TestMulticast_EarlyEndWrongOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		for _, host := range []string{calculatorHost, otherHost} {
@@ -160,9 +160,9 @@ func TestHasteIsWrongOnce(t *testing.T) {
 	})
 }
 
-// TestFirstMulticast_InventedGreetings has 17 000 instances greet that are not there, more than a caller remembers. It costs a
+// TestMulticast_InventedGreetings has 17 000 instances greet that are not there, more than a caller remembers. It costs a
 // full wait for each host at most, and those who come afterwards are all expected.
-func TestFirstMulticast_InventedGreetings(t *testing.T) {
+func TestMulticast_InventedGreetings(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		serveTwo := func(host string) {
@@ -212,8 +212,8 @@ func TestFirstMulticast_InventedGreetings(t *testing.T) {
 	})
 }
 
-// TestFirstAckOfAMulticast holds that a multicast waits for its first ack as long as a unicast call, and no longer.
-func TestFirstAckOfAMulticast(t *testing.T) {
+// TestMulticast_FirstAck holds that a multicast waits for its first ack as long as a unicast call, and no longer.
+func TestMulticast_FirstAck(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		ackWait, takes time.Duration // takes: until the only instance acks
@@ -238,8 +238,8 @@ func TestFirstAckOfAMulticast(t *testing.T) {
 	}
 }
 
-// TestDiscoveryIsNotHasty asks all instances of the plane.
-func TestDiscoveryIsNotHasty(t *testing.T) {
+// TestMulticast_DiscoveryWaits asks all instances of the plane.
+func TestMulticast_DiscoveryWaits(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.newCalculators(2)
@@ -250,8 +250,8 @@ func TestDiscoveryIsNotHasty(t *testing.T) {
 	})
 }
 
-// TestMulticastInAClusterIsNotHasty has an instance that may be at another broker, far away.
-func TestMulticastInAClusterIsNotHasty(t *testing.T) {
+// TestMulticast_ClusterWaits has an instance that may be at another broker, far away.
+func TestMulticast_ClusterWaits(t *testing.T) {
 	t.Parallel()
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(`cluster { name: far, listen: "127.0.0.1:-1" }`))
 	if err != nil {
@@ -279,8 +279,8 @@ func TestMulticastInAClusterIsNotHasty(t *testing.T) {
 	}
 }
 
-// TestMulticastIsStreamed looks at the clock of the bubble when an answer is yielded.
-func TestMulticastIsStreamed(t *testing.T) {
+// TestMulticast_Streamed looks at the clock of the bubble when an answer is yielded.
+func TestMulticast_Streamed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		want := []time.Duration{0, time.Second, 3 * time.Second}

@@ -22,9 +22,9 @@ func serveQuick(t *testing.T, b *bubble) {
 	}
 }
 
-// TestWhoLeavesAMulticastIsHeard leaves the loop over the answers at the first one, in each way there is: the instances that
+// TestMulticast_ResponderThatLeaves leaves the loop over the answers at the first one, in each way there is: the instances that
 // owe an answer hear of it.
-func TestWhoLeavesAMulticastIsHeard(t *testing.T) {
+func TestMulticast_ResponderThatLeaves(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -70,9 +70,9 @@ func TestWhoLeavesAMulticastIsHeard(t *testing.T) {
 	})
 }
 
-// TestAMulticastThatEndsCancelsNobody listens for cancels while multicasts end by themselves, and while one is left when all
+// TestMulticast_EndCancelsNone listens for cancels while multicasts end by themselves, and while one is left when all
 // have answered.
-func TestAMulticastThatEndsCancelsNobody(t *testing.T) {
+func TestMulticast_EndCancelsNone(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, ids := b.connect("caller.example"), b.newCalculators(3)

@@ -10,10 +10,10 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestInstancesThatNameOneQueueAllCount multicasts to instances, not ours, that answer without a queue and say the hostname in
+// TestInstances_ThatNameOneQueueAllCount multicasts to instances, not ours, that answer without a queue and say the hostname in
 // Bus-Queue, as one may read the interface. Each response counts, whoever acks first, and also once it is known who
 // answers.
-func TestInstancesThatNameOneQueueAllCount(t *testing.T) {
+func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		want := []string{"q1aaaaaaaa", "q2aaaaaaaa", "q3aaaaaaaa"}

@@ -57,7 +57,7 @@ type shape struct {
 	path string // /a/{} for /a/{x} and for /a/{x+}
 }
 
-func (e *endpoint) shape() shape { return shape{e.Port, openapi.ShapeOf(e.Path)} }
+func (e *endpoint) shape() shape { return shape{e.Port, openapi.CanonicalPath(e.Path)} }
 
 // maxRendered limits the documents that are cached.
 const maxRendered = 64
@@ -147,7 +147,7 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 		Description: cmp.Or(c.config.description, d.descriptionLocked(visible)),
 	}
 	for _, e := range visible {
-		service.Endpoints = append(service.Endpoints, &openapi.Described{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil})
+		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil})
 	}
 	document, err := openapi.Build(service)
 	if err != nil {
@@ -291,7 +291,7 @@ func (c *Conn) OpenAPI() ([]byte, error) {
 func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, error) {
 	service.Port, service.Own = subject.PublicPort, true
 	for _, e := range endpoints {
-		service.Endpoints = append(service.Endpoints, &openapi.Described{
+		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{
 			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.Port,
 		})
 	}
@@ -318,9 +318,9 @@ func (c *Conn) warnOfDisplaced(added []*endpoint) {
 		}
 		for _, other := range c.documents.beside(e) {
 			switch {
-			case openapi.Displaces(other.mapped, e.mapped):
+			case openapi.Conflicts(other.mapped, e.mapped):
 				c.warnThatDisplaced(e, other)
-			case openapi.Displaces(e.mapped, other.mapped) && !slices.Contains(added, other): // otherwise the loop reaches other itself
+			case openapi.Conflicts(e.mapped, other.mapped) && !slices.Contains(added, other): // otherwise the loop reaches other itself
 				c.warnThatDisplaced(other, e)
 			}
 		}

@@ -154,7 +154,7 @@ func call[A, R any](t *testing.T, conn *bus.Conn, address string, arguments A, s
 	}
 }
 
-func TestOperationsSortTheirArguments(t *testing.T) {
+func TestOperations_SortTheirArguments(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller := newShelf(t, w)
@@ -179,7 +179,7 @@ func TestOperationsSortTheirArguments(t *testing.T) {
 }
 
 // Call sorts arguments in the same way.
-func TestCallFillsThePath(t *testing.T) {
+func TestCall_FillsThePath(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller := newShelf(t, w)
@@ -261,7 +261,7 @@ func TestResultsInAnyCase(t *testing.T) {
 	})
 }
 
-func TestOperationsFail(t *testing.T) {
+func TestOperations_Fail(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller := newShelf(t, w)
@@ -280,7 +280,7 @@ func TestOperationsFail(t *testing.T) {
 	})
 }
 
-func TestOperationsArePublished(t *testing.T) {
+func TestOperations_ArePublished(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		var ids []string

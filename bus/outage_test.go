@@ -102,8 +102,8 @@ func serveSlow(t *testing.T, conn *bus.Conn) {
 
 const slowURL = "GET https://slow.example/slow?for="
 
-// TestServeWhileTheConnectionBreaks loses the broker at the moment at which it is asked whether it has the subscriptions.
-func TestServeWhileTheConnectionBreaks(t *testing.T) {
+// TestServe_WhileTheConnectionBreaks loses the broker at the moment at which it is asked whether it has the subscriptions.
+func TestServe_WhileTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	way := &fragile{InProcessConnProvider: w.Broker()}
@@ -183,9 +183,9 @@ func TestLateResponseIsLost(t *testing.T) {
 	})
 }
 
-// TestResponseWaitsForItsCaller has the broker drop an instance and its caller at once, just before there is an answer, and the
+// TestResponse_WaitsForItsCaller has the broker drop an instance and its caller at once, just before there is an answer, and the
 // caller come back later than the instance.
-func TestResponseWaitsForItsCaller(t *testing.T) {
+func TestResponse_WaitsForItsCaller(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callersWay := b.connectFragile("caller.example")
@@ -355,8 +355,8 @@ func TestClosedGivenConnection(t *testing.T) {
 	_ = callee.Close(ctx) // its handler goes on
 }
 
-// TestResponseOfClosedGivenConnection is not held back: its connection does not come back by itself.
-func TestResponseOfClosedGivenConnection(t *testing.T) {
+// TestResponse_OfClosedGivenConnection is not held back: its connection does not come back by itself.
+func TestResponse_OfClosedGivenConnection(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		app, err := nats.Connect("", nats.InProcessServer(b.Broker()))

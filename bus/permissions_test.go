@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestPermissionsText holds the form that a configuration file has.
-func TestPermissionsText(t *testing.T) {
+// TestPermissions_Text holds the form that a configuration file has.
+func TestPermissions_Text(t *testing.T) {
 	t.Parallel()
 	granted := bus.Permissions{
 		Publish:   []bus.Permission{{Subject: "bus.443.example.products.|.>", For: "calls"}, {Subject: "bus.r.>"}},
@@ -62,7 +62,7 @@ func TestNoPermissions(t *testing.T) {
 	}
 }
 
-func TestPermissionsWith(t *testing.T) {
+func TestPermissions_With(t *testing.T) {
 	t.Parallel()
 	list := func(entries ...string) (all []bus.Permission) {
 		for _, entry := range entries {
@@ -89,8 +89,8 @@ func TestPermissionsWith(t *testing.T) {
 	}
 }
 
-// TestPermissionsWithResponses holds that whoever may answer at all may answer as much and as long as any of those in the sum.
-func TestPermissionsWithResponses(t *testing.T) {
+// TestPermissions_WithResponses holds that whoever may answer at all may answer as much and as long as any of those in the sum.
+func TestPermissions_WithResponses(t *testing.T) {
 	t.Parallel()
 	type responses = bus.ResponsePermission
 	for name, test := range map[string]struct{ one, other, want *responses }{
@@ -141,7 +141,7 @@ func TestNamedCallees(t *testing.T) {
 	}
 }
 
-func TestPermissionsRefuseACallee(t *testing.T) {
+func TestPermissions_RefuseACallee(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("caller.example")
 	for callee, want := range map[string]string{
@@ -161,8 +161,8 @@ func TestPermissionsRefuseACallee(t *testing.T) {
 	}
 }
 
-// TestPermissionsOfCallees remembers who was called, by its host, and on which port.
-func TestPermissionsOfCallees(t *testing.T) {
+// TestPermissions_OfCallees remembers who was called, by its host, and on which port.
+func TestPermissions_OfCallees(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee := newCalculator(t, w)

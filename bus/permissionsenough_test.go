@@ -207,8 +207,8 @@ func rehearse(t *testing.T, options []bus.ConnectOption) (map[string]bus.Permiss
 	return blocks, tapped.operations()
 }
 
-// TestPermissionsAreEnough lets each do all it does, with the printed permissions and no more.
-func TestPermissionsAreEnough(t *testing.T) {
+// TestPermissions_AreEnough lets each do all it does, with the printed permissions and no more.
+func TestPermissions_AreEnough(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {

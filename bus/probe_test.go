@@ -51,8 +51,8 @@ func TestLostInstanceEndsTheCall(t *testing.T) {
 	})
 }
 
-// TestLostInstanceOfAMulticast loses one of three: the others are heard.
-func TestLostInstanceOfAMulticast(t *testing.T) {
+// TestMulticast_LostInstance loses one of three: the others are heard.
+func TestMulticast_LostInstance(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")

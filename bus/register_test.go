@@ -25,7 +25,7 @@ func (faulty) Channel(c chan int) {}
 
 func (faulty) Pair() (int, string) { return 0, "" }
 
-func TestServeReportsEveryFault(t *testing.T) {
+func TestServe_ReportsEveryFault(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("faulty.example")
 	err := bus.Serve(conn, faulty{})
@@ -96,7 +96,7 @@ func TestRegistrationFaults(t *testing.T) {
 	}
 }
 
-func TestConnectFaults(t *testing.T) {
+func TestConnect_Faults(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	for host, told := range map[string]string{

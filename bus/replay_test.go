@@ -35,8 +35,8 @@ func TestReplayedRequestRunsAgain(t *testing.T) {
 	}
 }
 
-// TestMessageIDs holds that they are as many as 128 random bits, and none comes twice.
-func TestMessageIDs(t *testing.T) {
+// TestMessage_IDs holds that they are as many as 128 random bits, and none comes twice.
+func TestMessage_IDs(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)

@@ -87,8 +87,8 @@ func TestContextOutlivesItsCall(t *testing.T) {
 	})
 }
 
-// TestInterceptorsKeepResponses has interceptors on both sides keep what they have seen, as one that caches would.
-func TestInterceptorsKeepResponses(t *testing.T) {
+// TestInterceptors_KeepResponses has interceptors on both sides keep what they have seen, as one that caches would.
+func TestInterceptors_KeepResponses(t *testing.T) {
 	t.Parallel()
 	type seen struct {
 		request  *wire.Request
@@ -122,8 +122,8 @@ func TestInterceptorsKeepResponses(t *testing.T) {
 	})
 }
 
-// TestHandlersThatWereLeft has handlers answer while others use what memory is free.
-func TestHandlersThatWereLeft(t *testing.T) {
+// TestHandlers_ThatWereLeft has handlers answer while others use what memory is free.
+func TestHandlers_ThatWereLeft(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		k, caller := newKeeping(t, w)
@@ -149,9 +149,9 @@ func TestHandlersThatWereLeft(t *testing.T) {
 	})
 }
 
-// TestCallMemory holds how many bytes a call takes, on both sides together: the least of many calls, as the collector, and the
+// TestCall_Memory holds how many bytes a call takes, on both sides together: the least of many calls, as the collector, and the
 // race detector, take something out of the pools now and then. Without them a call takes 1650.
-func TestCallMemory(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
+func TestCall_Memory(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	const most = 700
 	w := transports()["short circuit"](bustest.New(t))
 	_, caller := newKeeping(t, w)

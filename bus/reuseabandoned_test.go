@@ -20,9 +20,9 @@ func (g *gated) Double(n int) (doubled int) {
 	return 2 * n
 }
 
-// TestHandlersThatAnInterceptorLeft has an interceptor of the server give up on a handler, which ends while a later call of
+// TestHandlers_ThatAnInterceptorLeft has an interceptor of the server give up on a handler, which ends while a later call of
 // the same caller is under way.
-func TestHandlersThatAnInterceptorLeft(t *testing.T) {
+func TestHandlers_ThatAnInterceptorLeft(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		g := &gated{make(chan int, 1), [3]chan struct{}{nil, make(chan struct{}), make(chan struct{})}}

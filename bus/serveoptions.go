@@ -146,7 +146,7 @@ func DisallowUnknownFields() ServeOption {
 // ParamNames sets the names of a method's arguments and results, in order and separated by commas, without the context
 // and the error: ParamNames("Add", "x, y", "sum"). Default: read from the source or the executable.
 func ParamNames(method, arguments, results string) ServiceOption {
-	return describeOption(reflectapi.Names(method, arguments, results))
+	return describeOption(reflectapi.ParamNames(method, arguments, results))
 }
 
 // SourceFS passes the source of the service, from which names and doc comments are read. It works in every build:
@@ -155,11 +155,11 @@ func ParamNames(method, arguments, results string) ServiceOption {
 //	var source embed.FS
 //
 // Default: the source on disk, else the executable's debug data.
-func SourceFS(files fs.FS) ServiceOption { return describeOption(reflectapi.Source(files)) }
+func SourceFS(files fs.FS) ServiceOption { return describeOption(reflectapi.SourceFS(files)) }
 
 // ExcludeMethods excludes methods, by their Go names: they are not served.
 func ExcludeMethods(methods ...string) ServiceOption {
-	return describeOption(reflectapi.Without(methods...))
+	return describeOption(reflectapi.ExcludeMethods(methods...))
 }
 
 func describeOption(option reflectapi.Option) ServiceOption {

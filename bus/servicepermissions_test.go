@@ -21,9 +21,9 @@ func newOperatorOf(t *testing.T, e *enforcing) *operator {
 	return &operator{t, raw}
 }
 
-// TestServiceProtocolIsDenied has a broker that allows what the bus needs, and no more. All works, and there is one line
+// TestService_ProtocolIsDenied has a broker that allows what the bus needs, and no more. All works, and there is one line
 // of the log for all services.
-func TestServiceProtocolIsDenied(t *testing.T) {
+func TestService_ProtocolIsDenied(t *testing.T) {
 	t.Parallel()
 	e := newEnforcing(t, map[string]string{"shop": `permissions { subscribe { allow: ["bus.>"] } }`, "operator": ""})
 	asShop := bus.WithURL(e.as("shop"))
@@ -47,8 +47,8 @@ func TestServiceProtocolIsDenied(t *testing.T) {
 	}
 }
 
-// TestServiceProtocolAnswersAreDenied has a broker that lets the service hear what it may not answer.
-func TestServiceProtocolAnswersAreDenied(t *testing.T) {
+// TestService_ProtocolAnswersAreDenied has a broker that lets the service hear what it may not answer.
+func TestService_ProtocolAnswersAreDenied(t *testing.T) {
 	t.Parallel()
 	e := newEnforcing(t, map[string]string{"shop": `permissions { publish { allow: ["bus.>"] } }`, "operator": ""})
 	conn := e.connect("operator", bus.WithURL(e.as("shop")))
@@ -62,8 +62,8 @@ func TestServiceProtocolAnswersAreDenied(t *testing.T) {
 	}
 }
 
-// TestServiceProtocolWithPrintedPermissions has a service be shown with what it prints.
-func TestServiceProtocolWithPrintedPermissions(t *testing.T) {
+// TestService_ProtocolWithPrintedPermissions has a service be shown with what it prints.
+func TestService_ProtocolWithPrintedPermissions(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestServiceProtocolWithPrintedPermissions(t *testing.T) {
 	}
 }
 
-// TestPermissionsWithoutServiceProtocol holds that nothing is asked for what is off, or not there yet.
-func TestPermissionsWithoutServiceProtocol(t *testing.T) {
+// TestPermissions_WithoutServiceProtocol holds that nothing is asked for what is off, or not there yet.
+func TestPermissions_WithoutServiceProtocol(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	caller, unlisted := b.Connect("caller.example"), b.Connect(calculatorHost, bus.WithoutServiceProtocol())

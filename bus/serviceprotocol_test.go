@@ -137,7 +137,7 @@ func conforms(t *testing.T, answer []byte) {
 	}
 }
 
-func TestServiceProtocol(t *testing.T) {
+func TestService_Protocol(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	conn := b.Connect(calculatorHost, bus.WithVersion("2"))
@@ -160,7 +160,7 @@ func TestServiceProtocol(t *testing.T) {
 	}
 }
 
-func TestServiceInfo(t *testing.T) {
+func TestService_Info(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	conn := b.Connect(calculatorHost, bus.WithDescription("Sums."))
@@ -203,7 +203,7 @@ func TestServiceInfo(t *testing.T) {
 	}
 }
 
-func TestServiceStats(t *testing.T) {
+func TestService_Stats(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	before := time.Now()
@@ -243,9 +243,9 @@ func TestServiceStats(t *testing.T) {
 	}
 }
 
-// TestServicesAreToldApart has two instances, another plane and another host, in this process and on connections of
+// TestServices_AreToldApart has two instances, another plane and another host, in this process and on connections of
 // their own.
-func TestServicesAreToldApart(t *testing.T) {
+func TestServices_AreToldApart(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]bus.ConnectOption{"one link": nil, "links of their own": {bus.WithoutSharing()}} {
 		t.Run(name, func(t *testing.T) {
@@ -290,8 +290,8 @@ func TestServicesAreToldApart(t *testing.T) {
 	}
 }
 
-// TestServiceProtocolIsUnmoved has it asked what it does not know, with what is no question.
-func TestServiceProtocolIsUnmoved(t *testing.T) {
+// TestService_ProtocolIsUnmoved has it asked what it does not know, with what is no question.
+func TestService_ProtocolIsUnmoved(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	conn := b.Connect(calculatorHost)
@@ -314,9 +314,9 @@ func TestServiceProtocolIsUnmoved(t *testing.T) {
 	}
 }
 
-// TestServiceProtocolAnswersNotInTheWrongPlace has somebody who may only ask choose a reply subject on which the service may
+// TestService_ProtocolAnswersNotInTheWrongPlace has somebody who may only ask choose a reply subject on which the service may
 // publish, and he may not.
-func TestServiceProtocolAnswersNotInTheWrongPlace(t *testing.T) {
+func TestService_ProtocolAnswersNotInTheWrongPlace(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn, onOther := b.connect(calculatorHost), b.connect(calculatorHost, bus.WithPlane("another"))
@@ -342,8 +342,8 @@ func TestServiceProtocolAnswersNotInTheWrongPlace(t *testing.T) {
 	})
 }
 
-// TestServiceProtocolUnderAFlood asks more than is answered at a time, in virtual time.
-func TestServiceProtocolUnderAFlood(t *testing.T) {
+// TestService_ProtocolUnderAFlood asks more than is answered at a time, in virtual time.
+func TestService_ProtocolUnderAFlood(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn := b.connect(calculatorHost)
@@ -396,8 +396,8 @@ func TestClosedServiceIsNotShown(t *testing.T) {
 	}
 }
 
-// TestServiceIsGoneBeforeItsHandlers holds that who closes is not shown any more while its last handler runs.
-func TestServiceIsGoneBeforeItsHandlers(t *testing.T) {
+// TestService_IsGoneBeforeItsHandlers holds that who closes is not shown any more while its last handler runs.
+func TestService_IsGoneBeforeItsHandlers(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	conn, caller := b.Connect(calculatorHost), b.Connect("caller.example", bus.WithoutShortCircuit())

@@ -7,8 +7,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestServiceIsShownAgain cuts the connection, and has it closed for good.
-func TestServiceIsShownAgain(t *testing.T) {
+// TestService_IsShownAgain cuts the connection, and has it closed for good.
+func TestService_IsShownAgain(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(conn *bus.Conn, way *fragile){
 		"cut":    func(_ *bus.Conn, way *fragile) { way.cut(false) },
@@ -37,8 +37,8 @@ func TestServiceIsShownAgain(t *testing.T) {
 	}
 }
 
-// TestServiceOnGivenConnection shows what is served on a connection of the application, which stays open.
-func TestServiceOnGivenConnection(t *testing.T) {
+// TestService_OnGivenConnection shows what is served on a connection of the application, which stays open.
+func TestService_OnGivenConnection(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	given := newApplication(t, w)

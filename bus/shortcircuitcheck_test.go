@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestRequestDifferences changes a request so that the broker would bring another one, or none.
-func TestRequestDifferences(t *testing.T) {
+// TestRequest_Differences changes a request so that the broker would bring another one, or none.
+func TestRequest_Differences(t *testing.T) {
 	t.Parallel()
 	for change, test := range map[string]struct {
 		change func(request *wire.Request)
@@ -45,8 +45,8 @@ func fill(header wire.Header) {
 	}
 }
 
-// TestResponseDifferences does so with a response.
-func TestResponseDifferences(t *testing.T) {
+// TestResponse_Differences does so with a response.
+func TestResponse_Differences(t *testing.T) {
 	t.Parallel()
 	for change, test := range map[string]struct {
 		change func(response *wire.Response)

@@ -201,8 +201,8 @@ func TestLateAnswer(t *testing.T) {
 	})
 }
 
-// TestCloseEndsACallThatIsNotAnswered closes a caller that waits for an instance that has acked.
-func TestCloseEndsACallThatIsNotAnswered(t *testing.T) {
+// TestClose_EndsACallThatIsNotAnswered closes a caller that waits for an instance that has acked.
+func TestClose_EndsACallThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		server := newScripted(t, w, scriptedHost, ack)

@@ -78,9 +78,9 @@ func tlsBroker(t *testing.T, as *certified) *broker.Broker {
 	return started
 }
 
-// TestStartupOverTLS fails in words that say why, and never falls back to plain text. The environment belongs to the
+// TestStartup_OverTLS fails in words that say why, and never falls back to plain text. The environment belongs to the
 // process, so it does not run beside others.
-func TestStartupOverTLS(t *testing.T) {
+func TestStartup_OverTLS(t *testing.T) {
 	here := net.IPv4(127, 0, 0, 1)
 	authority, stranger := certify(t, nil), certify(t, nil)
 	secure := tlsBroker(t, certify(t, authority, here)).URL()
@@ -119,9 +119,9 @@ func TestStartupOverTLS(t *testing.T) {
 	}
 }
 
-// TestStartupWithCertificate is refused at once by a broker that asks clients for a certificate. The environment belongs to the
+// TestStartup_WithCertificate is refused at once by a broker that asks clients for a certificate. The environment belongs to the
 // process, so it does not run beside others.
-func TestStartupWithCertificate(t *testing.T) {
+func TestStartup_WithCertificate(t *testing.T) {
 	here, authority := net.IPv4(127, 0, 0, 1), certify(t, nil)
 	as := certify(t, authority, here)
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(
@@ -150,8 +150,8 @@ func TestStartupWithCertificate(t *testing.T) {
 	}
 }
 
-// TestStartupWithWrongPassword fails at once, and names the broker and not the password.
-func TestStartupWithWrongPassword(t *testing.T) {
+// TestStartup_WithWrongPassword fails at once, and names the broker and not the password.
+func TestStartup_WithWrongPassword(t *testing.T) {
 	t.Parallel()
 	e := newEnforcing(t, map[string]string{"one": ""})
 	for name, url := range map[string]string{

@@ -47,9 +47,9 @@ func seedOf(t *testing.T) (public, file string) {
 	return public, file
 }
 
-// TestStartupWithCredentials has the environment name a token, a password, a key or a certificate. What the broker does
+// TestStartup_WithCredentials has the environment name a token, a password, a key or a certificate. What the broker does
 // not take is an error at once, which names it only by its variable. It does not run beside others.
-func TestStartupWithCredentials(t *testing.T) {
+func TestStartup_WithCredentials(t *testing.T) {
 	authority := certify(t, nil)
 	server, client := certify(t, authority, net.IPv4(127, 0, 0, 1)), certify(t, authority)
 	public, seed := seedOf(t)

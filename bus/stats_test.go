@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestStatsCountCalls counts what a connection calls, and not what the framework asks on the way.
-func TestStatsCountCalls(t *testing.T) {
+// TestStats_CountCalls counts what a connection calls, and not what the framework asks on the way.
+func TestStats_CountCalls(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -51,8 +51,8 @@ func TestStatsCountCalls(t *testing.T) {
 	})
 }
 
-// TestStatsCountInterceptedCalls holds that a call counts once, whatever the caller's own interceptors do with it.
-func TestStatsCountInterceptedCalls(t *testing.T) {
+// TestStats_CountInterceptedCalls holds that a call counts once, whatever the caller's own interceptors do with it.
+func TestStats_CountInterceptedCalls(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.newCalculators(2)
@@ -101,8 +101,8 @@ func TestStatsCountInterceptedCalls(t *testing.T) {
 	})
 }
 
-// TestStatsCountCallsOfHandlers counts them for the connection that makes them.
-func TestStatsCountCallsOfHandlers(t *testing.T) {
+// TestStats_CountCallsOfHandlers counts them for the connection that makes them.
+func TestStats_CountCallsOfHandlers(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)

@@ -87,8 +87,8 @@ func TestTap(t *testing.T) {
 	})
 }
 
-// TestTapIsBounded makes more calls than are kept, and comes back too late.
-func TestTapIsBounded(t *testing.T) {
+// TestTap_IsBounded makes more calls than are kept, and comes back too late.
+func TestTap_IsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	callee, caller := b.Connect(calculatorHost), b.Connect("caller.example")
@@ -113,8 +113,8 @@ func TestTapIsBounded(t *testing.T) {
 	}
 }
 
-// TestTapKeepsNoQueries taps calls with long queries, of which a record must not be a piece: there are thousands of records.
-func TestTapKeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
+// TestTap_KeepsNoQueries taps calls with long queries, of which a record must not be a piece: there are thousands of records.
+func TestTap_KeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	for _, shortCircuit := range []bool{true, false} {
 		b := newBus(t)
 		callee, caller := b.Connect("library.example"), b.Connect("caller.example", withShortCircuit(shortCircuit))
@@ -133,8 +133,8 @@ func TestTapKeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures the
 	}
 }
 
-// TestTapDoesNotHoldClose closes an instance while somebody waits for its calls.
-func TestTapDoesNotHoldClose(t *testing.T) {
+// TestTap_DoesNotHoldClose closes an instance while somebody waits for its calls.
+func TestTap_DoesNotHoldClose(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		_, callee := newCalculator(t, w)
@@ -158,8 +158,8 @@ func TestTapDoesNotHoldClose(t *testing.T) {
 	})
 }
 
-// TestTapBoundsWhoWaits asks so often that not all can wait, which would cost the instance without end.
-func TestTapBoundsWhoWaits(t *testing.T) {
+// TestTap_BoundsWhoWaits asks so often that not all can wait, which would cost the instance without end.
+func TestTap_BoundsWhoWaits(t *testing.T) {
 	t.Parallel()
 	const most = 64
 	overBoth(t, func(t *testing.T, w *world) {
@@ -187,8 +187,8 @@ func TestTapBoundsWhoWaits(t *testing.T) {
 	})
 }
 
-// TestTapDoesNotHoldMulticasts taps a caller that knows who will answer it.
-func TestTapDoesNotHoldMulticasts(t *testing.T) {
+// TestTap_DoesNotHoldMulticasts taps a caller that knows who will answer it.
+func TestTap_DoesNotHoldMulticasts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, all := b.connect("caller.example"), b.newCalculators(3)

@@ -61,9 +61,9 @@ func TestTraffic(t *testing.T) {
 	})
 }
 
-// TestTrafficWithOneInstance counts calls to a certain instance as calls to its host, whatever becomes of them: instances come and
+// TestTraffic_WithOneInstance counts calls to a certain instance as calls to its host, whatever becomes of them: instances come and
 // go, and each would take a label of its own.
-func TestTrafficWithOneInstance(t *testing.T) {
+func TestTraffic_WithOneInstance(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		for _, shortCircuit := range []bool{true, false} {
@@ -85,8 +85,8 @@ func TestTrafficWithOneInstance(t *testing.T) {
 	})
 }
 
-// TestTrafficWithoutTheFramework leaves out what is asked on port 888, whoever asks: also who collects the metrics.
-func TestTrafficWithoutTheFramework(t *testing.T) {
+// TestTraffic_WithoutTheFramework leaves out what is asked on port 888, whoever asks: also who collects the metrics.
+func TestTraffic_WithoutTheFramework(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)
@@ -152,8 +152,8 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// TestTrafficTellsThePortOfDocuments has a service on two ports, each with a document of its own.
-func TestTrafficTellsThePortOfDocuments(t *testing.T) {
+// TestTraffic_TellsThePortOfDocuments has a service on two ports, each with a document of its own.
+func TestTraffic_TellsThePortOfDocuments(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	callee := b.Connect(calculatorHost)

@@ -134,8 +134,8 @@ func TestNobodyThereWithOneID(t *testing.T) {
 	}
 }
 
-// TestInstancesWithOneID are both reached by direct addressing, and the first to answer counts.
-func TestInstancesWithOneID(t *testing.T) {
+// TestInstances_WithOneID are both reached by direct addressing, and the first to answer counts.
+func TestInstances_WithOneID(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, callee := newCalculator(t, w)

@@ -30,8 +30,8 @@ type shelfAPI interface {
 	Close() error
 }
 
-// TestServeWarnsOfWhatIsNotMeant serves methods that are a program's own business.
-func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
+// TestServe_WarnsOfWhatIsNotMeant serves methods that are a program's own business.
+func TestServe_WarnsOfWhatIsNotMeant(t *testing.T) {
 	t.Parallel()
 	all := []string{"Close", "MarshalText", "ServeHTTP", "Shutdown", "String"}
 	b := bustest.New(t)
@@ -61,8 +61,8 @@ func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
 	}
 }
 
-// TestServeRefusesHandlers serves what Conn.Handle is for.
-func TestServeRefusesHandlers(t *testing.T) {
+// TestServe_RefusesHandlers serves what Conn.Handle is for.
+func TestServe_RefusesHandlers(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect("web.example")
 	for _, err := range []error{bus.Serve(conn, http.NotFoundHandler()), bus.Serve(conn, http.NewServeMux())} {

@@ -51,8 +51,8 @@ func (surveyor) Double(of bare, all []bare) (sum int) {
 	return sum
 }
 
-// TestValuesNeedNoTags has values in the arguments pass as the callee reads them, with tags or without.
-func TestValuesNeedNoTags(t *testing.T) {
+// TestValues_NeedNoTags has values in the arguments pass as the callee reads them, with tags or without.
+func TestValues_NeedNoTags(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect("surveyor.example")
@@ -73,8 +73,8 @@ func TestValuesNeedNoTags(t *testing.T) {
 	})
 }
 
-// TestArgumentsHaveTags has calls with arguments that would not arrive be refused, by name, instead of computing with zeros.
-func TestArgumentsHaveTags(t *testing.T) {
+// TestArguments_HaveTags has calls with arguments that would not arrive be refused, by name, instead of computing with zeros.
+func TestArguments_HaveTags(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)

@@ -14,9 +14,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestStartupWithUserJWT lets in whose account has signed, and fails at once otherwise. The environment belongs to the
+// TestStartup_WithUserJWT lets in whose account has signed, and fails at once otherwise. The environment belongs to the
 // process, so it does not run beside others, as all of this file.
-func TestStartupWithUserJWT(t *testing.T) {
+func TestStartup_WithUserJWT(t *testing.T) {
 	o := newOperated(t)
 	const refused = "nats: Authorization Violation"
 	file := filepath.Join(t.TempDir(), "user.creds")

@@ -104,7 +104,7 @@ func exampleAbove(lines []string) (example, module string) {
 	return "", ""
 }
 
-func TestParseDocument(t *testing.T) {
+func TestParse_Document(t *testing.T) {
 	t.Parallel()
 	text := strings.ReplaceAll(`# Title
 

@@ -26,8 +26,8 @@ func TestNoJetStream(t *testing.T) {
 	}
 }
 
-// TestBucketDenied holds that the error names what the broker denies, and not only that it did not answer.
-func TestBucketDenied(t *testing.T) {
+// TestBucket_Denied holds that the error names what the broker denies, and not only that it did not answer.
+func TestBucket_Denied(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()), broker.Config(`
 		no_auth_user: service
@@ -43,8 +43,8 @@ func TestBucketDenied(t *testing.T) {
 	}
 }
 
-// TestBucketLimits holds that size and age are the broker's to watch, and that a full bucket makes room.
-func TestBucketLimits(t *testing.T) {
+// TestBucket_Limits holds that size and age are the broker's to watch, and that a full bucket makes room.
+func TestBucket_Limits(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	conn := b.Connect(host)
@@ -63,8 +63,8 @@ func TestBucketLimits(t *testing.T) {
 	}
 }
 
-// TestBucketOfAnOperator holds that where entries are kept stays as somebody else has chosen it, and what makes it a cache does not.
-func TestBucketOfAnOperator(t *testing.T) {
+// TestBucket_OfAnOperator holds that where entries are kept stays as somebody else has chosen it, and what makes it a cache does not.
+func TestBucket_OfAnOperator(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	conn := b.Connect(host)
@@ -103,8 +103,8 @@ func TestFullBucketDropsTheOldest(t *testing.T) {
 	expect(t, replica, "d", value)
 }
 
-// TestBucketIsMadeAnew holds that a bucket which is lost, say with the storage of the broker, is an empty cache.
-func TestBucketIsMadeAnew(t *testing.T) {
+// TestBucket_IsMadeAnew holds that a bucket which is lost, say with the storage of the broker, is an empty cache.
+func TestBucket_IsMadeAnew(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	replicas := newInstances(t, b, 2, msgsvc.WithJetStream())
@@ -121,8 +121,8 @@ func TestBucketIsMadeAnew(t *testing.T) {
 	expect(t, replicas[1], "key", "again")
 }
 
-// TestBucketOverAnotherConnection holds that the cache goes on when the broker connection was closed for good, and replaced.
-func TestBucketOverAnotherConnection(t *testing.T) {
+// TestBucket_OverAnotherConnection holds that the cache goes on when the broker connection was closed for good, and replaced.
+func TestBucket_OverAnotherConnection(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	replica := serve(t, b.Connect(host, bus.WithLogger(zerolog.Nop())), msgsvc.WithJetStream())
@@ -137,8 +137,8 @@ func TestBucketOverAnotherConnection(t *testing.T) {
 	expect(t, replica, "key", "again")
 }
 
-// TestBucketOutlivesReplicas holds what the bucket is for.
-func TestBucketOutlivesReplicas(t *testing.T) {
+// TestBucket_OutlivesReplicas holds what the bucket is for.
+func TestBucket_OutlivesReplicas(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	last := newInstance(t, b, msgsvc.WithJetStream())

@@ -160,7 +160,7 @@ func TestAbsentIsNoError(t *testing.T) {
 	})
 }
 
-func TestBrokerAway(t *testing.T) {
+func TestBroker_Away(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, b *bustest.Bus, options ...msgsvc.Option) {
 		replica := serve(t, b.Connect(host, bus.WithLogger(zerolog.Nop())), options...)

@@ -47,15 +47,15 @@ const (
 	noInstance  = ""  // a call had no answer, so that there is no instance to call next
 )
 
-// way is how to call: it yields what each instance answers.
-type way func(*http.Request) iter.Seq2[*http.Response, error]
+// caller is how to call: it yields what each instance answers.
+type caller func(*http.Request) iter.Seq2[*http.Response, error]
 
 func (t *tour) unicast(r *http.Request) iter.Seq2[*http.Response, error] {
 	return func(yield func(*http.Response, error) bool) { yield(t.conn.Do(r)) }
 }
 
 // visit writes the section of one call. It returns the instance that answered last, or noInstance.
-func (t *tour) visit(heading string, call way, whom, endpoint string) (last string) {
+func (t *tour) visit(heading string, call caller, whom, endpoint string) (last string) {
 	fmt.Fprintf(t, "\n%s\n", heading)
 	if whom == noInstance {
 		t.WriteString("! nobody to address: the call above had no answer\n")
@@ -70,7 +70,7 @@ func (t *tour) visit(heading string, call way, whom, endpoint string) (last stri
 }
 
 // list writes a line for each answer, or for what went wrong. It returns the instance that answered last, or noInstance.
-func (t *tour) list(call way, address string) (last string) {
+func (t *tour) list(call caller, address string) (last string) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)

@@ -16,7 +16,7 @@ func (s *sharedCache) Close(ctx context.Context) error {
 	if s.closing.Swap(true) {
 		return nil
 	}
-	return s.handOver(ctx, s.entries.all())
+	return s.drain(ctx, s.entries.all())
 }
 
 // keep holds an entry here, and in another replica too once this one is closing: whatever was put before that is
@@ -24,18 +24,18 @@ func (s *sharedCache) Close(ctx context.Context) error {
 func (s *sharedCache) keep(ctx context.Context, e entry) error {
 	s.entries.put(e)
 	if s.closing.Load() {
-		return s.handOver(ctx, []handed{{entry: e}})
+		return s.drain(ctx, []handed{{entry: e}})
 	}
 	return nil
 }
 
-// handOver gives entries to replicas that are not closing themselves, the first ones first in case ctx ends. If
+// drain gives entries to replicas that are not closing themselves, the first ones first in case ctx ends. If
 // there is no such replica the entries are gone, which is no error.
-func (s *sharedCache) handOver(ctx context.Context, entries []handed) error {
+func (s *sharedCache) drain(ctx context.Context, entries []handed) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	takers, failed := s.takers(ctx)
+	takers, failed := s.candidates(ctx)
 	lost := 0
 	for batch := range batches(entries, s.messageLimit()) {
 		rest, err := s.give(ctx, takers, batch)
@@ -50,16 +50,16 @@ func (s *sharedCache) handOver(ctx context.Context, entries []handed) error {
 	return nil
 }
 
-// taker is a replica that may take entries.
-type taker struct {
+// candidate is a replica that may take entries.
+type candidate struct {
 	ID      string `json:"id"`
 	Room    int    `json:"room"` // bytes
 	Closing bool   `json:"closing"`
 }
 
-// takers returns the replicas that are not closing; the error is of one that did not say.
-func (s *sharedCache) takers(ctx context.Context) (takers []taker, failed error) {
-	for asked, err := range askAll[taker](ctx, s, "/room", bus.Args{}) {
+// candidates returns the replicas that are not closing; the error is of one that did not say.
+func (s *sharedCache) candidates(ctx context.Context) (takers []candidate, failed error) {
+	for asked, err := range askAll[candidate](ctx, s, "/room", bus.Args{}) {
 		if err != nil {
 			failed = err
 		} else if !asked.Closing {
@@ -71,17 +71,17 @@ func (s *sharedCache) takers(ctx context.Context) (takers []taker, failed error)
 
 // give hands a batch to the replica with the most room. It returns the takers that are left, none when the batch
 // was not taken.
-func (s *sharedCache) give(ctx context.Context, takers []taker, batch []handed) (rest []taker, failed error) {
+func (s *sharedCache) give(ctx context.Context, takers []candidate, batch []handed) (rest []candidate, failed error) {
 	type answer struct {
 		Taken bool `json:"taken"`
 	}
 	for len(takers) > 0 {
-		slices.SortFunc(takers, func(a, b taker) int { return cmp.Compare(b.Room, a.Room) })
+		slices.SortFunc(takers, func(a, b candidate) int { return cmp.Compare(b.Room, a.Room) })
 		roomiest := &takers[0]
 		a, err := askOne[answer](ctx, s, roomiest.ID, "/take", bus.Args{"entries": batch})
 		if err == nil && a.Taken {
 			roomiest.Room -= sizeOf(batch)
-			s.recall(ctx, roomiest.ID, batch)
+			s.revoke(ctx, roomiest.ID, batch)
 			return takers, nil
 		}
 		if !isGone(err) {
@@ -92,8 +92,8 @@ func (s *sharedCache) give(ctx context.Context, takers []taker, batch []handed) 
 	return nil, failed
 }
 
-// recall has a taker drop what was replaced while it was on its way there: the instance that replaced it has told the taker before.
-func (s *sharedCache) recall(ctx context.Context, taker string, batch []handed) {
+// revoke has a taker drop what was replaced while it was on its way there: the instance that replaced it has told the taker before.
+func (s *sharedCache) revoke(ctx context.Context, taker string, batch []handed) {
 	for _, e := range batch {
 		if newer := s.entries.supersede(e.Key, e.Stamp); newer != (stamp{}) {
 			_, _ = askOne[struct{}](ctx, s, taker, "/supersede", bus.Args{"key": e.Key, "by": newer}) // a load will try again

@@ -145,23 +145,23 @@ func TestHandOverInBatches(t *testing.T) {
 	}
 }
 
-// taker is a replica to hand over to. While an entry is on its way there, the entry is replaced, which both are told.
-type taker struct {
+// candidate is a replica to hand over to. While an entry is on its way there, the entry is replaced, which both are told.
+type candidate struct {
 	id   string
 	told chan string
 	tell func()
 }
 
-func (taker) Join() {}
+func (candidate) Join() {}
 
-func (t taker) Room() (id string, room int, closing bool) { return t.id, 1 << 20, false }
+func (t candidate) Room() (id string, room int, closing bool) { return t.id, 1 << 20, false }
 
-func (t taker) Take() (taken bool) {
+func (t candidate) Take() (taken bool) {
 	t.tell()
 	return true
 }
 
-func (t taker) Supersede(key []byte, by struct {
+func (t candidate) Supersede(key []byte, by struct {
 	Time int64 `json:"time"`
 }) {
 	t.told <- fmt.Sprintf("%s at %d", key, by.Time)
@@ -176,7 +176,7 @@ func TestReplacedWhileHandedOver(t *testing.T) {
 	conn := b.Connect(host)
 	later := time.Now().Add(time.Second).UnixNano()
 	told := make(chan string, 3)
-	err := bus.Serve(conn, taker{conn.ID(), told, func() {
+	err := bus.Serve(conn, candidate{conn.ID(), told, func() {
 		ask(t, replica, "/supersede", bus.Args{"key": []byte("1"), "by": bus.Args{"time": later}}, nil)
 	}}, bus.Port(444), bus.NoQueue())
 	if err != nil {
@@ -229,8 +229,8 @@ func TestStoresWhileClosing(t *testing.T) {
 	expectFilled(t, 20, replicas[1])
 }
 
-// TestCloseAllAtOnce is how a program ends: nobody is left to take anything, and nobody waits for it.
-func TestCloseAllAtOnce(t *testing.T) {
+// TestClose_AllAtOnce is how a program ends: nobody is left to take anything, and nobody waits for it.
+func TestClose_AllAtOnce(t *testing.T) {
 	t.Parallel()
 	replicas := newInstances(t, bustest.New(t), 3)
 	fill(t, 30, replicas...)
@@ -241,7 +241,7 @@ func TestCloseAllAtOnce(t *testing.T) {
 	closes.Wait()
 }
 
-func TestCloseTwice(t *testing.T) {
+func TestClose_Twice(t *testing.T) {
 	t.Parallel()
 	replica := newInstance(t, bustest.New(t))
 	store(t, replica, "key", "value")
@@ -252,8 +252,8 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-// TestCloseTellsWhatWasLost holds that entries which could not be handed over are counted.
-func TestCloseTellsWhatWasLost(t *testing.T) {
+// TestClose_TellsWhatWasLost holds that entries which could not be handed over are counted.
+func TestClose_TellsWhatWasLost(t *testing.T) {
 	t.Parallel()
 	t.Run("no time", func(t *testing.T) {
 		t.Parallel()

@@ -89,8 +89,8 @@ func sameElements(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// TestHomeAlone holds that a page is shown when none of its calls can be made.
-func TestHomeAlone(t *testing.T) {
+// TestHome_Alone holds that a page is shown when none of its calls can be made.
+func TestHome_Alone(t *testing.T) {
 	t.Parallel()
 	alone := newInstance(t, bustest.New(t))
 	if err := alone.conn.Close(t.Context()); err != nil {
@@ -124,9 +124,9 @@ Refresh to see who answers next.
 	}
 }
 
-// TestHomeShowsFailures holds that an instance which fails is shown as such, and one that talks too much keeps to
+// TestHome_ShowsFailures holds that an instance which fails is shown as such, and one that talks too much keeps to
 // its line.
-func TestHomeShowsFailures(t *testing.T) {
+func TestHome_ShowsFailures(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	newInstance(t, b)

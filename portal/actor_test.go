@@ -104,8 +104,8 @@ func TestAuthorizationOnTheBus(t *testing.T) {
 	}
 }
 
-// TestTokenIsLookedAtFirst holds that nothing of a request with a bad token is read, and that HEAD is refused as GET is.
-func TestTokenIsLookedAtFirst(t *testing.T) {
+// TestToken_IsLookedAtFirst holds that nothing of a request with a bad token is read, and that HEAD is refused as GET is.
+func TestToken_IsLookedAtFirst(t *testing.T) {
 	t.Parallel()
 	door := openFor(t, newIssuer(t))
 	got := door.send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n", http.MethodPost)

@@ -105,16 +105,16 @@ func (c *catalogs) sweepLocked(now time.Time) {
 // maxVersion is the largest length in bytes of an instance's version that is shown.
 const maxVersion = 100
 
-// place is one port of a host.
-type place struct {
+// hostPort is one port of a host.
+type hostPort struct {
 	host string
 	port int
 }
 
 // String returns "calculator.example:443".
-func (p place) String() string { return p.host + ":" + strconv.Itoa(p.port) }
+func (p hostPort) String() string { return p.host + ":" + strconv.Itoa(p.port) }
 
-func (p place) compare(q place) int {
+func (p hostPort) compare(q hostPort) int {
 	return cmp.Or(cmp.Compare(p.host, q.host), cmp.Compare(p.port, q.port))
 }
 
@@ -127,7 +127,7 @@ type instance struct {
 
 // presence is what runs on the plane and is public.
 type presence struct {
-	places    []place               // those of instances that are known longest come first
+	places    []hostPort            // those of instances that are known longest come first
 	instances map[string][]instance // by host, sorted by ID
 	leftOut   int                   // instances that exceed maxPeers
 }
@@ -139,7 +139,7 @@ func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience.discovery)
 	defer cancel()
 	answering, public := c.roster.gather(), make(map[peer]instance)
-	err := askAll(ctx, c.conn, "/ping", func(from peer, body []byte, err error) {
+	err := callAll(ctx, c.conn, "/ping", func(from peer, body []byte, err error) {
 		if err == nil && isOwnPing(from, body) && answering.add(from) {
 			public[from] = c.publicPart(from, body)
 		}
@@ -149,14 +149,14 @@ func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	}
 	admitted, leftOut := answering.admit()
 	found := &presence{instances: make(map[string][]instance), leftOut: leftOut}
-	listed := make(map[place]bool)
+	listed := make(map[hostPort]bool)
 	for _, from := range admitted {
 		ports := public[from].Ports
 		if len(ports) > 0 {
 			found.instances[from.host] = append(found.instances[from.host], public[from])
 		}
 		for _, port := range ports {
-			if at := (place{from.host, port}); !listed[at] {
+			if at := (hostPort{from.host, port}); !listed[at] {
 				listed[at] = true
 				found.places = append(found.places, at)
 			}
@@ -194,7 +194,7 @@ const maxMemberBytes = 4 << 20
 
 // fetch returns the document of a place, or nil if it has none. The error is a sentence that says why the place is left
 // out.
-func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, error) {
+func (c *catalog) fetch(ctx context.Context, from hostPort) (*openapi.Document, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+from.String()+"/openapi.json", http.NoBody)
 	if err != nil {
 		return nil, err
@@ -238,9 +238,9 @@ func (c *catalog) notFetched(err error) error {
 	}
 }
 
-// leadsUp reports whether a path has a segment . or .., escaped or not. Browsers and other clients resolve such segments
+// hasDotSegments reports whether a path has a segment . or .., escaped or not. Browsers and other clients resolve such segments
 // (RFC 3986, 5.2.4) and request a different path, possibly of another service.
-func leadsUp(path string) bool {
+func hasDotSegments(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if plain := strings.ReplaceAll(strings.ToLower(segment), "%2e", "."); plain == "." || plain == ".." {
 			return true
@@ -249,24 +249,24 @@ func leadsUp(path string) bool {
 	return false
 }
 
-// misread reports whether a path has a character that browsers treat unlike others (https://url.spec.whatwg.org/#url-parsing):
+// hasUnsafeChars reports whether a path has a character that browsers treat unlike others (https://url.spec.whatwg.org/#url-parsing):
 // they take \ for /, leave out tabs and line ends, also within two dots, and end a path at ? and #.
-func misread(path string) bool {
+func hasUnsafeChars(path string) bool {
 	return strings.ContainsAny(path, `\?#`) || strings.ContainsFunc(path, unicode.IsControl)
 }
 
 // parseMember reads the document of a place. It must not describe any other place.
-func parseMember(body []byte, from place) (*openapi.Document, error) {
+func parseMember(body []byte, from hostPort) (*openapi.Document, error) {
 	document, err := openapi.Parse(body)
 	if err != nil {
 		return nil, fmt.Errorf("its document cannot be read: %w", err)
 	}
 	prefix := "/" + from.String() + "/"
 	for path := range document.Paths {
-		if !strings.HasPrefix(path, prefix) || leadsUp(path) {
+		if !strings.HasPrefix(path, prefix) || hasDotSegments(path) {
 			return nil, fmt.Errorf("its document contains %.80q, which is not its own", path)
 		}
-		if misread(path) {
+		if hasUnsafeChars(path) {
 			return nil, fmt.Errorf("its document contains %.80q, which a browser reads as another path", path)
 		}
 	}
@@ -280,7 +280,7 @@ const parallelFetches = 16
 type snapshot struct {
 	before, after []byte // the document as JSON, before and after the base URL
 	instances     []byte // the running instances, as JSON
-	visible       visibility
+	visible       accessView
 	leftOut       []string // sentences
 }
 
@@ -299,7 +299,7 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	visible := visibleIn(members)
+	visible := newAccessView(members)
 	document := openapi.Merge(openapi.Info{
 		Title:       "Services on the bus",
 		Description: strings.Join(leftOut, "\n"),
@@ -315,7 +315,7 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 
 // fetchAll fetches the documents of all places in their order. It returns them, and which are missing and why, both sorted
 // by place.
-func (c *catalog) fetchAll(ctx context.Context, places []place) (members []openapi.Member, leftOut []string) {
+func (c *catalog) fetchAll(ctx context.Context, places []hostPort) (members []openapi.Member, leftOut []string) {
 	documents := make([]*openapi.Document, len(places))
 	errs := make([]error, len(places))
 	room := make(chan struct{}, parallelFetches)

@@ -21,8 +21,8 @@ func openPortal(t *testing.T, i *issuer) *door {
 	return door
 }
 
-// TestDocumentForEach has callers read what is on the bus for them.
-func TestDocumentForEach(t *testing.T) {
+// TestDocument_ForEach has callers read what is on the bus for them.
+func TestDocument_ForEach(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openPortal(t, i)
@@ -72,8 +72,8 @@ func TestHiddenIsNowhereOnThePortal(t *testing.T) {
 	}
 }
 
-// TestServiceThatKnowsNoKeys is shown to nobody who calls with a token: it would refuse every call.
-func TestServiceThatKnowsNoKeys(t *testing.T) {
+// TestService_ThatKnowsNoKeys is shown to nobody who calls with a token: it would refuse every call.
+func TestService_ThatKnowsNoKeys(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openPortal(t, i)

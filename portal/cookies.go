@@ -63,7 +63,7 @@ func (d *droppedCookies) writeTo(text *metrics.Text, labels []metrics.Label) {
 // pages in a sandbox.
 func (i *Ingress) confineCookies(r *http.Request, path string, to *url.URL, response *http.Response) {
 	jar := &cookieFilter{
-		place: i.placeOf(r, path, to, response), sandboxed: i.config.sandboxes(to, response),
+		place: i.placeOf(r, path, to, response), sandboxed: i.config.needsSandbox(to, response),
 		left: maxSetCookies, clientLeft: maxClientCookies - len(strings.Join(r.Header.Values("Cookie"), "; ")),
 	}
 	var kept []string

@@ -51,7 +51,7 @@ func (r *Roster) Look(hosts ...string) (admitted []string, leftOut int) {
 
 // NotesOfCrowd returns what the map notes when so many instances answer one look.
 func NotesOfCrowd(count int) (notes []string) {
-	crowd := newGatheredLook(new(roster), time.Time{})
+	crowd := newTrafficCollector(new(roster), time.Time{})
 	for at := range count {
 		crowd.ping(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"version":"1","ports":[443]}`), nil)
 	}
@@ -124,13 +124,13 @@ func (c *Catalogs) Count() int { return len(c.all.byToken) }
 func LiveOf(answers ...[]byte) ([]byte, error) {
 	w, known, from := new(window), new(roster), peer{"stranger.example", "a"}
 	for at, answer := range answers {
-		seen := newGatheredLook(known, time.Unix(int64(at), 0))
+		seen := newTrafficCollector(known, time.Unix(int64(at), 0))
 		seen.ping(from, []byte("{}"), nil)
 		seen.traffic(from, answer, nil)
 		w.add(seen.admit())
 	}
-	host := &visibleHost{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1, keyOf(443, "/add", "/add"): 1}}
-	return json.Marshal(draw(newPicture(w), visibility{from.host: host}, nil))
+	host := &hostView{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1, keyOf(443, "/add", "/add"): 1}}
+	return json.Marshal(draw(newTrafficSummary(w), accessView{from.host: host}, nil))
 }
 
 // KeepScraped returns what a scrape keeps of the answers of instances, and how many bytes of each it cuts.

@@ -87,8 +87,8 @@ func labels(count int) string {
 	return text.String()
 }
 
-// TestMergeExpositions cuts what conflicts from the exposition that has it, and nothing of the others.
-func TestMergeExpositions(t *testing.T) {
+// TestMerge_Expositions cuts what conflicts from the exposition that has it, and nothing of the others.
+func TestMerge_Expositions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		texts []string // of instances a, b, …; @ stands for their labels

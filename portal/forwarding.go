@@ -30,17 +30,17 @@ func (c *ingressConfig) forwarding(r *http.Request) *forwarding {
 		from.proto = "https"
 	}
 	if from.trusted = c.trusts(peer); from.trusted {
-		from.believe(r.Header)
+		from.applyTrusted(r.Header)
 	}
 	return from
 }
 
-// believe adopts the X-Forwarded headers of a trusted proxy, where they are valid.
-func (f *forwarding) believe(said http.Header) {
+// applyTrusted adopts the X-Forwarded headers of a trusted proxy, where they are valid.
+func (f *forwarding) applyTrusted(said http.Header) {
 	if client := strings.Join(said.Values("X-Forwarded-For"), ", "); client != "" {
 		f.client = client + ", " + f.client
 	}
-	if host := said.Get("X-Forwarded-Host"); validAuthority(host) {
+	if host := said.Get("X-Forwarded-Host"); isAuthority(host) {
 		f.host = host
 	}
 	if proto := said.Get("X-Forwarded-Proto"); proto == "http" || proto == "https" {
@@ -54,7 +54,7 @@ func (f *forwarding) believe(said http.Header) {
 // writeTo sets the X-Forwarded headers of a request for the bus, replacing those of the client. Other headers of this
 // kind are kept only if a trusted proxy has set them.
 func (f *forwarding) writeTo(header http.Header) {
-	maps.DeleteFunc(header, func(name string, _ []string) bool { return tellsOrigin(name) && !f.trusted })
+	maps.DeleteFunc(header, func(name string, _ []string) bool { return isForwardingHeader(name) && !f.trusted })
 	for name, value := range map[string]string{
 		"X-Forwarded-For": f.client, "X-Forwarded-Host": f.host,
 		"X-Forwarded-Proto": f.proto, "X-Forwarded-Prefix": f.prefix,
@@ -66,9 +66,9 @@ func (f *forwarding) writeTo(header http.Header) {
 	}
 }
 
-// tellsOrigin reports whether a header claims to describe the origin of a request. An underscore counts as a hyphen,
+// isForwardingHeader reports whether a header claims to describe the origin of a request. An underscore counts as a hyphen,
 // because some servers treat the two alike.
-func tellsOrigin(name string) bool {
+func isForwardingHeader(name string) bool {
 	name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 	return strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip"
 }
@@ -119,8 +119,8 @@ func cleanPrefix(prefix string) string {
 	return "/" + prefix
 }
 
-// validAuthority reports whether a text is a host with or without a port.
-func validAuthority(text string) bool {
+// isAuthority reports whether a text is a host with or without a port.
+func isAuthority(text string) bool {
 	parsed, err := url.Parse("//" + text)
 	return err == nil && text != "" && parsed.Host == text && !strings.ContainsAny(text, ", \"<>")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-func TestHeadersInward(t *testing.T) {
+func TestHeaders_Inward(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.serve("calculator.example", 443, echo)
@@ -34,7 +34,7 @@ func TestHeadersInward(t *testing.T) {
 	}
 }
 
-func TestHeadersOutward(t *testing.T) {
+func TestHeaders_Outward(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.serve("web.example", 443, func(w http.ResponseWriter, _ *http.Request) {

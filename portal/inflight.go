@@ -92,15 +92,15 @@ func (f *inFlight) expect(call uint64, size int64, fits bool) {
 	f.expected[call] = size
 }
 
-// load counts the bytes that one request keeps in memory. Use it from one goroutine.
-type load struct {
+// reservation counts the bytes that one request keeps in memory. Use it from one goroutine.
+type reservation struct {
 	of   *inFlight
 	held int64
 	call uint64 // hash of the method and the address
 }
 
 // take adds bytes to the load, if there is room.
-func (l *load) take(more int64) bool {
+func (l *reservation) take(more int64) bool {
 	taken := l.of.take(l.held, more)
 	if taken {
 		l.held += more
@@ -109,7 +109,7 @@ func (l *load) take(more int64) bool {
 }
 
 // reserve takes room for the response to a call before it is made, if the response is known to be large.
-func (l *load) reserve(method string, to *url.URL) error {
+func (l *reservation) reserve(method string, to *url.URL) error {
 	l.call = maphash.String(l.of.seed, method+" "+to.Host+to.EscapedPath())
 	if !l.take(l.of.expectedOf(l.call)) {
 		return l.of.full(bus.ExecutedNo)
@@ -119,32 +119,32 @@ func (l *load) reserve(method string, to *url.URL) error {
 
 // exchange replaces the request's body, and what was reserved, by the response's body in the count. A response without
 // room is dropped.
-func (l *load) exchange(r *http.Request, response *http.Response) error {
+func (l *reservation) exchange(r *http.Request, response *http.Response) error {
 	response.Request = nil // which holds the body that was sent
 	fits := l.take(response.ContentLength - l.held)
 	l.of.expect(l.call, response.ContentLength, fits)
 	if fits {
 		return nil
 	}
-	l.drop()
+	l.release()
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return l.of.full(bus.ExecutedYes)
 	}
 	return l.of.lost(response)
 }
 
-// drop releases all bytes of the load.
-func (l *load) drop() {
+// release releases all bytes of the load.
+func (l *reservation) release() {
 	l.of.release(l.held)
 	l.held = 0
 }
 
 // reader counts the bytes that are read from a request's body, and fails if there is no room.
-func (l *load) reader(body io.Reader) io.Reader { return &loadReader{body, l} }
+func (l *reservation) reader(body io.Reader) io.Reader { return &loadReader{body, l} }
 
 type loadReader struct {
 	body io.Reader
-	load *load
+	load *reservation
 }
 
 func (r *loadReader) Read(data []byte) (int, error) {
@@ -233,11 +233,11 @@ func checkHeader(r *http.Request) error {
 
 // readBody reads the request's body up to the limit. It counts bytes as they arrive and not as announced, so that a
 // client that announces a large body and sends nothing takes no room. It stops reading when there is no room.
-func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *load) ([]byte, error) {
+func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *reservation) ([]byte, error) {
 	if !load.take(max(0, r.ContentLength)) {
 		return nil, load.of.full(bus.ExecutedNo)
 	}
-	load.drop()
+	load.release()
 	body, err := io.ReadAll(load.reader(http.MaxBytesReader(w, r.Body, c.bodyLimit)))
 	exceeded, tooMuch := errors.AsType[*http.MaxBytesError](err)
 	_, full := errors.AsType[*bus.Error](err)

@@ -54,8 +54,8 @@ func checkTurnedAway(t *testing.T, what string, got answer, executed string) {
 	}
 }
 
-// TestRequestsInFlight fills an ingress with the body of a request that waits for its answer.
-func TestRequestsInFlight(t *testing.T) {
+// TestRequests_InFlight fills an ingress with the body of a request that waits for its answer.
+func TestRequests_InFlight(t *testing.T) {
 	t.Parallel()
 	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
 	door.serve("echo.example", 443, echo)

@@ -75,11 +75,11 @@ func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve dispatches a request by its path.
 func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	if err := i.config.checkRequest(r); err != nil {
-		i.turnAway(w, r, err)
+		i.rejectRequest(w, r, err)
 		return
 	}
 	if err := i.checkSite(r); err != nil {
-		i.turnAway(w, r, err)
+		i.rejectRequest(w, r, err)
 		return
 	}
 	path := "/" + strings.TrimPrefix(sentPath(r.URL), "/") // http.StripPrefix may have removed the slash
@@ -87,9 +87,9 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r)
 	case path == iconPath:
-		i.turnAway(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
+		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
 	case forOperators(path):
-		i.tellOperator(w, r, path)
+		i.serveOperators(w, r, path)
 	default:
 		i.carry(w, r, path)
 	}
@@ -99,38 +99,38 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 // client disconnects.
 func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	if err := checkWorker(r, path); err != nil {
-		i.turnAway(w, r, err)
+		i.rejectRequest(w, r, err)
 		return
 	}
 	to, err := addressOf(path, i.config.ports)
 	if err != nil {
-		i.turnAway(w, r, err)
+		i.rejectRequest(w, r, err)
 		return
 	}
 	token, err := i.actor(r)
 	if err != nil {
-		i.turnAway(w, r, err)
+		i.rejectRequest(w, r, err)
 		return
 	}
-	load := &load{of: i.bodies}
-	defer load.drop()
+	load := &reservation{of: i.bodies}
+	defer load.release()
 	body, err := i.config.readBody(w, r, load)
 	budget := i.config.budget(r)
 	// the response has its full time from now on, however long the body took; not every server supports this
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
 	if err != nil {
-		i.turnAway(w, r, err)
+		i.rejectRequest(w, r, err)
 		return
 	}
 	if err := load.reserve(r.Method, to); err != nil {
-		i.turnAway(w, r, err)
+		i.rejectRequest(w, r, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), budget)
 	defer cancel()
 	response, err := i.conn.Do(i.request(bus.WithActor(ctx, token), r, to, body))
 	if err != nil && missesPage(r, to, err) {
-		serveAway(w, bus.StatusOf(err))
+		serveUnavailable(w, bus.StatusOf(err))
 		return
 	}
 	if err != nil {
@@ -143,7 +143,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	i.adaptLocations(r, path, to, response)
 	i.confineCookies(r, path, to, response)
-	i.config.confine(to, response)
+	i.config.applySandboxCSP(to, response)
 	i.relay(w, r, response)
 }
 
@@ -151,7 +151,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, body []byte) *http.Request {
 	to.RawQuery = r.URL.RawQuery
 	request := &http.Request{
-		Method: r.Method, URL: to, Header: inward(r.Header),
+		Method: r.Method, URL: to, Header: filterRequestHeader(r.Header),
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 	if bus.ActorOf(ctx) != "" {
@@ -173,8 +173,8 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 			return
 		}
 	}
-	outward(w.Header(), response.Header)
-	sayWhoAnswered(w.Header(), response.Header)
+	filterResponseHeader(w.Header(), response.Header)
+	setAnsweredBy(w.Header(), response.Header)
 	writeResponse(w, r, response)
 }
 
@@ -258,28 +258,28 @@ func encodeStray(path string) string {
 // isStray is true for all but visible ASCII, and for what is visible and has no place in a path.
 func isStray(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"#<>?\\^`{|}", c) }
 
-// inward returns the headers of a client's request that are passed on to the bus. Hop-by-hop headers (RFC 9110, 7.6.1)
+// filterRequestHeader returns the headers of a client's request that are passed on to the bus. Hop-by-hop headers (RFC 9110, 7.6.1)
 // are dropped, and so is every name reserved for the bus, so that no client can speak for a service.
-func inward(from http.Header) http.Header {
+func filterRequestHeader(from http.Header) http.Header {
 	to := make(http.Header, len(from))
 	named := namedInConnection(from)
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if !named[canonical] && !connectionOnly(canonical) && !ofTheBus(name) && canonical != "Expect" {
+		if !named[canonical] && !isHopByHop(canonical) && !isBusHeader(name) && canonical != "Expect" {
 			to[canonical] = append(to[canonical], values...)
 		}
 	}
 	return to
 }
 
-// outward adds the headers of a service's response that are passed on to the client. The ingress itself decides on
+// filterResponseHeader adds the headers of a service's response that are passed on to the client. The ingress itself decides on
 // cross-origin access and what holds for its whole origin, and the length is set when the body is written. Browsers do not guess
 // the media type, neither browsers nor net/http.
-func outward(to, from http.Header) {
+func filterResponseHeader(to, from http.Header) {
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
-		case connectionOnly(canonical), ofTheBus(name), ofTheOrigin(canonical), ofTheProxy(name), canonical == "Content-Length":
+		case isHopByHop(canonical), isBusHeader(name), isOriginWide(canonical), ofTheProxy(name), canonical == "Content-Length":
 		case strings.HasPrefix(canonical, "Access-Control-"), strings.HasPrefix(name, http.TrailerPrefix):
 		default:
 			to[canonical] = append(to[canonical], values...)
@@ -291,9 +291,9 @@ func outward(to, from http.Header) {
 	}
 }
 
-// ofTheOrigin reports whether browsers apply a header to everything on the origin of a response, not only to the response:
+// isOriginWide reports whether browsers apply a header to everything on the origin of a response, not only to the response:
 // one service would decide for all others. The name is canonical.
-func ofTheOrigin(name string) bool {
+func isOriginWide(name string) bool {
 	switch name {
 	case "Alt-Svc", "Clear-Site-Data", "Nel", "Report-To", "Service-Worker-Allowed", "Strict-Transport-Security":
 		return true
@@ -336,8 +336,8 @@ func listed(header http.Header, name string) iter.Seq[string] {
 	}
 }
 
-// connectionOnly reports whether a header is hop-by-hop by definition. The name is canonical.
-func connectionOnly(name string) bool {
+// isHopByHop reports whether a header is hop-by-hop by definition. The name is canonical.
+func isHopByHop(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
 		"Transfer-Encoding", "Upgrade":
@@ -347,19 +347,19 @@ func connectionOnly(name string) bool {
 	}
 }
 
-// ofTheBus reports whether a header is reserved for the bus, or could be mistaken for such a header by a lenient parser.
-func ofTheBus(name string) bool {
+// isBusHeader reports whether a header is reserved for the bus, or could be mistaken for such a header by a lenient parser.
+func isBusHeader(name string) bool {
 	const prefix = "bus-"
 	return len(name) >= len(prefix) && strings.EqualFold(strings.ReplaceAll(name[:len(prefix)], "_", "-"), prefix)
 }
 
-// sayWhoAnswered tells a client which instance has answered, and under what id its message is found in logs:
+// setAnsweredBy tells a client which instance has answered, and under what id its message is found in logs:
 //
 //	Proxy-Status: busline; next-hop="k3f9x2m7qp.calculator.example"; msg-id="4Q5CBU6RBMRM4XQVWYTLP2S7CA"
 //
 // That is the header in which a proxy says where a response comes from (RFC 9209). An entry that the service itself has
 // set there comes before this one.
-func sayWhoAnswered(to, response http.Header) {
+func setAnsweredBy(to, response http.Header) {
 	host, id, message := response.Get("Bus-From-Host"), response.Get("Bus-From-Id"), response.Get("Bus-Msg-Id")
 	if host != "" && id != "" {
 		to.Add("Proxy-Status", fmt.Sprintf("busline; next-hop=%q; msg-id=%q", id+"."+host, message))

@@ -263,7 +263,7 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-func TestClientGoesAway(t *testing.T) {
+func TestClient_GoesAway(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	arrived, release, served := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -293,7 +293,7 @@ func TestClientGoesAway(t *testing.T) {
 	<-served // long before the time budget ends, or the test times out
 }
 
-func TestIngressOptions(t *testing.T) {
+func TestIngress_Options(t *testing.T) {
 	t.Parallel()
 	conn := open(t).bus.Connect("ingress")
 	tests := []struct {

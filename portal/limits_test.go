@@ -70,8 +70,8 @@ func TestLimitOfOuterHandler(t *testing.T) {
 	}
 }
 
-// TestRequestTimeout asks a service how much time it was given.
-func TestRequestTimeout(t *testing.T) {
+// TestRequest_Timeout asks a service how much time it was given.
+func TestRequest_Timeout(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.serve("clock.example", 443, func(w http.ResponseWriter, r *http.Request) {

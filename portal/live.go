@@ -15,7 +15,7 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// A picture of the traffic is made at most once a second, and the last view of each reader is kept.
+// A summary of the traffic is made at most once a second, and the last view of each reader is kept.
 const (
 	liveAge   = time.Second
 	viewerAge = time.Minute // how long a reader is remembered after its last request
@@ -24,9 +24,9 @@ const (
 
 // live knows the traffic of the plane while readers ask for it.
 type live struct {
-	pictures shared[*picture]
-	catalogs *catalogs
-	now      func() time.Time
+	summaries shared[*trafficSummary]
+	catalogs  *catalogs
+	now       func() time.Time
 
 	mu      sync.Mutex // protects all fields below
 	viewers map[string]*viewer
@@ -38,31 +38,31 @@ type viewer struct {
 
 	mu       sync.Mutex           // protects all fields below
 	seen     map[string]time.Time // hosts, and when they were last shown
-	picture  *picture             // from which the body was made
+	summary  *trafficSummary      // from which the body was made
 	snapshot *snapshot
 	body     []byte
 }
 
 func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 	window := new(window)
-	look := func(ctx context.Context, began time.Time) (*picture, error) {
-		seen, err := lookout(ctx, conn, &all.roster, began)
+	look := func(ctx context.Context, began time.Time) (*trafficSummary, error) {
+		seen, err := collectTraffic(ctx, conn, &all.roster, began)
 		if err != nil {
 			return nil, err
 		}
 		window.add(seen)
-		return newPicture(window), nil
+		return newTrafficSummary(window), nil
 	}
 	return &live{
-		pictures: shared[*picture]{age: liveAge, timeout: config.patience.traffic, now: config.now, look: look},
-		catalogs: all, now: config.now, viewers: make(map[string]*viewer),
+		summaries: shared[*trafficSummary]{age: liveAge, timeout: config.patience.traffic, now: config.now, look: look},
+		catalogs:  all, now: config.now, viewers: make(map[string]*viewer),
 	}
 }
 
 // ServeHTTP serves the traffic that the caller may see, as JSON.
 func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token := bus.ActorOf(r.Context())
-	current, err := l.pictures.read(r.Context())
+	current, err := l.summaries.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
@@ -103,10 +103,10 @@ func (l *live) viewer(token string) *viewer {
 }
 
 // draw returns the caller's view as JSON, made once for all readers with the same token.
-func (v *viewer) draw(current *picture, described *snapshot) ([]byte, error) {
+func (v *viewer) draw(current *trafficSummary, described *snapshot) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.picture == current && v.snapshot == described {
+	if v.summary == current && v.snapshot == described {
 		return v.body, nil
 	}
 	for host := range described.visible {
@@ -126,7 +126,7 @@ func (v *viewer) draw(current *picture, described *snapshot) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.picture, v.snapshot, v.body = current, described, body
+	v.summary, v.snapshot, v.body = current, described, body
 	return body, nil
 }
 
@@ -233,17 +233,17 @@ func (c calls) figures(window time.Duration) liveFigures {
 
 // drawing is a view under construction.
 type drawing struct {
-	*picture
+	*trafficSummary
 
-	visible visibility
+	visible accessView
 	view    liveView
 	edges   map[callPair]map[servedKey]calls
 }
 
-// draw returns what a caller with this visibility may see of a picture. Hosts that no instance serves are named only if they
+// draw returns what a caller with this visibility may see of a summary. Hosts that no instance serves are named only if they
 // are in known: the hosts that the caller has been shown before.
-func draw(p *picture, visible visibility, known map[string]time.Time) liveView {
-	d := &drawing{picture: p, visible: visible, edges: make(map[callPair]map[servedKey]calls)}
+func draw(p *trafficSummary, visible accessView, known map[string]time.Time) liveView {
+	d := &drawing{trafficSummary: p, visible: visible, edges: make(map[callPair]map[servedKey]calls)}
 	d.view = liveView{
 		Taken: p.taken.UTC(), Window: p.window.Seconds(),
 		Services: []liveService{}, Edges: []liveEdge{}, Lost: []liveLost{}, LeftOut: []string{},
@@ -267,7 +267,7 @@ func (d *drawing) addService(host string) {
 	callers := make(map[string]struct{})
 	for at := range d.served[host] {
 		each := &d.served[host][at]
-		if !d.visible[host].sees(each.operation, d.beside[host]) {
+		if !d.visible[host].canSee(each.operation, d.beside[host]) {
 			continue
 		}
 		sum = sum.plus(each.total, each.recent)

@@ -218,8 +218,8 @@ func TestLive(t *testing.T) {
 	})
 }
 
-// TestLiveOfThoseWhoComeAndGo starts and stops instances while somebody looks.
-func TestLiveOfThoseWhoComeAndGo(t *testing.T) {
+// TestLiveOf_ThoseWhoComeAndGo starts and stops instances while somebody looks.
+func TestLiveOf_ThoseWhoComeAndGo(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		caller := b.Connect("caller.example")
@@ -297,8 +297,8 @@ func TestLostCallsOfWhatIsShown(t *testing.T) {
 	})
 }
 
-// TestLiveIsFiltered shows to each caller what its document shows, and no byte of anything else.
-func TestLiveIsFiltered(t *testing.T) {
+// TestLive_IsFiltered shows to each caller what its document shows, and no byte of anything else.
+func TestLive_IsFiltered(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, checkFilter)
 }
@@ -377,8 +377,8 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 	}
 }
 
-// TestLiveIsShared has many look at once.
-func TestLiveIsShared(t *testing.T) {
+// TestLive_IsShared has many look at once.
+func TestLive_IsShared(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		stranger := newStranger(t, b, "stranger.example")
@@ -405,8 +405,8 @@ func TestLiveIsShared(t *testing.T) {
 	})
 }
 
-// TestLiveOverHTTP has what everything on the portal has.
-func TestLiveOverHTTP(t *testing.T) {
+// TestLive_OverHTTP has what everything on the portal has.
+func TestLive_OverHTTP(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.register()
@@ -452,9 +452,9 @@ func (f *fragile) be(away bool) {
 	f.conns = nil
 }
 
-// TestLiveWithoutBroker says that it knows nothing, and goes on when the broker is back. Time is real here: nats.go keeps
+// TestLive_WithoutBroker says that it knows nothing, and goes on when the broker is back. Time is real here: nats.go keeps
 // timers for the whole process when it connects again.
-func TestLiveWithoutBroker(t *testing.T) {
+func TestLive_WithoutBroker(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	way := &fragile{InProcessConnProvider: b.Broker()}

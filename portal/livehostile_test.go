@@ -21,8 +21,8 @@ func traffic(served ...string) string {
 	return `{"started":"2000-01-01T00:00:00Z","served":[` + strings.Join(served, ",") + `],"made":[]}`
 }
 
-// TestLiveOfStrangers has one of two services tell what cannot be. The other one is shown all the same.
-func TestLiveOfStrangers(t *testing.T) {
+// TestLiveOf_Strangers has one of two services tell what cannot be. The other one is shown all the same.
+func TestLiveOf_Strangers(t *testing.T) {
 	t.Parallel()
 	const fine = `"buckets":[1],"took":1,"refused":0,"failed":0`
 	callers := make([]string, 10_000)
@@ -81,8 +81,8 @@ func TestLiveOfStrangers(t *testing.T) {
 	}
 }
 
-// TestLiveOfBackwardCounters has a stranger count backwards, and be started anew again and again.
-func TestLiveOfBackwardCounters(t *testing.T) {
+// TestLiveOf_BackwardCounters has a stranger count backwards, and be started anew again and again.
+func TestLiveOf_BackwardCounters(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		stranger := newStranger(t, b, "stranger.example")

@@ -89,8 +89,8 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// TestLocationsOfARoot calls services without the slash that a relative path would follow.
-func TestLocationsOfARoot(t *testing.T) {
+// TestLocations_OfARoot calls services without the slash that a relative path would follow.
+func TestLocations_OfARoot(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.serve("web.example", 443, leading)
@@ -107,8 +107,8 @@ func TestLocationsOfARoot(t *testing.T) {
 	}
 }
 
-// TestLocationsBehindAProxy counts a prefix that a trusted proxy has taken off.
-func TestLocationsBehindAProxy(t *testing.T) {
+// TestLocations_BehindAProxy counts a prefix that a trusted proxy has taken off.
+func TestLocations_BehindAProxy(t *testing.T) {
 	t.Parallel()
 	door := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
 	door.serve("web.example", 443, leading)

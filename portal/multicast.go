@@ -22,8 +22,8 @@ const (
 	parallelMulticasts = 16      // beyond that the page has to try again
 )
 
-// order is a request of the page to call all instances of a service.
-type order struct {
+// multicastRequest is a request of the page to call all instances of a service.
+type multicastRequest struct {
 	Method      string `json:"method"`
 	Target      string `json:"target"` // as in a path of the ingress: "/messaging.example:443/no-queue?x=1"
 	ContentType string `json:"contentType,omitempty"`
@@ -78,7 +78,7 @@ func (h *multicastHandler) read(r *http.Request) (call *http.Request, path strin
 	if kind := mediaType(r.Header); kind != "application/json" {
 		return nil, "", bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)
 	}
-	var wanted order
+	var wanted multicastRequest
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(&wanted)
@@ -106,7 +106,7 @@ func (h *multicastHandler) read(r *http.Request) (call *http.Request, path strin
 
 // request returns the request to send on the bus, in the context of the page's request: with its actor and its
 // deadline.
-func (h *multicastHandler) request(r *http.Request, to *url.URL, wanted *order) (*http.Request, error) {
+func (h *multicastHandler) request(r *http.Request, to *url.URL, wanted *multicastRequest) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(r.Context(), wanted.Method, "https://"+hostPortal, strings.NewReader(wanted.Body))
 	if err != nil {
 		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)

@@ -94,8 +94,8 @@ func TestMulticast(t *testing.T) {
 	}
 }
 
-// TestMulticastBounds has instances answer much, binary, badly and never.
-func TestMulticastBounds(t *testing.T) {
+// TestMulticast_Bounds has instances answer much, binary, badly and never.
+func TestMulticast_Bounds(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.register()
@@ -128,8 +128,8 @@ func TestMulticastBounds(t *testing.T) {
 	}
 }
 
-// TestMulticastLate lists those who have answered beside those who do not.
-func TestMulticastLate(t *testing.T) {
+// TestMulticast_Late lists those who have answered beside those who do not.
+func TestMulticast_Late(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.register()
@@ -151,8 +151,8 @@ func TestMulticastLate(t *testing.T) {
 	}
 }
 
-// TestMulticastAsCaller holds that a multicast is its caller's, and nobody's without a token.
-func TestMulticastAsCaller(t *testing.T) {
+// TestMulticast_AsCaller holds that a multicast is its caller's, and nobody's without a token.
+func TestMulticast_AsCaller(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openFor(t, i)

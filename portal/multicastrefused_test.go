@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestMulticastRefuses holds that the endpoint leads no further than the ingress does, and for no other site.
-func TestMulticastRefuses(t *testing.T) {
+// TestMulticast_Refuses holds that the endpoint leads no further than the ingress does, and for no other site.
+func TestMulticast_Refuses(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.register()

@@ -51,31 +51,31 @@ func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request) {
 
 func forOperators(path string) bool { return strings.HasPrefix(path, operatorPrefix) }
 
-// tellOperator answers load balancers, schedulers and Prometheus.
-func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path string) {
+// serveOperators answers load balancers, schedulers and Prometheus.
+func (i *Ingress) serveOperators(w http.ResponseWriter, r *http.Request, path string) {
 	if !i.allowRead(w, r) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	switch {
 	case path == healthyPath:
-		tell(w, "healthy\n")
+		writeText(w, "healthy\n")
 	case path == readyPath && i.conn.Healthy():
-		tell(w, "ready\n")
+		writeText(w, "ready\n")
 	case path == readyPath && i.conn.Connected():
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "messages were lost, or subscriptions were denied; see the log"))
 	case path == readyPath:
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "the broker is out of reach"))
 	case path == metricsPath:
-		compressed(http.HandlerFunc(i.tellMetrics))(w, r)
+		compressed(http.HandlerFunc(i.serveMetrics))(w, r)
 	case path == allMetricsPath:
-		compressed(http.HandlerFunc(i.tellAllMetrics))(w, r)
+		compressed(http.HandlerFunc(i.serveAllMetrics))(w, r)
 	default:
-		i.turnAway(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
+		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
 	}
 }
 
-func tell(w http.ResponseWriter, text string) {
+func writeText(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, text) // fails only if the client has gone
 }
@@ -86,7 +86,7 @@ func (i *Ingress) allowRead(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD")
-	i.turnAway(w, r, bus.Errorf(http.StatusMethodNotAllowed, "only GET and HEAD are served here, not %s", r.Method))
+	i.rejectRequest(w, r, bus.Errorf(http.StatusMethodNotAllowed, "only GET and HEAD are served here, not %s", r.Method))
 	return false
 }
 
@@ -99,8 +99,8 @@ const (
 	maxScraped     = 32 << 20 // bytes of all answers
 )
 
-// tellMetrics responds with the metrics of the ingress itself, in the text format of Prometheus.
-func (i *Ingress) tellMetrics(w http.ResponseWriter, r *http.Request) {
+// serveMetrics responds with the metrics of the ingress itself, in the text format of Prometheus.
+func (i *Ingress) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	i.conn.ServeMetrics(w, r)
 	text, labels := new(metrics.Text), i.labels()
 	text.Gauge("busline_ingress_body_bytes", "Bytes of bodies that the ingress holds.", float64(i.bodies.now()), labels...)
@@ -115,8 +115,8 @@ func instanceLabels(of peer) []metrics.Label {
 	return []metrics.Label{{Name: "host", Value: of.host}, {Name: "id", Value: of.id}}
 }
 
-// tellAllMetrics responds with the metrics of every instance on the plane. They are collected at most once a second.
-func (i *Ingress) tellAllMetrics(w http.ResponseWriter, r *http.Request) {
+// serveAllMetrics responds with the metrics of every instance on the plane. They are collected at most once a second.
+func (i *Ingress) serveAllMetrics(w http.ResponseWriter, r *http.Request) {
 	text, err := i.scraped.read(r.Context())
 	if err != nil {
 		i.refuse(w, r, err)
@@ -187,7 +187,7 @@ func (s *scrape) find(ctx context.Context) (found []peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout/2) //nolint:mnd // half
 	defer cancel()
 	answering := s.roster.gather()
-	err = askAll(ctx, s.conn, "/ping", func(from peer, body []byte, err error) {
+	err = callAll(ctx, s.conn, "/ping", func(from peer, body []byte, err error) {
 		if err != nil {
 			s.leftOut[reasonSilent]++
 		} else if isOwnPing(from, body) {

@@ -33,7 +33,7 @@ func checkExposition(t *testing.T, got answer) {
 	}
 }
 
-func TestMetricsOfTheIngress(t *testing.T) {
+func TestMetrics_OfTheIngress(t *testing.T) {
 	t.Parallel()
 	door := open(t, portal.WithInFlightLimit(1<<26))
 	door.serve("echo.example", 443, echo)
@@ -67,7 +67,7 @@ func TestMetricsOfTheIngress(t *testing.T) {
 	}
 }
 
-func TestMetricsOfAll(t *testing.T) {
+func TestMetrics_OfAll(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.serve("echo.example", 443, echo)
@@ -94,8 +94,8 @@ func TestMetricsOfAll(t *testing.T) {
 	}
 }
 
-// TestMetricsOfStrangers leaves out what cannot be read, and who speaks for somebody else.
-func TestMetricsOfStrangers(t *testing.T) {
+// TestMetrics_OfStrangers leaves out what cannot be read, and who speaks for somebody else.
+func TestMetrics_OfStrangers(t *testing.T) {
 	t.Parallel()
 	const own = `host="stranger.example",id="s1aaaaaaaa"`
 	for name, test := range map[string]struct{ told, reason string }{

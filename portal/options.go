@@ -147,7 +147,7 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 	}
 	for i, option := range options {
 		if option == nil {
-			return nil, noOption(i)
+			return nil, errNilOption(i)
 		}
 		option.applyToIngress(config)
 	}
@@ -155,8 +155,8 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 		validPorts(config.ports), config.parseProxies(), config.parseOrigins(), config.validLimits())
 }
 
-// noOption is the error for an option that is nil: its purpose is unknown.
-func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
+// errNilOption is the error for an option that is nil: its purpose is unknown.
+func errNilOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
 
 // validPorts returns an error for ports that must not be public.
 func validPorts(ports []int) error {

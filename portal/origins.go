@@ -42,7 +42,7 @@ func (c *ingressConfig) guardOrigins(i *Ingress) http.Handler {
 // serveOwnOrigin serves an ingress that allows no other origin.
 func (i *Ingress) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-		i.turnAway(w, r, bus.Errorf(http.StatusForbidden, "pages of other origins may not call; see portal.WithOrigins"))
+		i.rejectRequest(w, r, bus.Errorf(http.StatusForbidden, "pages of other origins may not call; see portal.WithOrigins"))
 		return
 	}
 	i.serve(w, r)
@@ -75,23 +75,23 @@ func (i *Ingress) baseURL(from *forwarding) string {
 	return i.conn.BaseURL(r)
 }
 
-// forThisMachine returns a handler that answers only requests for this machine, if that is all that a server is for: it
+// guardLoopbackHost returns a handler that answers only requests for this machine, if that is all that a server is for: it
 // listens on a loopback address, and has no base URL elsewhere and no proxy in front. A site can have its own name
 // resolve to 127.0.0.1, and is of the same origin for the browser then (DNS rebinding); only the Host header tells.
-func forThisMachine(handler http.Handler, listening net.Addr, baseURL string) http.Handler {
+func guardLoopbackHost(handler http.Handler, listening net.Addr, baseURL string) http.Handler {
 	tcp, ok := listening.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() || hasProxies(handler) {
 		return handler
 	}
-	if base, err := url.Parse(baseURL); err != nil || !thisMachine(base) {
+	if base, err := url.Parse(baseURL); err != nil || !isLoopback(base) {
 		return handler
 	}
 	refuse := bus.WriteError
 	if ingress, ok := handler.(*Ingress); ok {
-		refuse = ingress.turnAway
+		refuse = ingress.rejectRequest
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Host != "" && !thisMachine(&url.URL{Host: r.Host}) { // browsers send one
+		if r.Host != "" && !isLoopback(&url.URL{Host: r.Host}) { // browsers send one
 			refuse(w, r, bus.Errorf(http.StatusMisdirectedRequest,
 				"%.80q is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use", r.Host))
 			return
@@ -100,8 +100,8 @@ func forThisMachine(handler http.Handler, listening net.Addr, baseURL string) ht
 	})
 }
 
-// thisMachine reports whether a URL has a host that no other site can have: localhost (RFC 6761, 6.3) or an IP address.
-func thisMachine(at *url.URL) bool {
+// isLoopback reports whether a URL has a host that no other site can have: localhost (RFC 6761, 6.3) or an IP address.
+func isLoopback(at *url.URL) bool {
 	name := strings.TrimSuffix(strings.ToLower(at.Hostname()), ".")
 	_, err := netip.ParseAddr(name)
 	return err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost")

@@ -90,7 +90,7 @@ func TestNotOfThePage(t *testing.T) {
 	}
 }
 
-func TestPageUnderPrefix(t *testing.T) {
+func TestPage_UnderPrefix(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.register()

@@ -191,8 +191,8 @@ func (o *object) sayWhoFailed(header http.Header) {
 	}
 }
 
-// turnAway responds with an error that keeps a request from being carried, so that no service has seen it.
-func (i *Ingress) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+// rejectRequest responds with an error that keeps a request from being carried, so that no service has seen it.
+func (i *Ingress) rejectRequest(w http.ResponseWriter, r *http.Request, err error) {
 	if failed, ok := errors.AsType[*bus.Error](err); ok {
 		unsent := *failed // errors may be shared
 		unsent.Executed = bus.ExecutedNo
@@ -268,9 +268,9 @@ func missesPage(r *http.Request, to *url.URL, err error) bool {
 		strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// serveAway writes a page for people, who have no use for a problem in JSON. The page reloads itself after some
+// serveUnavailable writes a page for people, who have no use for a problem in JSON. The page reloads itself after some
 // seconds.
-func serveAway(w http.ResponseWriter, status int) {
+func serveUnavailable(w http.ResponseWriter, status int) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")

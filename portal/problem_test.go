@@ -13,7 +13,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-func TestNobodyThere(t *testing.T) {
+func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	got := door.get("/nobody.example/x%20y?q=1")
@@ -172,9 +172,9 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestDetailsReachClients holds that the type and the details of an error arrive outside, also from a service that passes on the
+// TestDetails_ReachClients holds that the type and the details of an error arrive outside, also from a service that passes on the
 // error of another.
-func TestDetailsReachClients(t *testing.T) {
+func TestDetails_ReachClients(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	door.serve("deep.example", 443, failing)

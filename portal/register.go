@@ -61,7 +61,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	config := &portalConfig{ports: defaultPorts(), now: time.Now, patience: defaultPatience()}
 	for i, option := range options {
 		if option == nil {
-			return fmt.Errorf("portal: %w", noOption(i))
+			return fmt.Errorf("portal: %w", errNilOption(i))
 		}
 		option.applyToPortal(config)
 	}

@@ -57,12 +57,12 @@ func worthCompressing(header http.Header, status int, length string) bool {
 	size, err := strconv.Atoi(length)
 	return err == nil && size >= minCompressed && status != http.StatusPartialContent &&
 		header.Get("Content-Encoding") == "" && !hasToken(header, "Cache-Control", "no-transform") &&
-		!namesBytes(header) && isText(mediaType(header))
+		!describesBytes(header) && isText(mediaType(header))
 }
 
-// namesBytes reports whether the client learns something of the body's bytes: that it can ask for some of them, a tag that
+// describesBytes reports whether the client learns something of the body's bytes: that it can ask for some of them, a tag that
 // stands for exactly these (RFC 9110, 8.8.1), or their digest (RFC 9530).
-func namesBytes(header http.Header) bool {
+func describesBytes(header http.Header) bool {
 	ranges := header.Get("Accept-Ranges")
 	return ranges != "" && !strings.EqualFold(ranges, "none") || strings.HasPrefix(header.Get("ETag"), `"`) ||
 		header.Get("Content-Digest") != "" || header.Get("Repr-Digest") != "" || header.Get("Digest") != ""
@@ -102,16 +102,16 @@ func isText(kind string) bool {
 // no cookies and no access to other pages (https://html.spec.whatwg.org/#sandboxing).
 const sandboxPolicy = "sandbox allow-downloads allow-forms allow-popups allow-scripts"
 
-// confine adds the policy of [WithSandbox] to what a browser may show as a page. A policy that the service has set holds
+// applySandboxCSP adds the policy of [WithSandbox] to what a browser may show as a page. A policy that the service has set holds
 // as well. The portal's own page keeps its origin, where it stores tokens.
-func (c *ingressConfig) confine(to *url.URL, response *http.Response) {
-	if c.sandboxes(to, response) {
+func (c *ingressConfig) applySandboxCSP(to *url.URL, response *http.Response) {
+	if c.needsSandbox(to, response) {
 		response.Header.Add("Content-Security-Policy", sandboxPolicy)
 	}
 }
 
-// sandboxes reports whether [WithSandbox] applies to a response.
-func (c *ingressConfig) sandboxes(to *url.URL, response *http.Response) bool {
+// needsSandbox reports whether [WithSandbox] applies to a response.
+func (c *ingressConfig) needsSandbox(to *url.URL, response *http.Response) bool {
 	return c.sandbox && to.Hostname() != hostPortal && mayScript(response)
 }
 

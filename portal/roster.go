@@ -29,14 +29,14 @@ const maxMissed = 8
 type roster struct {
 	mu    sync.Mutex // protects all below
 	looks int
-	known map[peer]attendance
+	known map[peer]presenceSpan
 }
 
-// attendance is the first and the last look in which the roster admitted an instance.
-type attendance struct{ first, last int }
+// presenceSpan is the first and the last look in which the roster admitted an instance.
+type presenceSpan struct{ first, last int }
 
-// attendees collects the instances that answer one look. Use it from one goroutine at a time.
-type attendees struct {
+// candidates collects the instances that answer one look. Use it from one goroutine at a time.
+type candidates struct {
 	roster    *roster
 	since     map[peer]int // the first look of those that answered, newcomer for those without one
 	newcomers int
@@ -47,10 +47,10 @@ type attendees struct {
 const newcomer = math.MaxInt
 
 // gather begins a look.
-func (r *roster) gather() *attendees { return &attendees{roster: r, since: make(map[peer]int)} }
+func (r *roster) gather() *candidates { return &candidates{roster: r, since: make(map[peer]int)} }
 
 // add reports whether an instance that answers may be listed. It refuses no known instance.
-func (a *attendees) add(from peer) bool {
+func (a *candidates) add(from peer) bool {
 	if _, added := a.since[from]; added {
 		return true
 	}
@@ -71,7 +71,7 @@ func (a *attendees) add(from peer) bool {
 }
 
 // admit ends a look. It returns at most maxPeers instances, those that are known longest first, and how many are left out.
-func (a *attendees) admit() (admitted []peer, leftOut int) {
+func (a *candidates) admit() (admitted []peer, leftOut int) {
 	admitted = slices.SortedFunc(maps.Keys(a.since), func(p, q peer) int {
 		return cmp.Or(cmp.Compare(a.since[p], a.since[q]), p.compare(q))
 	})
@@ -82,16 +82,16 @@ func (a *attendees) admit() (admitted []peer, leftOut int) {
 	defer r.mu.Unlock()
 	r.looks++
 	if r.known == nil {
-		r.known = make(map[peer]attendance)
+		r.known = make(map[peer]presenceSpan)
 	}
 	for _, each := range admitted {
 		first := r.looks
 		if known, ok := r.known[each]; ok {
 			first = known.first
 		}
-		r.known[each] = attendance{first, r.looks}
+		r.known[each] = presenceSpan{first, r.looks}
 	}
-	maps.DeleteFunc(r.known, func(_ peer, of attendance) bool { return r.looks-of.last > maxMissed })
+	maps.DeleteFunc(r.known, func(_ peer, of presenceSpan) bool { return r.looks-of.last > maxMissed })
 	return admitted, leftOut
 }
 
@@ -105,8 +105,8 @@ func isOwnPing(from peer, body []byte) bool {
 		(named.Host == "" || named.Host == from.host) && (named.ID == "" || named.ID == from.id)
 }
 
-// maxTold is the largest answer of one instance, in bytes.
-const maxTold = 4 << 20
+// maxReport is the largest answer of one instance, in bytes.
+const maxReport = 4 << 20
 
 // peer identifies one instance.
 type peer struct{ host, id string }
@@ -118,13 +118,13 @@ func (p peer) compare(q peer) int {
 	return cmp.Or(cmp.Compare(p.host, q.host), cmp.Compare(p.id, q.id))
 }
 
-// valid reports whether host and ID are well-formed, so that the peer can be called.
-func (p peer) valid() bool { return subject.CheckHost(p.host) == nil && subject.CheckID(p.id) == nil }
+// isValid reports whether host and ID are well-formed, so that the peer can be called.
+func (p peer) isValid() bool { return subject.CheckHost(p.host) == nil && subject.CheckID(p.id) == nil }
 
-// askAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an instance
+// callAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an instance
 // that does not answer. It fails if the call as a whole has failed, or if no instance answers: the calling instance answers
 // too, so the broker cannot be reached then.
-func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from peer, body []byte, err error)) error {
+func callAll(ctx context.Context, conn *bus.Conn, path string, answered func(from peer, body []byte, err error)) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://all:888"+path, http.NoBody)
 	if err != nil {
 		return err
@@ -136,15 +136,15 @@ func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from
 			if !ok || failed.Host == "" {
 				return err
 			}
-			if from := (peer{failed.Host, failed.ID}); from.valid() {
+			if from := (peer{failed.Host, failed.ID}); from.isValid() {
 				answered(from, nil, errors.New("it did not answer in time"))
 			}
 			continue
 		}
 		anyAnswer = true
 		from := peer{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")}
-		body, err := readTold(response)
-		if from.valid() {
+		body, err := readReport(response)
+		if from.isValid() {
 			answered(from, body, err)
 		}
 	}
@@ -154,14 +154,14 @@ func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from
 	return nil
 }
 
-// readTold reads the answer of an instance.
-func readTold(response *http.Response) ([]byte, error) {
+// readReport reads the answer of an instance.
+func readReport(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("it answers with status %d", response.StatusCode)
-	case response.ContentLength > maxTold:
-		return nil, fmt.Errorf("it answers with more than %d bytes", maxTold)
+	case response.ContentLength > maxReport:
+		return nil, fmt.Errorf("it answers with more than %d bytes", maxReport)
 	}
 	return io.ReadAll(response.Body)
 }

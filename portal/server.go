@@ -64,7 +64,7 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	}
 	for i, option := range options {
 		if option == nil {
-			return nil, fmt.Errorf("listen: %w", noOption(i))
+			return nil, fmt.Errorf("listen: %w", errNilOption(i))
 		}
 		option.applyToServer(config)
 	}
@@ -90,7 +90,7 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 func newServer(listener net.Listener, handler http.Handler, config *serverConfig) *Server {
 	baseURL := cmp.Or(config.baseURL, "http://"+reachable(listener.Addr()))
 	server := &http.Server{
-		Handler:           forThisMachine(handler, listener.Addr(), baseURL),
+		Handler:           guardLoopbackHost(handler, listener.Addr(), baseURL),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,

@@ -82,7 +82,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestStopCutsOff(t *testing.T) {
+func TestStop_CutsOff(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{})
 	server, stop := listen(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTraceInProblems has every error name the trace of its request, whoever has made it.
-func TestTraceInProblems(t *testing.T) {
+// TestTrace_InProblems has every error name the trace of its request, whoever has made it.
+func TestTrace_InProblems(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	one := door.bus.Connect("web.example")

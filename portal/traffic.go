@@ -15,7 +15,7 @@ const windowLength = 15 * time.Second
 // window compares each look with the previous one while readers ask: what instances have counted in between is recent
 // for a while. Use it from one goroutine at a time.
 type window struct {
-	latest *look
+	latest *trafficSnapshot
 	known  map[peer]knownTraffic // also of instances that were missing in the last look
 	steps  []step                // oldest first
 }
@@ -42,7 +42,7 @@ type servedAt struct {
 type callPair struct{ from, to string }
 
 // add adds a look. If the previous look is too old the window starts anew: what was counted in between is not recent.
-func (w *window) add(seen *look) {
+func (w *window) add(seen *trafficSnapshot) {
 	if w.latest == nil || seen.taken.Sub(w.latest.taken) > windowLength || seen.taken.Before(w.latest.taken) {
 		*w = window{known: make(map[peer]knownTraffic)}
 	}
@@ -69,7 +69,7 @@ func (w *window) add(seen *look) {
 }
 
 // hosts returns the hosts that are served, and those that are known: served now or recently.
-func (w *window) hosts(seen *look) (served, known map[string]bool) {
+func (w *window) hosts(seen *trafficSnapshot) (served, known map[string]bool) {
 	served, known = make(map[string]bool), make(map[string]bool)
 	for from := range seen.peers {
 		served[from.host], known[from.host] = true, true
@@ -134,9 +134,9 @@ func (w *window) length() time.Duration {
 	return w.latest.taken.Sub(w.steps[0].from)
 }
 
-// picture is the traffic of the whole plane at one moment, without regard to visibility. It is not changed once it is
+// trafficSummary is the traffic of the whole plane at one moment, without regard to visibility. It is not changed once it is
 // made.
-type picture struct {
+type trafficSummary struct {
 	taken     time.Time
 	window    time.Duration // that the recent figures cover
 	running   map[string][]liveInstance
@@ -159,9 +159,9 @@ type lostCalls struct {
 	calls int64
 }
 
-// newPicture sums up what is known.
-func newPicture(w *window) *picture {
-	made := &picture{
+// newTrafficSummary sums up what is known.
+func newTrafficSummary(w *window) *trafficSummary {
+	made := &trafficSummary{
 		taken: w.latest.taken, window: w.length(), omissions: w.latest.omissions,
 		running: make(map[string][]liveInstance), served: make(map[string][]servedCalls),
 		beside: make(map[string]map[operationKey]routes),
@@ -187,7 +187,7 @@ func newPicture(w *window) *picture {
 	return made
 }
 
-func (p *picture) addServed(total map[servedAt]metrics.Counts, steps []step) {
+func (p *trafficSummary) addServed(total map[servedAt]metrics.Counts, steps []step) {
 	recent := make(map[servedAt]metrics.Counts)
 	for _, each := range steps {
 		for at, counts := range each.served {
@@ -209,7 +209,7 @@ func (p *picture) addServed(total map[servedAt]metrics.Counts, steps []step) {
 	}
 }
 
-func (p *picture) addLost(steps []step) {
+func (p *trafficSummary) addLost(steps []step) {
 	lost := make(map[callPair]int64)
 	for _, each := range steps {
 		for pair, calls := range each.lost {

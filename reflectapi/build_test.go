@@ -34,10 +34,10 @@ type measurement struct {
 	answers       []*answer
 }
 
-// TestNamesInEveryBuild builds testdata/program in every way, runs it beside its source and
+// TestNames_InEveryBuild builds testdata/program in every way, runs it beside its source and
 // after that was moved away, and holds all names to the true ones. Which source answered where
 // is the table in docs/names.md.
-func TestNamesInEveryBuild(t *testing.T) {
+func TestNames_InEveryBuild(t *testing.T) {
 	t.Parallel()
 	measured := make([]measurement, 2*len(builds))
 	t.Cleanup(func() { checkMeasured(t, measured) }) // after all builds

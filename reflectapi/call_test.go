@@ -59,7 +59,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestCallTakesAnyValueOfTheInput(t *testing.T) {
+func TestCall_TakesAnyValueOfTheInput(t *testing.T) {
 	t.Parallel()
 	add := method(t, describe(t, &Calculator{}), "Add")
 	addressable := input(add, 1, 2)
@@ -92,7 +92,7 @@ func (Witness) Page(w http.ResponseWriter, r *http.Request) error {
 	return errors.New(r.Method)
 }
 
-func TestCallPassesTheContext(t *testing.T) {
+func TestCall_PassesTheContext(t *testing.T) {
 	t.Parallel()
 	m := method(t, describe(t, Witness{}), "Context")
 	out, err := m.Call(context.WithValue(t.Context(), witnessKey{}, "seen"), input(m))
@@ -163,8 +163,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestCallAllocations holds how often a call allocates: for the context, the list of results, each of two, and the output.
-func TestCallAllocations(t *testing.T) {
+// TestCall_Allocations holds how often a call allocates: for the context, the list of results, each of two, and the output.
+func TestCall_Allocations(t *testing.T) {
 	add := method(t, describe(t, &Calculator{}), "Add")
 	in, ctx := input(add, 1, 2), t.Context()
 	if got := testing.AllocsPerRun(100, func() { _, _ = add.Call(ctx, in) }); got > 5 {
@@ -189,7 +189,7 @@ func BenchmarkCall(b *testing.B) {
 
 func BenchmarkDescribe(b *testing.B) {
 	for b.Loop() {
-		if _, err := reflectapi.Describe(&Calculator{}, reflectapi.Source(services)); err != nil {
+		if _, err := reflectapi.Describe(&Calculator{}, reflectapi.SourceFS(services)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 // the service is described. Call it from a test: an outdated copy can be detected only where the source files are.
 // Names given in code are taken to be correct, and are not compared.
 func CheckNames(iface reflect.Type, impl any, options ...Option) error {
-	here, err := surveyAs(iface, impl, options)
+	here, err := inspectAs(iface, impl, options)
 	if err != nil {
 		return err
 	}
 	if _, err := here.service(); err != nil {
 		return err
 	}
-	there, err := surveyAs(iface, impl, append(slices.Clone(options), Portable()))
+	there, err := inspectAs(iface, impl, append(slices.Clone(options), RequirePortableNames()))
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func CheckNames(iface reflect.Type, impl any, options ...Option) error {
 
 // nameCheck compares a service as described in this build (here) with its description in a production build (there).
 type nameCheck struct {
-	here, there *survey
+	here, there *inspection
 	findings    []error
 }
 
@@ -110,7 +110,7 @@ func (k *nameCheck) docRemedy() string {
 // clientNameErrors returns an error for each method that the clients of an interface call by other names, if it is not described by
 // that interface: they would send arguments that the service ignores, as it does not know them, and zero would take their place
 // without an error.
-func (s *survey) clientNameErrors(methods []*Method) (errs []error) {
+func (s *inspection) clientNameErrors(methods []*Method) (errs []error) {
 	if s.as.Kind() == reflect.Interface {
 		return nil // its names count, unless others are given in code: see namesGiven
 	}
@@ -129,7 +129,7 @@ func (s *survey) clientNameErrors(methods []*Method) (errs []error) {
 
 // namedByClients puts one error in place of those of methods without names, if an interface that has clients names them: nothing is
 // missing then but the interface.
-func (s *survey) namedByClients(errs []error) []error {
+func (s *inspection) namedByClients(errs []error) []error {
 	if s.as.Kind() == reflect.Interface {
 		return errs
 	}
@@ -146,7 +146,7 @@ func (s *survey) namedByClients(errs []error) []error {
 }
 
 // namesGiven warns of names that are given in code, and differ from those that the clients of the interface use.
-func (s *survey) namesGiven(methods []*Method) (warnings []string) {
+func (s *inspection) namesGiven(methods []*Method) (warnings []string) {
 	if s.as.Kind() != reflect.Interface {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (s *survey) namesGiven(methods []*Method) (warnings []string) {
 }
 
 // otherNames returns an error for each method that has other names in an interface, or a route.
-func (s *survey) otherNames(iface reflect.Type, methods []*Method, remedy string) (errs []error) {
+func (s *inspection) otherNames(iface reflect.Type, methods []*Method, remedy string) (errs []error) {
 	_, table := newTableSource()
 	for _, method := range methods {
 		theirs := s.namedBy(table, iface, method)
@@ -184,9 +184,9 @@ func sameMethods(iface reflect.Type, methods []*Method) bool {
 }
 
 // namedBy returns a method with the names that the signature table of an interface has for it; nil if it has none.
-func (s *survey) namedBy(table *textSource, iface reflect.Type, method *Method) *Method {
+func (s *inspection) namedBy(table *textSource, iface reflect.Type, method *Method) *Method {
 	at := slices.IndexFunc(s.candidates, func(c *candidate) bool { return c.name == method.Name })
-	found, err := table.declaration(&subject{method: method.Name, receiver: iface, shape: s.candidates[at].shape})
+	found, err := table.declaration(&methodDecl{method: method.Name, receiver: iface, shape: s.candidates[at].shape})
 	if err != nil {
 		return nil // the interface does not have it, or has not this one
 	}

@@ -92,7 +92,7 @@ func (Clerk) Rest(a uint8) (b map[string]any) { return nil }
 
 // onlyNames names what Friend needs names for.
 func onlyNames(options ...reflectapi.Option) []reflectapi.Option {
-	return append(options, reflectapi.Names("Greet", "name, times", "greeting"), reflectapi.Names("Leave", "place", "farewell"))
+	return append(options, reflectapi.ParamNames("Greet", "name, times", "greeting"), reflectapi.ParamNames("Leave", "place", "farewell"))
 }
 
 func TestCheckNames(t *testing.T) {
@@ -104,14 +104,14 @@ func TestCheckNames(t *testing.T) {
 		noNames = "without source files and debug information, as in production, it has no names: "
 	)
 	greeter := reflect.TypeFor[greeting.Greeter]()
-	without := reflectapi.Without("Other")
+	without := reflectapi.ExcludeMethods("Other")
 	for name, test := range map[string]struct {
 		iface   reflect.Type
 		impl    any
 		options []reflectapi.Option
 		want    []string
 	}{
-		"embedded source": {nil, &Calculator{}, []reflectapi.Option{reflectapi.Source(services)}, nil},
+		"embedded source": {nil, &Calculator{}, []reflectapi.Option{reflectapi.SourceFS(services)}, nil},
 		"nothing": {nil, greeting.Host{}, nil, []string{
 			"type Host: its doc comment " + gone + embed,
 			"method Greet: " + noNames + embed + `, or give them with bus.ParamNames("Greet", …)`,
@@ -122,13 +122,13 @@ func TestCheckNames(t *testing.T) {
 			"method Greet: its doc comment " + gone + embed,
 			"method Leave: its doc comment " + gone + embed,
 		}},
-		"portable already": {nil, Friend{}, onlyNames(without, reflectapi.Portable()), nil},
-		"a table":          {reflect.TypeFor[bookkeeper](), Clerk{}, []reflectapi.Option{reflectapi.Source(books)}, nil},
+		"portable already": {nil, Friend{}, onlyNames(without, reflectapi.RequirePortableNames()), nil},
+		"a table":          {reflect.TypeFor[bookkeeper](), Clerk{}, []reflectapi.Option{reflectapi.SourceFS(books)}, nil},
 		"a table with a type for a type parameter": {reflect.TypeFor[library](), librarian{}, nil, nil},
 		"a comment beside the table": {reflect.TypeFor[bookkeeper](), Clerk{}, nil, []string{
 			"method Page: its doc comment " + gone + "write it in bookkeeper and run go generate, or " + embed,
 		}},
-		"a table out of date": {reflect.TypeFor[cashier](), Clerk{}, []reflectapi.Option{reflectapi.Source(books)}, []string{
+		"a table out of date": {reflect.TypeFor[cashier](), Clerk{}, []reflectapi.Option{reflectapi.SourceFS(books)}, []string{
 			"type cashier: the signature table has a different comment than the source file: run go generate",
 			"method Give: the signature table gives argument to a different type than the source file: run go generate",
 			"method Give: the signature table has a different comment than the source file: run go generate",
@@ -136,23 +136,23 @@ func TestCheckNames(t *testing.T) {
 			"method Take: the signature table calls argument 2 in, the source file calls it _: run go generate",
 			"method Take: the signature table calls result 1 rest, the source file calls it change: run go generate",
 		}},
-		"embedded source out of date": {nil, &Calculator{}, []reflectapi.Option{reflectapi.Source(edited(t,
+		"embedded source out of date": {nil, &Calculator{}, []reflectapi.Option{reflectapi.SourceFS(edited(t,
 			"x, y int) (sum int", "a, y int) (sum int", "Distance measures", "Distance guesses", "does sums", "does more"))}, []string{
 			"type Calculator: the embedded source has a different comment than the source file: embed the current file",
 			"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the current file",
 			"method Distance: the embedded source has a different comment than the source file: embed the current file",
 		}},
-		"an interface without a table": {greeter, Friend{}, []reflectapi.Option{reflectapi.Source(naming)}, []string{
+		"an interface without a table": {greeter, Friend{}, []reflectapi.Option{reflectapi.SourceFS(naming)}, []string{
 			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 			"method Greet: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.ParamNames("Greet", …)`,
 			"method Leave: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.ParamNames("Leave", …)`,
 		}},
-		"its names in code": {greeter, Friend{}, onlyNames(reflectapi.Source(naming)), []string{
+		"its names in code": {greeter, Friend{}, onlyNames(reflectapi.SourceFS(naming)), []string{
 			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 			"method Greet: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 			"method Leave: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 		}},
-		"named by the implementation alone": {reflect.TypeFor[greeting.Leaver](), Friend{}, []reflectapi.Option{reflectapi.Source(os.DirFS("testdata/greeting"))}, []string{
+		"named by the implementation alone": {reflect.TypeFor[greeting.Leaver](), Friend{}, []reflectapi.Option{reflectapi.SourceFS(os.DirFS("testdata/greeting"))}, []string{
 			"method Leave: without source files and debug information, as in production, argument 1 is unnamed in greeting.go:15:" +
 				` name it, as in (a string), or give them with bus.ParamNames("Leave", …)`,
 		}},
@@ -179,10 +179,10 @@ func TestCheckNames(t *testing.T) {
 // What CheckNames says of copies that are out of date, Describe only warns of.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	if warnings := describeAs[bookkeeper](t, Clerk{}, reflectapi.Source(books)).Warnings; warnings != nil {
+	if warnings := describeAs[bookkeeper](t, Clerk{}, reflectapi.SourceFS(books)).Warnings; warnings != nil {
 		t.Errorf("warnings for nothing: %q", warnings)
 	}
-	if warnings := describeAs[cashier](t, Clerk{}, reflectapi.Source(books), reflectapi.Portable()).Warnings; warnings != nil {
+	if warnings := describeAs[cashier](t, Clerk{}, reflectapi.SourceFS(books), reflectapi.RequirePortableNames()).Warnings; warnings != nil {
 		t.Errorf("warnings without source: %q", warnings)
 	}
 	want := []string{
@@ -196,7 +196,7 @@ func TestWarnings(t *testing.T) {
 	if got := describeAs[cashier](t, Clerk{}).Warnings; !slices.Equal(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	got := describe(t, &Calculator{}, reflectapi.Source(edited(t, "x, y int) (sum int", "a, y int) (sum int"))).Warnings
+	got := describe(t, &Calculator{}, reflectapi.SourceFS(edited(t, "x, y int) (sum int", "a, y int) (sum int"))).Warnings
 	if want := []string{"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the current file"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -31,13 +31,13 @@ func (depot) Reserve(string, int) (int, error) { return 0, nil }
 func (depot) Restock(string) error             { return nil }
 func (depot) OnSold(string) error              { return nil }
 
-// TestNamesOfClients describes a service without the interface for which it has clients.
-func TestNamesOfClients(t *testing.T) {
+// TestNames_OfClients describes a service without the interface for which it has clients.
+func TestNames_OfClients(t *testing.T) {
 	t.Parallel()
 	reserve := func(arguments, results string) reflectapi.Option {
-		return reflectapi.Names("Reserve", arguments, results)
+		return reflectapi.ParamNames("Reserve", arguments, results)
 	}
-	restock, noEvents := reflectapi.Names("Restock", "item", ""), reflectapi.Without("OnSold")
+	restock, noEvents := reflectapi.ParamNames("Restock", "item", ""), reflectapi.ExcludeMethods("OnSold")
 	for name, test := range map[string]struct {
 		options []reflectapi.Option
 		want    []string
@@ -45,10 +45,10 @@ func TestNamesOfClients(t *testing.T) {
 		"the same":          {[]reflectapi.Option{reserve("item, quantity", "total"), restock, noEvents}, nil},
 		"another result":    {[]reflectapi.Option{reserve("item, quantity", "sum"), restock, noEvents}, []string{"method Reserve", "(sum int)", "(total int)", "[reflectapi_test.stock]"}},
 		"other arguments":   {[]reflectapi.Option{reserve("sku, n", "total"), restock, noEvents}, []string{"Reserve(sku string, n int)", "Reserve(item string, quantity int)", "gets lost"}},
-		"several":           {[]reflectapi.Option{reserve("n, item", "total"), reflectapi.Names("Restock", "sku", ""), noEvents}, []string{"method Reserve", "method Restock"}},
-		"another interface": {[]reflectapi.Option{reflectapi.Without("Reserve", "Restock"), reflectapi.Names("OnSold", "sku", "")}, []string{"method OnSold", "[reflectapi_test.stockEvents]"}},
-		"more than it":      {[]reflectapi.Option{reserve("sku, n", "total"), restock, reflectapi.Names("OnSold", "item", "")}, nil},
-		"less than it":      {[]reflectapi.Option{reserve("sku, n", "total"), reflectapi.Without("Restock", "OnSold")}, nil},
+		"several":           {[]reflectapi.Option{reserve("n, item", "total"), reflectapi.ParamNames("Restock", "sku", ""), noEvents}, []string{"method Reserve", "method Restock"}},
+		"another interface": {[]reflectapi.Option{reflectapi.ExcludeMethods("Reserve", "Restock"), reflectapi.ParamNames("OnSold", "sku", "")}, []string{"method OnSold", "[reflectapi_test.stockEvents]"}},
+		"more than it":      {[]reflectapi.Option{reserve("sku, n", "total"), restock, reflectapi.ParamNames("OnSold", "item", "")}, nil},
+		"less than it":      {[]reflectapi.Option{reserve("sku, n", "total"), reflectapi.ExcludeMethods("Restock", "OnSold")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,10 +65,10 @@ func TestNamesOfClients(t *testing.T) {
 	}
 }
 
-// TestNamesOnlyInTheInterface forgets the interface that names what the implementation does not.
-func TestNamesOnlyInTheInterface(t *testing.T) {
+// TestNames_OnlyInTheInterface forgets the interface that names what the implementation does not.
+func TestNames_OnlyInTheInterface(t *testing.T) {
 	t.Parallel()
-	_, err := reflectapi.Describe(depot{}, reflectapi.Names("OnSold", "item", ""))
+	_, err := reflectapi.Describe(depot{}, reflectapi.ParamNames("OnSold", "item", ""))
 	if want := "reflectapi_test.depot implements reflectapi_test.stock, which has the names: give the interface as the type parameter, [reflectapi_test.stock]"; errorText(err) != want {
 		t.Error(err)
 	}
@@ -89,24 +89,24 @@ func (door) Shut(int) error { return nil }
 // TestRoutesOfClients describes a service without the interface that declares its route.
 func TestRoutesOfClients(t *testing.T) {
 	t.Parallel()
-	_, err := reflectapi.Describe(door{}, reflectapi.Names("Shut", "id", ""))
+	_, err := reflectapi.Describe(door{}, reflectapi.ParamNames("Shut", "id", ""))
 	if want := "method Shut has the route POST /doors/{id}/shut for the clients of reflectapi_test.doors: give the interface"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}
 }
 
-// TestNamesGivenBesideAnInterface has the names in code count, and says that clients use others.
-func TestNamesGivenBesideAnInterface(t *testing.T) {
+// TestNames_GivenBesideAnInterface has the names in code count, and says that clients use others.
+func TestNames_GivenBesideAnInterface(t *testing.T) {
 	t.Parallel()
-	service := describeAs[stock](t, depot{}, reflectapi.Names("Reserve", "sku, n", "total"))
+	service := describeAs[stock](t, depot{}, reflectapi.ParamNames("Reserve", "sku, n", "total"))
 	warning := strings.Join(service.Warnings, " ")
 	if service.Methods[0].Args[0].Name != "sku" || !strings.Contains(warning, "method Reserve is Reserve(sku string, n int)") || !strings.Contains(warning, "leave out bus.ParamNames") {
 		t.Errorf("%v: %s", service.Methods[0].Args, warning)
 	}
 }
 
-// TestNamesOfTheInterface has the names of the interface count, whatever the implementation says.
-func TestNamesOfTheInterface(t *testing.T) {
+// TestNames_OfTheInterface has the names of the interface count, whatever the implementation says.
+func TestNames_OfTheInterface(t *testing.T) {
 	t.Parallel()
 	if got := describeAs[stock](t, depot{}).Methods[0].Signature(); got != "Reserve(item string, quantity int) (total int)" {
 		t.Error(got)

@@ -17,7 +17,7 @@ type Constraints struct {
 // ConstraintsOf returns the constraints of a type, nil if there are none. A tag that is invalid, or that could not be
 // enforced, is an error that names the type, the field and the remedy.
 func ConstraintsOf(t reflect.Type) (*Constraints, error) {
-	if !saysMore(t, map[reflect.Type]bool{}) {
+	if !isConstrained(t, map[reflect.Type]bool{}) {
 		return nil, nil //nolint:nilnil // no constraints are fine, and what most types have
 	}
 	schemas := NewSchemas()
@@ -25,7 +25,7 @@ func ConstraintsOf(t reflect.Type) (*Constraints, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := schemas.untrueDefaults(); err != nil {
+	if err := schemas.checkDefaults(); err != nil {
 		return nil, err
 	}
 	c := newCompiler(schemas.components)
@@ -44,7 +44,7 @@ func ConstraintsOf(t reflect.Type) (*Constraints, error) {
 
 // CheckTags checks the jsonschema tags in a type. An error names the type, the field and the remedy.
 func CheckTags(t reflect.Type) error {
-	if !saysMore(t, map[reflect.Type]bool{}) {
+	if !isConstrained(t, map[reflect.Type]bool{}) {
 		return nil
 	}
 	_, err := NewSchemas().Of(t)
@@ -59,20 +59,20 @@ func (c *Constraints) Comparable() bool { return c.values != nil }
 // are Comparable. A member that was not given counts as its zero value.
 func (c *Constraints) Check(v reflect.Value) []Violation {
 	var few [8]place // enough for most values, and stays on the stack
-	found := review{at: few[:0]}
+	found := validation{at: few[:0]}
 	c.values.check(&found, v)
 	return found.found
 }
 
 // CheckJSON is like Check, but takes decoded JSON: a map[string]any, a float64 and so on.
 func (c *Constraints) CheckJSON(value any) []Violation {
-	var found review
+	var found validation
 	c.sent.check(&found, reflect.ValueOf(value))
 	return found.found
 }
 
-// saysMore reports whether a type contains a jsonschema tag, or a type that provides its own schema, or tries to.
-func saysMore(t reflect.Type, seen map[reflect.Type]bool) bool {
+// isConstrained reports whether a type contains a jsonschema tag, or a type that provides its own schema, or tries to.
+func isConstrained(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
 	}
@@ -82,10 +82,10 @@ func saysMore(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return saysMore(t.Elem(), seen)
+		return isConstrained(t.Elem(), seen)
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if _, tagged := f.Tag.Lookup("jsonschema"); tagged || saysMore(f.Type, seen) {
+			if _, tagged := f.Tag.Lookup("jsonschema"); tagged || isConstrained(f.Type, seen) {
 				return true
 			}
 		}
@@ -93,9 +93,9 @@ func saysMore(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// untrueDefaults finds defaults that nothing applies: a missing member has the zero value, so the document would be
+// checkDefaults finds defaults that nothing applies: a missing member has the zero value, so the document would be
 // wrong. Behind a pointer it is allowed, because the method can see that the member is missing and apply the default.
-func (s *Schemas) untrueDefaults() error {
+func (s *Schemas) checkDefaults() error {
 	for i := range s.members {
 		m := &s.members[i]
 		if m.schema.Default == nil || m.field.Type.Kind() == reflect.Pointer {
@@ -124,8 +124,8 @@ type Violation struct {
 // bad elements.
 const maxViolations = 100
 
-// review collects the violations of one value.
-type review struct {
+// validation collects the violations of one value.
+type validation struct {
 	at    []place // the path to the part being checked
 	found []Violation
 	tried map[tried]bool // results of checks against alternatives
@@ -137,21 +137,21 @@ type place struct {
 	index int    // of an element; -1 for a member
 }
 
-func (r *review) enter(p place) { r.at = append(r.at, p) }
-func (r *review) leave()        { r.at = r.at[:len(r.at)-1] }
+func (r *validation) enter(p place) { r.at = append(r.at, p) }
+func (r *validation) leave()        { r.at = r.at[:len(r.at)-1] }
 
 // fail adds a violation.
-func (r *review) fail(detail string) {
+func (r *validation) fail(detail string) {
 	if !r.full() {
 		r.found = append(r.found, Violation{r.path(), detail})
 	}
 }
 
 // full reports whether there are enough violations.
-func (r *review) full() bool { return len(r.found) >= maxViolations }
+func (r *validation) full() bool { return len(r.found) >= maxViolations }
 
 // path returns the current place, such as p1.x or tags[2].
-func (r *review) path() string {
+func (r *validation) path() string {
 	var path []byte
 	for _, p := range r.at {
 		switch {

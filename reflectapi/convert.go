@@ -88,7 +88,7 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 	c.object(in, out, t)
 	c.limits(in, out)
 	widths(out, t)
-	c.contradictions(out, t)
+	c.checkSatisfiable(out, t)
 	c.values(in, out)
 	if out.Type == "" && len(out.Enum)+len(out.AllOf)+len(out.AnyOf)+len(out.OneOf) == 0 && out.Not == nil {
 		out.Nullable = true // without a type, null is allowed like any other value

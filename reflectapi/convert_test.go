@@ -61,7 +61,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-func TestConvertFaults(t *testing.T) {
+func TestConvert_Faults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ in, want string }{
 		"type":             {`{"type":"text"}`, `the type "text" does not exist in JSON Schema`},
@@ -105,7 +105,7 @@ func TestConvertFaults(t *testing.T) {
 	}
 }
 
-func TestConvertEndlessSchema(t *testing.T) {
+func TestConvert_EndlessSchema(t *testing.T) {
 	t.Parallel()
 	endless := &jsonschema.Schema{Type: "array"}
 	endless.Items = endless
@@ -244,7 +244,7 @@ func valid(t interface {
 }
 
 // A document written by others may say with true and false what we say with schemas.
-func TestSchemaRoundTrip(t *testing.T) {
+func TestSchema_RoundTrip(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		`{"type":"object","additionalProperties":false}`:       `{"type":"object","additionalProperties":{"not":{"nullable":true}}}`,

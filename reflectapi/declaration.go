@@ -38,7 +38,7 @@ func (d declared) contradiction(format string, arguments ...any) error {
 }
 
 // read returns the names, after comparing number and types with the program.
-func (d declared) read(of *subject) (declaration, error) {
+func (d declared) read(of *methodDecl) (declaration, error) {
 	params, err := d.names("parameter", d.fn.Params, of.shape.params)
 	if err != nil {
 		return declaration{}, err
@@ -169,7 +169,7 @@ func base(t reflect.Type) reflect.Type {
 
 // declarationsOf returns the declarations of a method in the files of its package. There may be several: in files for
 // different systems, or in folders with packages of the same name.
-func declarationsOf(of *subject, files []*goFile) []declared {
+func declarationsOf(of *methodDecl, files []*goFile) []declared {
 	var found []declared
 	for _, f := range files {
 		switch {
@@ -186,7 +186,7 @@ func declarationsOf(of *subject, files []*goFile) []declared {
 
 // belongsTo reports whether a file is in the package that declares the subject. A test file counts only for a subject
 // in a test.
-func (f *goFile) belongsTo(of *subject) bool {
+func (f *goFile) belongsTo(of *methodDecl) bool {
 	if f.isTest() && !of.inTest() || !f.mentions(of.typeName()) {
 		return false
 	}

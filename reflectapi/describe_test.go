@@ -52,7 +52,7 @@ func TestDescribe(t *testing.T) {
 
 func TestInputAndOutputStructs(t *testing.T) {
 	t.Parallel()
-	add := method(t, describe(t, Calculator{}, reflectapi.Without("Distance")), "Add")
+	add := method(t, describe(t, Calculator{}, reflectapi.ExcludeMethods("Distance")), "Add")
 	for i, name := range []string{"x", "y"} {
 		field := add.In.Field(i)
 		if field.Type != reflect.TypeFor[int]() || !field.IsExported() || field.Tag.Get("json") != name || field.Tag.Get("schema") != name {
@@ -278,7 +278,7 @@ func TestMisfitsByName(t *testing.T) {
 	names := strings.NewReplacer("argument 1", "argument to", "argument 2", "argument at", "argument 3", "argument more", "result 1", "result done", "result 2", "result failed").Replace(positions)
 	for want, options := range map[string][]reflectapi.Option{
 		positions: nil,
-		names:     {reflectapi.Names("Send", "to, at, more", "done, failed")},
+		names:     {reflectapi.ParamNames("Send", "to, at, more", "done, failed")},
 	} {
 		_, err := reflectapi.Describe(Sender{}, options...)
 		if got := errorText(err); got != "method Send: "+want+"; change it, or leave it out with bus.ExcludeMethods(\"Send\")" {
@@ -287,7 +287,7 @@ func TestMisfitsByName(t *testing.T) {
 	}
 }
 
-func TestDescribeFaults(t *testing.T) {
+func TestDescribe_Faults(t *testing.T) {
 	t.Parallel()
 	type nothing struct{}
 	type unserved struct{ *Calculator }
@@ -301,28 +301,28 @@ func TestDescribeFaults(t *testing.T) {
 		"no methods":       {nothing{}, nil, "reflectapi_test.nothing has no exported method to serve"},
 		"no name":          {struct{ Calculator }{}, nil, "struct { reflectapi_test.Calculator } is a type without a name: declare one"},
 		"pointer receiver": {Calculator{}, nil, `method Distance has a pointer receiver: pass a *reflectapi_test.Calculator, or leave it out with bus.ExcludeMethods("Distance")`},
-		"nothing left": {&inner{}, []reflectapi.Option{reflectapi.Without("Deep", "Hidden")},
+		"nothing left": {&inner{}, []reflectapi.Option{reflectapi.ExcludeMethods("Deep", "Hidden")},
 			"*reflectapi_test.inner has no exported method to serve"},
-		"without nobody": {&Calculator{}, []reflectapi.Option{reflectapi.Without("Subtract")},
+		"without nobody": {&Calculator{}, []reflectapi.Option{reflectapi.ExcludeMethods("Subtract")},
 			"bus.ExcludeMethods: *reflectapi_test.Calculator has no method Subtract"},
-		"names of nobody": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Subtract", "x", "")},
+		"names of nobody": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Subtract", "x", "")},
 			"bus.ParamNames: *reflectapi_test.Calculator has no method Subtract"},
-		"named twice": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, y", "sum"), reflectapi.Names("Add", "a, b", "c")},
+		"named twice": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, y", "sum"), reflectapi.ParamNames("Add", "a, b", "c")},
 			"bus.ParamNames: method Add is given twice"},
-		"no identifier": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x y", "sum")},
+		"no identifier": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x y", "sum")},
 			"bus.ParamNames: method Add: \"x y\" is not a Go identifier\n" +
 				"method Add: code: names for 1 arguments (x y) and 1 results (sum), but the method has 2 and 1, context and error not counted"},
-		"keyword": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, type", "sum")},
+		"keyword": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, type", "sum")},
 			`bus.ParamNames: method Add: "type" is not a Go identifier`},
-		"blank": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "_, y", "sum")},
+		"blank": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "_, y", "sum")},
 			`bus.ParamNames: method Add: "_" is not a Go identifier`},
-		"one name for two": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, x", "sum")},
+		"one name for two": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, x", "sum")},
 			"bus.ParamNames: method Add: the name x is used for two values"},
-		"too many": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Forget", "x", "")},
+		"too many": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Forget", "x", "")},
 			"method Forget: code: names for 1 arguments (x) and 0 results (), but the method has 0 and 0, context and error not counted"},
-		"web method": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Home", "w, r", "")},
+		"web method": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Home", "w, r", "")},
 			"method Home: code: names for 2 arguments (w, r) and 0 results (), but the method has 0 and 0, context and error not counted"},
-		"all at once": {unserved{}, []reflectapi.Option{reflectapi.Without("X"), reflectapi.Names("Y", "", "")},
+		"all at once": {unserved{}, []reflectapi.Option{reflectapi.ExcludeMethods("X"), reflectapi.ParamNames("Y", "", "")},
 			"bus.ExcludeMethods: reflectapi_test.unserved has no method X\nbus.ParamNames: reflectapi_test.unserved has no method Y"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestDescribeFaults(t *testing.T) {
 	}
 }
 
-func TestDescribeAsFaults(t *testing.T) {
+func TestDescribeAs_Faults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		iface reflect.Type

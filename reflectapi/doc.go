@@ -2,11 +2,11 @@
 //
 // It reads what the compiler left of a type, and looks for the rest in several places:
 //
-//	impl ──▶ shape        which methods fit, and as what (method.go, encodable.go)
+//	impl ──▶ signature    which methods fit, and as what (method.go, encodable.go)
 //	     ──▶ declared     which type really declares each one (declaration.go)
 //	     ──▶ naming       names and doc comments, first hit wins (naming.go, sources.go, dwarf.go):
 //	                      code ▸ signature table ▸ embedded source ▸ source file ▸ DWARF
-//	                      └────── in every build, see Portable ──┘ └── in some, see CheckNames
+//	                      └────── in every build, see RequirePortableNames ┘ └── in some, see CheckNames
 //	     ──▶ Method       signature, input and output struct, call plan (method.go, plan.go)
 //	types ─▶ Schemas      OpenAPI 3.0.0 schemas (schemas.go, convert.go, limits.go)
 //
@@ -18,7 +18,7 @@
 //	//go:embed *.go
 //	var source embed.FS
 //
-//	service, err := reflectapi.Describe(Calculator{}, reflectapi.Source(source))
+//	service, err := reflectapi.Describe(Calculator{}, reflectapi.SourceFS(source))
 //	add := service.Methods[0]
 //	add.Signature()                                // Add(x int, y int) (sum int)
 //	in := reflect.New(add.In).Elem()               // struct { x, y }, ready for any decoder

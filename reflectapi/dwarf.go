@@ -99,7 +99,7 @@ type dwarfSource struct{}
 
 func (dwarfSource) origin() string { return originDWARF }
 
-func (dwarfSource) declaration(of *subject) (declaration, error) {
+func (dwarfSource) declaration(of *methodDecl) (declaration, error) {
 	if len(of.symbols) == 0 {
 		return declaration{}, unknown("it has no methods of interfaces")
 	}
@@ -118,7 +118,7 @@ func (dwarfSource) declaration(of *subject) (declaration, error) {
 }
 
 // declaration returns the names if the entry is complete and matches the program.
-func (e dwarfEntry) declaration(of *subject) (declaration, bool) {
+func (e dwarfEntry) declaration(of *methodDecl) (declaration, bool) {
 	params, results := e.parameters(of), e.results
 	if len(results) == 0 {
 		results = make([]dwarfVariable, len(of.shape.outcomes)) // unnamed ones may be missing
@@ -132,7 +132,7 @@ func (e dwarfEntry) declaration(of *subject) (declaration, bool) {
 // parameters returns the parameters in the program's order. A blank context, which needs no name, is put back; if any
 // other one is missing, the number does not match. A first parameter of the receiver's type is always taken to be the
 // receiver: if it is not, the number does not match either, so that no wrong name is used by chance.
-func (e dwarfEntry) parameters(of *subject) []dwarfVariable {
+func (e dwarfEntry) parameters(of *methodDecl) []dwarfVariable {
 	params := e.params
 	if len(params) > len(of.shape.params) || len(params) > 0 && isReceiver(params[0].typeName, of.receiver) {
 		params = params[1:]

@@ -11,7 +11,7 @@ import (
 // A file that was edited behind the back of a program, with no line moved and no type changed,
 // is not believed where debug information says otherwise. What is merely younger is, and so is
 // an older file: only the dates raise the doubt.
-func TestSourceEditedAfterTheBuild(t *testing.T) {
+func TestSource_EditedAfterTheBuild(t *testing.T) {
 	t.Parallel()
 	workspace, source := workspaceOfProgram(t)
 	program := filepath.Join(workspace, "run")

@@ -16,13 +16,13 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// untransportable says which part of a type JSON cannot represent, or returns "":
+// checkEncodable says which part of a type JSON cannot represent, or returns "":
 //
 //	"it is of type chan int", "field shop.Order.Lines.Notify is of type func()"
 //
 // Types that marshal themselves are trusted.
-func untransportable(t reflect.Type) string {
-	return (&transportCheck{seen: map[reflect.Type]bool{}}).obstacle(t, partOf{})
+func checkEncodable(t reflect.Type) string {
+	return (&encodableCheck{seen: map[reflect.Type]bool{}}).obstacle(t, partOf{})
 }
 
 // partOf is a part of a type: the type itself, or a field, or an element of one of these.
@@ -47,12 +47,12 @@ func (p partOf) String() string {
 	return p.elements + "field " + p.field
 }
 
-// transportCheck visits each part of a type once, even if it is recursive.
-type transportCheck struct {
+// encodableCheck visits each part of a type once, even if it is recursive.
+type encodableCheck struct {
 	seen map[reflect.Type]bool
 }
 
-func (c *transportCheck) obstacle(t reflect.Type, where partOf) string {
+func (c *encodableCheck) obstacle(t reflect.Type, where partOf) string {
 	if c.seen[t] || writesJSON(t) || writesText(t) {
 		return ""
 	}
@@ -94,7 +94,7 @@ func isStream(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[io.Reader]()) || t.Implements(reflect.TypeFor[io.Writer]())
 }
 
-func (c *transportCheck) structObstacle(t reflect.Type, where partOf) string {
+func (c *encodableCheck) structObstacle(t reflect.Type, where partOf) string {
 	if embedsItself(t, nil) {
 		return fmt.Sprintf("%s is of type %v, a struct that embeds itself", where, t)
 	}
@@ -207,20 +207,20 @@ func implements[I any](t reflect.Type) bool {
 	return t.Kind() != reflect.Interface && (t.Implements(iface) || reflect.PointerTo(t).Implements(iface))
 }
 
-// circular finds a component that refers back to itself without going through a member or an element, so that checking
+// cyclicComponent finds a component that refers back to itself without going through a member or an element, so that checking
 // a value against it would never end. A component that contains itself in a member or an element is fine.
-func circular(components map[string]*Schema) (name string, found bool) {
+func cyclicComponent(components map[string]*Schema) (name string, found bool) {
 	done := map[string]bool{}
 	for name := range components {
-		if name, found := circle(components, &Schema{Ref: componentPrefix + name}, nil, done); found {
+		if name, found := findCycle(components, &Schema{Ref: componentPrefix + name}, nil, done); found {
 			return name, true
 		}
 	}
 	return "", false
 }
 
-// circle follows the schemas that apply to the same value.
-func circle(components map[string]*Schema, s *Schema, within []string, done map[string]bool) (name string, found bool) {
+// findCycle follows the schemas that apply to the same value.
+func findCycle(components map[string]*Schema, s *Schema, within []string, done map[string]bool) (name string, found bool) {
 	if s.Ref != "" {
 		name = strings.TrimPrefix(s.Ref, componentPrefix)
 		if slices.Contains(within, name) {
@@ -238,22 +238,22 @@ func circle(components map[string]*Schema, s *Schema, within []string, done map[
 		same = append(same, s.Not)
 	}
 	for _, each := range same {
-		if name, found := circle(components, each, within, done); found {
+		if name, found := findCycle(components, each, within, done); found {
 			return name, true
 		}
 	}
 	return "", false
 }
 
-// oneWays warns of types in arguments that write their JSON themselves but do not read it, or read it but do not write it. The
+// asymmetricTypes warns of types in arguments that write their JSON themselves but do not read it, or read it but do not write it. The
 // document has what is written, or else the kind of the type, so that callers who do as it says are refused.
-func (s *survey) oneWays() (warnings []string) {
+func (s *inspection) asymmetricTypes() (warnings []string) {
 	seen, judged := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, c := range s.candidates {
 		for _, t := range c.shape.args {
 			eachType(t, seen, func(t reflect.Type) {
 				t = base(t) // a pointer has the methods, too
-				if missing, does := oneWay(t); missing != "" && !judged[t] {
+				if missing, does := missingMethod(t); missing != "" && !judged[t] {
 					judged[t] = true
 					warnings = append(warnings, fmt.Sprintf("type %v: it %s itself without a method %sText or %sJSON, so that callers who send what the document says get 400: add one", t, does, missing, missing))
 				}
@@ -263,9 +263,9 @@ func (s *survey) oneWays() (warnings []string) {
 	return warnings
 }
 
-// oneWay says which half of the methods a type lacks, and what the other half does. A type that describes itself knows what it
+// missingMethod says which half of the methods a type lacks, and what the other half does. A type that describes itself knows what it
 // does.
-func oneWay(t reflect.Type) (missing, does string) {
+func missingMethod(t reflect.Type) (missing, does string) {
 	writes, reads := writesJSON(t) || writesText(t), readsItself(t)
 	switch {
 	case describesItself(t) || writes == reads:

@@ -32,8 +32,8 @@ func DWARFNames(receiver, fn reflect.Type, params, results [][2]string) (names [
 	for _, v := range results {
 		entry.results = append(entry.results, dwarfVariable{v[0], v[1]})
 	}
-	of := &subject{receiver: receiver}
-	of.shape, _ = shapeOf(fn)
+	of := &methodDecl{receiver: receiver}
+	of.shape, _ = signatureOf(fn)
 	d, ok := packedEntries("").with(dwarfEntry{}).with(entry).unpack()[1].declaration(of)
 	return append(d.params, d.results...), ok
 }

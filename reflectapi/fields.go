@@ -122,7 +122,7 @@ func stronger(a, b jsonField) int {
 
 // lostFields warns of structs that embed a type with its own JSON, such as a time.Time: its methods are promoted, so that the
 // struct is written and read as that type is, without the fields beside it.
-func (s *survey) lostFields() (warnings []string) {
+func (s *inspection) lostFields() (warnings []string) {
 	seen, judged := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, c := range s.candidates {
 		for _, t := range slices.Concat(c.shape.args, c.shape.results) {

@@ -45,7 +45,7 @@ func TestInterfaceThatEmbedsAnother(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]reflectapi.Option{
 		"on disk":  nil,
-		"embedded": {reflectapi.Portable(), reflectapi.Source(visits), reflectapi.Source(os.DirFS("testdata/greeting"))},
+		"embedded": {reflectapi.RequirePortableNames(), reflectapi.SourceFS(visits), reflectapi.SourceFS(os.DirFS("testdata/greeting"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +67,7 @@ func TestInterfaceThatEmbedsAnother(t *testing.T) {
 func TestInterfaceThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const remedy = ` embed the source with bus.SourceFS, or give them with bus.ParamNames(`
-	implementation := reflectapi.Source(visits)
+	implementation := reflectapi.SourceFS(visits)
 	for name, test := range map[string]struct {
 		iface   reflect.Type
 		options []reflectapi.Option
@@ -86,7 +86,7 @@ func TestInterfaceThatCannotBeRead(t *testing.T) {
 				` give them with bus.ParamNames("Error", …)`,
 		},
 		"portable": {
-			reflect.TypeFor[politeness.Leaver](), []reflectapi.Option{reflectapi.Portable(), implementation},
+			reflect.TypeFor[politeness.Leaver](), []reflectapi.Option{reflectapi.RequirePortableNames(), implementation},
 			"method Leave: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: greeting.Leaver is not in it);" +
 				" write a signature table with apigen -type Leaver," + remedy + `"Leave", …)`,
 		},
@@ -98,8 +98,8 @@ func TestInterfaceThatCannotBeRead(t *testing.T) {
 			}
 		})
 	}
-	wantSignatures(t, describeAs[error](t, lostError{}, reflectapi.Names("Error", "", "text")), "Error() (text string)")
-	service := describeAs[io.Reader](t, Tourist{}, reflectapi.Names("Read", "p", "n"))
+	wantSignatures(t, describeAs[error](t, lostError{}, reflectapi.ParamNames("Error", "", "text")), "Error() (text string)")
+	service := describeAs[io.Reader](t, Tourist{}, reflectapi.ParamNames("Read", "p", "n"))
 	wantSignatures(t, service, "Read(p []byte) (n int)")
 	if doc := method(t, service, "Read").Doc; doc != "Read is from the standard library." {
 		t.Errorf("Read is documented as %q: a comment of the implementation is better than none", doc)
@@ -108,13 +108,13 @@ func TestInterfaceThatCannotBeRead(t *testing.T) {
 
 func TestPortable(t *testing.T) {
 	t.Parallel()
-	_, err := reflectapi.Describe(Tourist{}, reflectapi.Portable(), reflectapi.Without("Greet", "Leave", "Read"))
+	_, err := reflectapi.Describe(Tourist{}, reflectapi.RequirePortableNames(), reflectapi.ExcludeMethods("Greet", "Leave", "Read"))
 	const want = "method Visit: no names for 1 argument and 1 result (code: none given; embedded source: none given);" +
 		` embed the source with bus.SourceFS, or give them with bus.ParamNames("Visit", …)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got:  %v\nwant: %s", err, want)
 	}
-	service := describe(t, Tourist{}, reflectapi.Portable(), reflectapi.Source(visits))
+	service := describe(t, Tourist{}, reflectapi.RequirePortableNames(), reflectapi.SourceFS(visits))
 	if visit := method(t, service, "Visit"); visit.Origin != "embedded source" || visit.Doc != "Visit goes somewhere." {
 		t.Errorf("Visit is named by the %s, documented as %q", visit.Origin, visit.Doc)
 	}

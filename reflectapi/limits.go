@@ -110,12 +110,12 @@ func plainJSON(value any) (plain any) {
 	return exact(plain)
 }
 
-// contradictions finds limits that leave no value at all, which is a mistake: every call would be answered 422. The
+// checkSatisfiable finds limits that leave no value at all, which is a mistake: every call would be answered 422. The
 // schema has what the width of its Go type implies, too.
-func (c *converter) contradictions(out *Schema, t reflect.Type) {
-	c.crossed("minLength", out.MinLength, "maxLength", out.MaxLength)
-	c.crossed("minItems", out.MinItems, "maxItems", out.MaxItems)
-	c.crossed("minProperties", out.MinProperties, "maxProperties", out.MaxProperties)
+func (c *converter) checkSatisfiable(out *Schema, t reflect.Type) {
+	c.checkOrder("minLength", out.MinLength, "maxLength", out.MaxLength)
+	c.checkOrder("minItems", out.MinItems, "maxItems", out.MaxItems)
+	c.checkOrder("minProperties", out.MinProperties, "maxProperties", out.MaxProperties)
 	if out.Minimum == nil || out.Maximum == nil || holdsNumber(out) {
 		return
 	}
@@ -129,17 +129,17 @@ func (c *converter) contradictions(out *Schema, t reflect.Type) {
 			high = fmt.Sprintf("the highest %v, %s,", t, decimal(*highest))
 		}
 	}
-	c.noneBetween(low, high)
+	c.failRange(low, high)
 }
 
-// crossed compares limits of a length or a number of elements.
-func (c *converter) crossed(least string, low *uint64, most string, high *uint64) {
+// checkOrder compares limits of a length or a number of elements.
+func (c *converter) checkOrder(least string, low *uint64, most string, high *uint64) {
 	if low != nil && high != nil && *low > *high {
-		c.noneBetween(fmt.Sprintf("%s=%d", least, *low), fmt.Sprintf("%s=%d", most, *high))
+		c.failRange(fmt.Sprintf("%s=%d", least, *low), fmt.Sprintf("%s=%d", most, *high))
 	}
 }
 
-func (c *converter) noneBetween(low, high string) {
+func (c *converter) failRange(low, high string) {
 	c.failf("%s and %s leave no value that fits: change one of them", low, high)
 }
 
@@ -198,7 +198,7 @@ func (c *converter) finish() {
 	if c.err != nil || len(c.mentioned)+len(c.enums)+len(c.members) == 0 {
 		return
 	}
-	if name, found := circular(c.schemas.components); found {
+	if name, found := cyclicComponent(c.schemas.components); found {
 		c.err = fmt.Errorf("%s: its schema refers only to itself, so it can never be checked", name)
 		return
 	}
@@ -214,7 +214,7 @@ func (c *converter) finish() {
 	}
 	rules = newCompiler(c.schemas.components) // which now say what is required
 	for _, m := range c.mentioned {
-		if breach := rules.generic(m.schema).breach(m.value); breach != "" && c.err == nil {
+		if breach := rules.generic(m.schema).violation(m.value); breach != "" && c.err == nil {
 			c.err = fmt.Errorf("%sthe %s %v breaks its own schema: it %s", m.where, m.what, m.value, breach)
 		}
 	}
@@ -230,11 +230,11 @@ func (c *converter) finish() {
 }
 
 // fitsValue reports whether decoded JSON satisfies a rule.
-func (r *rule) fitsValue(value any) bool { return r.breach(value) == "" }
+func (r *rule) fitsValue(value any) bool { return r.violation(value) == "" }
 
-// breach returns how a value violates a rule, or "".
-func (r *rule) breach(value any) string {
-	var found review
+// violation returns how a value violates a rule, or "".
+func (r *rule) violation(value any) string {
+	var found validation
 	r.check(&found, reflect.ValueOf(value))
 	if len(found.found) == 0 {
 		return ""

@@ -81,8 +81,8 @@ func (m *Method) list(values []Value) []string {
 	return texts
 }
 
-// shape is what the type of a method alone says about how it is served.
-type shape struct {
+// signature is what the type of a method alone says about how it is served.
+type signature struct {
 	kind     Kind
 	params   []reflect.Type // including the context
 	outcomes []reflect.Type // including the error
@@ -92,9 +92,9 @@ type shape struct {
 	takesContext, returnsError, variadic bool
 }
 
-// shapeOf examines the type of a method without its receiver. misfits lists all reasons why it cannot be served.
-func shapeOf(fn reflect.Type) (s shape, misfits []string) {
-	s = shape{params: slices.Collect(fn.Ins()), outcomes: slices.Collect(fn.Outs()), variadic: fn.IsVariadic()}
+// signatureOf examines the type of a method without its receiver. misfits lists all reasons why it cannot be served.
+func signatureOf(fn reflect.Type) (s signature, misfits []string) {
+	s = signature{params: slices.Collect(fn.Ins()), outcomes: slices.Collect(fn.Outs()), variadic: fn.IsVariadic()}
 	s.args, s.results = s.params, s.outcomes
 	if last := len(s.results) - 1; last >= 0 && s.results[last] == reflect.TypeFor[error]() {
 		s.returnsError, s.results = true, s.results[:last]
@@ -106,12 +106,12 @@ func shapeOf(fn reflect.Type) (s shape, misfits []string) {
 	if len(s.args) > 0 && s.args[0] == reflect.TypeFor[context.Context]() {
 		s.takesContext, s.args = true, s.args[1:]
 	}
-	return s, s.misfits(unnamedValues(s.args), unnamedValues(s.results))
+	return s, s.unsupported(unnamedValues(s.args), unnamedValues(s.results))
 }
 
-// misfits lists the reasons why values cannot be served, each with the name of the value, or its position if it has
+// unsupported lists the reasons why values cannot be served, each with the name of the value, or its position if it has
 // none. Values with the same reason share it.
-func (s shape) misfits(args, results []Value) (misfits []string) {
+func (s signature) unsupported(args, results []Value) (misfits []string) {
 	var reasons []string
 	values := map[string][]string{} // by their reason
 	for i, v := range slices.Concat(args, results) {
@@ -119,7 +119,7 @@ func (s shape) misfits(args, results []Value) (misfits []string) {
 		if i >= len(args) {
 			kind, position = "result", i-len(args)
 		}
-		reason := misfit(v.Type)
+		reason := unsupportedType(v.Type)
 		if reason == "" && kind == "argument" {
 			reason = unsettable(v.Type)
 		}
@@ -166,9 +166,9 @@ func disguisedError(last reflect.Type) string {
 	return fmt.Sprintf("is of type %v, which implements error: declare it as error, or add an error after it", last)
 }
 
-// misfit returns why a type is not allowed as an argument or a result, or "". Types that are allowed elsewhere in a
-// signature get an explanation of their own.
-func misfit(t reflect.Type) string {
+// unsupportedType returns why a type is not allowed as an argument or a result, or "". Types that are allowed elsewhere in a
+// shape get an explanation of their own.
+func unsupportedType(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[context.Context]():
 		return "is a context.Context: it can only be the first argument"
@@ -177,18 +177,18 @@ func misfit(t reflect.Type) string {
 	case reflect.TypeFor[http.ResponseWriter](), reflect.TypeFor[*http.Request](), reflect.TypeFor[http.Request]():
 		return "is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
 	}
-	if obstacle := untransportable(t); obstacle != "" {
+	if obstacle := checkEncodable(t); obstacle != "" {
 		return "cannot be encoded as JSON: " + obstacle
 	}
 	return ""
 }
 
-// subject is one method at the place that declares it, which is what a source is asked about. A service method has one
+// methodDecl is one method at the place that declares it, which is what a source is asked about. A service method has one
 // subject, or two if an interface describes it: the interface's and the implementation's.
-type subject struct {
+type methodDecl struct {
 	method   string       // e.g. "Add"; "" if the subject is only the type
 	receiver reflect.Type // the type that declares it: a named type, never a pointer, or an interface
-	shape    shape
+	shape    signature
 
 	file    string   // the source file, as the compiler saw it; "" for an interface
 	line    int      // a line of its declaration
@@ -200,10 +200,10 @@ type subject struct {
 // anchor is a file from which the service was compiled, and its package.
 type anchor struct{ file, importPath string }
 
-// subjectOf returns the subject of a method of the implementation.
-func subjectOf(t reflect.Type, method string, s shape) *subject {
+// methodDeclOf returns the subject of a method of the implementation.
+func methodDeclOf(t reflect.Type, method string, s signature) *methodDecl {
 	receiver, at := declaredIn(t, method)
-	of := &subject{method: method, receiver: receiver, shape: s}
+	of := &methodDecl{method: method, receiver: receiver, shape: s}
 	if at != nil {
 		of.file, of.line, of.symbols = at.file, at.line, []string{at.symbol}
 	}
@@ -227,7 +227,7 @@ func anchorOf(candidates []*candidate, impl reflect.Type) anchor {
 }
 
 // origin returns the file at which the search for the subject's source starts.
-func (of *subject) origin() anchor {
+func (of *methodDecl) origin() anchor {
 	if of.file != "" {
 		return anchor{of.file, of.receiver.PkgPath()}
 	}
@@ -235,13 +235,13 @@ func (of *subject) origin() anchor {
 }
 
 // typeName returns the name of the subject's type in source.
-func (of *subject) typeName() string { return plainName(of.receiver) }
+func (of *methodDecl) typeName() string { return plainName(of.receiver) }
 
 // isInterface reports whether the subject belongs to an interface and has no code.
-func (of *subject) isInterface() bool { return of.receiver.Kind() == reflect.Interface }
+func (of *methodDecl) isInterface() bool { return of.receiver.Kind() == reflect.Interface }
 
 // isIn reports whether the code of the subject is in a file of that name.
-func (of *subject) isIn(file string) bool { return filepath.Base(of.file) == file }
+func (of *methodDecl) isIn(file string) bool { return filepath.Base(of.file) == file }
 
 // inTest reports whether the subject is declared, or implemented, in a test file.
-func (of *subject) inTest() bool { return strings.HasSuffix(of.origin().file, "_test.go") }
+func (of *methodDecl) inTest() bool { return strings.HasSuffix(of.origin().file, "_test.go") }

@@ -35,7 +35,7 @@ func (e missingNamesError) inProduction() string {
 var errInvalidTable = errors.New("its signature table is wrong")
 
 // missingNames returns an error that says which names are missing, and what to do.
-func (s *nameSearch) missingNames(tables *tables, of *subject) error {
+func (s *nameSearch) missingNames(tables *tables, of *methodDecl) error {
 	switch {
 	case s.gap != nil:
 		return s.unnamed(of)
@@ -50,7 +50,7 @@ func (s *nameSearch) missingNames(tables *tables, of *subject) error {
 }
 
 // sourceRemedy says how to make a declaration available in every build.
-func sourceRemedy(method string, of *subject) string {
+func sourceRemedy(method string, of *methodDecl) string {
 	switch {
 	case isLanguages(of.receiver):
 		return namesOption(method)
@@ -68,7 +68,7 @@ func namesOption(method string) string {
 func isLanguages(t reflect.Type) bool { return t.PkgPath() == "" }
 
 // unnamed returns the error for a declaration that was found but lacks names.
-func (s *nameSearch) unnamed(of *subject) error {
+func (s *nameSearch) unnamed(of *methodDecl) error {
 	place, them, generate, mock := s.gap.found.place, "them", "", ""
 	if place == "" { // it is in a table
 		place, generate = of.typeName(), ", and run go generate"
@@ -103,27 +103,27 @@ func mockError(t reflect.Type, s *settings) error {
 	return nil
 }
 
-// place returns where the code of the subject is; "" for an interface.
-func (of *subject) place() string {
+// place returns where the code of the method is; "" for an interface.
+func (of *methodDecl) place() string {
 	if of.file == "" {
 		return ""
 	}
 	return filepath.Base(of.file) + ":" + strconv.Itoa(of.line)
 }
 
-// gap lists the values that a declaration leaves unnamed. To fill it the declaration has to be edited, or names given
+// missingParamsError lists the values that a declaration leaves unnamed. To fill it the declaration has to be edited, or names given
 // in code.
-type gap struct {
+type missingParamsError struct {
 	found         declaration
 	args, results []int // positions of unnamed values, from 1, not counting context and error
 }
 
 // Error describes the gap as DescribeSignatures reports it.
-func (g *gap) Error() string { return g.where() + " unnamed" }
+func (g *missingParamsError) Error() string { return g.where() + " unnamed" }
 
-// gapIn returns the unnamed values of a declaration, nil if there are none.
-func gapIn(d declaration, args, results []string) *gap {
-	g := &gap{found: d, args: blanksIn(args), results: blanksIn(results)}
+// missingParamsIn returns the unnamed values of a declaration, nil if there are none.
+func missingParamsIn(d declaration, args, results []string) *missingParamsError {
+	g := &missingParamsError{found: d, args: blanksIn(args), results: blanksIn(results)}
 	if len(g.args)+len(g.results) == 0 {
 		return nil
 	}
@@ -143,7 +143,7 @@ func blanksIn(names []string) []int {
 func isBlank(name string) bool { return name == "" || name == "_" }
 
 // where returns the beginning of a sentence: "argument 1 is", "argument 1 and results 1 and 2 are".
-func (g *gap) where() string {
+func (g *missingParamsError) where() string {
 	var parts []string
 	if len(g.args) > 0 {
 		parts = append(parts, positionsText("argument", g.args))
@@ -158,7 +158,7 @@ func (g *gap) where() string {
 }
 
 // isOne reports whether a single name is missing.
-func (g *gap) isOne() bool { return len(g.args)+len(g.results) == 1 }
+func (g *missingParamsError) isOne() bool { return len(g.args)+len(g.results) == 1 }
 
 // positionsText returns "result 2" or "results 1, 2 and 3".
 func positionsText(what string, positions []int) string {
@@ -175,7 +175,7 @@ func positionsText(what string, positions []int) string {
 
 // example returns the parameter or result lists with the gap filled in: "(a int, b string, err error)". Existing names
 // stay; the others only show where names belong.
-func (g *gap) example(s shape, home string) string {
+func (g *missingParamsError) example(s signature, home string) string {
 	free := freeNames(slices.Concat(g.found.params, g.found.results))
 	var lists []string
 	if len(g.args) > 0 {

@@ -40,10 +40,10 @@ func TestMockWithoutItsInterface(t *testing.T) {
 	}{
 		"pointer": {&mocked{}, nil, "*reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
 		"value":   {mocked{}, nil, "reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
-		"options": {&mocked{}, []reflectapi.Option{reflectapi.Without("Give")}, "bus.ExcludeMethods: *reflectapi_test.mocked has no method Give\n" +
+		"options": {&mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("Give")}, "bus.ExcludeMethods: *reflectapi_test.mocked has no method Give\n" +
 			"*reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
-		"another kind": {&asserted{}, []reflectapi.Option{reflectapi.Without("EXPECT")}, "*reflectapi_test.asserted looks like a mock, because it has a method AssertExpectations" + remedy},
-		"left out": {&mocked{}, []reflectapi.Option{reflectapi.Without("EXPECT")}, "method Pair: results 1 and 2 are unnamed in mock_test.go:N: " +
+		"another kind": {&asserted{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")}, "*reflectapi_test.asserted looks like a mock, because it has a method AssertExpectations" + remedy},
+		"left out": {&mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")}, "method Pair: results 1 and 2 are unnamed in mock_test.go:N: " +
 			`name them, as in (a string, b string), or give them with bus.ParamNames("Pair", …); serve a mock as its interface: bus.Serve[API](conn, mock)`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestMockWithoutItsInterface(t *testing.T) {
 
 func TestMockAsItsInterface(t *testing.T) {
 	t.Parallel()
-	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &mocked{}, reflectapi.Names("Leave", "reason", "farewell"))
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &mocked{}, reflectapi.ParamNames("Leave", "reason", "farewell"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestAnEmbeddedMutexIsNotServed(t *testing.T) {
 			t.Errorf("%v does not tell %q", err, told)
 		}
 	}
-	service, err := reflectapi.Describe(&counter{}, reflectapi.Without("Lock", "TryLock", "Unlock"))
+	service, err := reflectapi.Describe(&counter{}, reflectapi.ExcludeMethods("Lock", "TryLock", "Unlock"))
 	if err != nil || len(service.Methods) != 1 {
 		t.Errorf("without them: %v, %v", service, err)
 	}

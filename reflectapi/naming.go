@@ -15,7 +15,7 @@ type source interface {
 	origin() string
 	// declaration returns how the subject is declared. An error of type unknown says why this source does not know it,
 	// and the next source is asked; any other error says that the source contradicts the program, and ends the search.
-	declaration(of *subject) (declaration, error)
+	declaration(of *methodDecl) (declaration, error)
 }
 
 // declaration is a method as one source declares it, by position, without receiver.
@@ -67,7 +67,7 @@ func (n *naming) texts() []*textSource { return append(slices.Clone(n.copies), n
 func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 	for _, t := range types {
 		for _, text := range n.texts() {
-			if doc, _ := text.comment(&subject{receiver: t, near: n.near}); doc != "" {
+			if doc, _ := text.comment(&methodDecl{receiver: t, near: n.near}); doc != "" {
 				return doc, text.name
 			}
 		}
@@ -80,7 +80,7 @@ func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 //
 // An implementation may name only values that its interface leaves unnamed. If it were also asked when the interface's
 // source is not available, the same service would have different names in different builds.
-func (n *naming) name(m *Method, subjects []*subject) error {
+func (n *naming) name(m *Method, subjects []*methodDecl) error {
 	search := &nameSearch{method: m, named: len(m.Args)+len(m.Results) == 0}
 	for _, subject := range subjects {
 		if subject.receiver != subjects[0].receiver && !search.named && !search.declared {
@@ -105,10 +105,10 @@ func (n *naming) name(m *Method, subjects []*subject) error {
 type nameSearch struct {
 	method   *Method
 	named    bool
-	declared bool     // a source has the declaration, with or without names
-	routed   bool     // a source has the declaration, with or without a route
-	gap      *gap     // in the first declaration found, preferably one in a file
-	passed   []string // why sources did not know the names
+	declared bool           // a source has the declaration, with or without names
+	routed   bool           // a source has the declaration, with or without a route
+	gap      *missingParamsError // in the first declaration found, preferably one in a file
+	passed   []string       // why sources did not know the names
 }
 
 // needs reports whether a source may contribute: DWARF has no doc comments.
@@ -118,7 +118,7 @@ func (s *nameSearch) needs(source source) bool {
 
 // ask takes what is still missing from a source. A source that contradicts the program ends the search, unless the
 // names are known and only a comment is missing; names given in code have to be correct in any case.
-func (s *nameSearch) ask(source source, about *subject) error {
+func (s *nameSearch) ask(source source, about *methodDecl) error {
 	found, err := source.declaration(about)
 	if err == nil {
 		s.declared = true
@@ -128,7 +128,7 @@ func (s *nameSearch) ask(source source, about *subject) error {
 		s.takeDoc(found.doc, source)
 		err = s.takeNames(found, source)
 	}
-	if gap, ok := errors.AsType[*gap](err); ok {
+	if gap, ok := errors.AsType[*missingParamsError](err); ok {
 		s.note(gap, source)
 		return nil
 	}
@@ -160,7 +160,7 @@ func (s *nameSearch) takeNames(found declaration, from source) error {
 }
 
 // note records the gap to report. Names in code have one only if they are invalid.
-func (s *nameSearch) note(found *gap, in source) {
+func (s *nameSearch) note(found *missingParamsError, in source) {
 	if in.origin() != originCode && (s.gap == nil || s.gap.found.place == "") {
 		s.gap = found
 	}
@@ -186,7 +186,7 @@ func (m *Method) take(d declaration) error {
 	if len(results) == 1 && isBlank(results[0]) {
 		results = []string{"result"}
 	}
-	if gap := gapIn(d, args, results); gap != nil {
+	if gap := missingParamsIn(d, args, results); gap != nil {
 		return gap
 	}
 	for i := range m.Args {
@@ -252,7 +252,7 @@ func RouteIn(comment *ast.CommentGroup) (route string, err error) {
 
 // takeRoute takes the route from the first source that has the declaration. It counts only where every build finds it, or the
 // routes of a service would depend on the build.
-func (s *nameSearch) takeRoute(found declaration, from source, about *subject) error {
+func (s *nameSearch) takeRoute(found declaration, from source, about *methodDecl) error {
 	if s.routed || from.origin() == originCode {
 		return nil
 	}

@@ -31,12 +31,12 @@ func edited(t *testing.T, oldNew ...string) fs.FS {
 	return fstest.MapFS{"services_test.go": {Data: []byte(changed)}}
 }
 
-func TestNamesInCodeWin(t *testing.T) {
+func TestNames_InCodeWin(t *testing.T) {
 	t.Parallel()
 	service := describe(t, &Calculator{},
-		reflectapi.Names("Add", "left,right", " total "),
-		reflectapi.Names("Sum", "first, rest", ""),
-		reflectapi.Source(services))
+		reflectapi.ParamNames("Add", "left,right", " total "),
+		reflectapi.ParamNames("Sum", "first, rest", ""),
+		reflectapi.SourceFS(services))
 	add, sum := method(t, service, "Add"), method(t, service, "Sum")
 	if got := add.Signature(); got != "Add(left int, right int) (total int)" || add.Origin != "code" {
 		t.Errorf("%s from %s", got, add.Origin)
@@ -52,7 +52,7 @@ func TestNamesInCodeWin(t *testing.T) {
 func TestEmbeddedSourceBeatsTheFile(t *testing.T) {
 	t.Parallel()
 	source := edited(t, "x, y int) (sum int", "a, b int) (c int", "Add returns", "Plus returns")
-	add := method(t, describe(t, &Calculator{}, reflectapi.Source(source)), "Add")
+	add := method(t, describe(t, &Calculator{}, reflectapi.SourceFS(source)), "Add")
 	if got := add.Signature(); got != "Add(a int, b int) (c int)" || add.Origin != "embedded source" {
 		t.Errorf("%s from %s", got, add.Origin)
 	}
@@ -68,7 +68,7 @@ func TestSeveralSources(t *testing.T) {
 		"deep/down/services_test.go": edited(t, "start int, more", "base int, more").(fstest.MapFS)["services_test.go"],
 		"deep/down/broken.go":        {Data: []byte("package reflectapi_test\nfunc {")},
 	}
-	service := describe(t, &Calculator{}, reflectapi.Source(fstest.MapFS{}), reflectapi.Source(nested))
+	service := describe(t, &Calculator{}, reflectapi.SourceFS(fstest.MapFS{}), reflectapi.SourceFS(nested))
 	if sum := method(t, service, "Sum"); sum.Origin != "embedded source" || sum.Args[0].Name != "base" {
 		t.Errorf("%s from %s", sum.Signature(), sum.Origin)
 	}
@@ -76,14 +76,14 @@ func TestSeveralSources(t *testing.T) {
 
 // A source that does not have the method where the program was compiled from is another
 // version, or somebody else's: the next source is asked.
-func TestSourceOfAnotherVersion(t *testing.T) {
+func TestSource_OfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	moved := edited(t, "// Add returns", "//\n\n\n// Add returns", "x, y int", "wrong, worse int")
 	namesake := fstest.MapFS{"services_test.go": {Data: []byte("package elsewhere\n\ntype Calculator struct{}\n")}}
 	for name, source := range map[string]fs.FS{"moved": moved, "namesake": namesake, "empty": fstest.MapFS{}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			add := method(t, describe(t, &Calculator{}, reflectapi.Source(source)), "Add")
+			add := method(t, describe(t, &Calculator{}, reflectapi.SourceFS(source)), "Add")
 			if got := add.Signature(); got != "Add(x int, y int) (sum int)" || add.Origin != "source file" {
 				t.Errorf("%s from %s", got, add.Origin)
 			}
@@ -94,7 +94,7 @@ func TestSourceOfAnotherVersion(t *testing.T) {
 // lineNumber is masked in messages: it changes with every edit of the file.
 var lineNumber = regexp.MustCompile(`go:\d+`)
 
-func TestSourceContradictsTheProgram(t *testing.T) {
+func TestSource_ContradictsTheProgram(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		oldNew [2]string
@@ -135,7 +135,7 @@ func TestSourceContradictsTheProgram(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := reflectapi.Describe(&Calculator{}, reflectapi.Source(edited(t, test.oldNew[0], test.oldNew[1])))
+			_, err := reflectapi.Describe(&Calculator{}, reflectapi.SourceFS(edited(t, test.oldNew[0], test.oldNew[1])))
 			if test.want == "" && err == nil {
 				return
 			}
@@ -147,10 +147,10 @@ func TestSourceContradictsTheProgram(t *testing.T) {
 }
 
 // Names in code mend what a source is wrong about.
-func TestNamesInCodeAgainstASource(t *testing.T) {
+func TestNames_InCodeAgainstASource(t *testing.T) {
 	t.Parallel()
 	source := edited(t, "x, y int) (sum int", "x string, y int) (sum int")
-	service := describe(t, &Calculator{}, reflectapi.Source(source), reflectapi.Names("Add", "x, y", "sum"))
+	service := describe(t, &Calculator{}, reflectapi.SourceFS(source), reflectapi.ParamNames("Add", "x, y", "sum"))
 	if add := method(t, service, "Add"); add.Origin != "code" || add.Doc != "Add returns the sum of x and y." {
 		t.Errorf("Add from %s is documented as %q", add.Origin, add.Doc)
 	}
@@ -189,7 +189,7 @@ func TestMissingNames(t *testing.T) {
 	if got := lineNumber.ReplaceAllString(err.Error(), "go:N"); got != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
-	service := describe(t, Anonymous{}, reflectapi.Without("Args", "Everything", "HalfBlank", "Results"), reflectapi.Names("Blank", "x, y", "ok"))
+	service := describe(t, Anonymous{}, reflectapi.ExcludeMethods("Args", "Everything", "HalfBlank", "Results"), reflectapi.ParamNames("Blank", "x, y", "ok"))
 	wantSignatures(t, service, "Blank(x int, y int) (ok bool)", "Single(x int) (result int)")
 }
 
@@ -205,7 +205,7 @@ func (Friend) Leave(place string) (text string) { return place }
 // Other is not in the interface.
 func (Friend) Other(c chan int) {}
 
-func TestDescribeAsInterfaceOfAnotherPackage(t *testing.T) {
+func TestDescribeAs_InterfaceOfAnotherPackage(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &Friend{})
 	if err != nil {
@@ -223,11 +223,11 @@ func TestDescribeAsInterfaceOfAnotherPackage(t *testing.T) {
 	}
 }
 
-func TestDescribeAsEmbeddedInterface(t *testing.T) {
+func TestDescribeAs_EmbeddedInterface(t *testing.T) {
 	t.Parallel()
 	const declaration = "package greeting\n\ntype Greeter interface {\n\tGreet(a string, b int) (c string, err error)\n\tLeave(d string) (e string)\n}\n"
 	iface := reflect.TypeFor[greeting.Greeter]()
-	service, err := reflectapi.DescribeAs(iface, Friend{}, reflectapi.Source(fstest.MapFS{"x.go": {Data: []byte(declaration)}}))
+	service, err := reflectapi.DescribeAs(iface, Friend{}, reflectapi.SourceFS(fstest.MapFS{"x.go": {Data: []byte(declaration)}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestDescribeAsEmbeddedInterface(t *testing.T) {
 		"a/x.go": {Data: []byte(declaration)},
 		"b/x.go": {Data: []byte(strings.Replace(declaration, "a string", "z string", 1))},
 	}
-	_, err = reflectapi.DescribeAs(iface, Friend{}, reflectapi.Source(twice))
+	_, err = reflectapi.DescribeAs(iface, Friend{}, reflectapi.SourceFS(twice))
 	if err == nil || err.Error() != "method Greet: embedded source: a/x.go:4 and b/x.go:4 declare Greet differently" {
 		t.Error(err)
 	}
@@ -253,7 +253,7 @@ func TestDescribeAsEmbeddedInterface(t *testing.T) {
 func TestCircularInterfaces(t *testing.T) {
 	t.Parallel()
 	const circular = "package greeting\n\ntype Greeter interface{ Leaver }\n\ntype Leaver interface{ Greeter }\n"
-	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), Friend{}, reflectapi.Source(fstest.MapFS{"x.go": {Data: []byte(circular)}}))
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), Friend{}, reflectapi.SourceFS(fstest.MapFS{"x.go": {Data: []byte(circular)}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestCircularInterfaces(t *testing.T) {
 	}
 }
 
-func TestDescribeAsInterfaceInTheSameTestFile(t *testing.T) {
+func TestDescribeAs_InterfaceInTheSameTestFile(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[speaker](), voice{})
 	if err != nil {
@@ -275,14 +275,14 @@ func TestDescribeAsInterfaceInTheSameTestFile(t *testing.T) {
 func TestTestFilesDoNotCount(t *testing.T) {
 	t.Parallel()
 	source := fstest.MapFS{"x_test.go": {Data: []byte("package greeting\n\ntype Host struct{}\n\ntype Greeter interface{ Greet(x string, y int) (z string, err error) }\n")}}
-	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), greeting.Host{}, reflectapi.Source(source))
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), greeting.Host{}, reflectapi.SourceFS(source))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if greet := method(t, service, "Greet"); greet.Origin != "source file" || greet.Args[0].Name != "name" {
 		t.Errorf("%s from %s", greet.Signature(), greet.Origin)
 	}
-	host := describe(t, greeting.Host{}, reflectapi.Source(source))
+	host := describe(t, greeting.Host{}, reflectapi.SourceFS(source))
 	if host.Doc != "Host greets guests." {
 		t.Errorf("Host is documented as %q", host.Doc)
 	}

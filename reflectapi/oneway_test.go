@@ -48,7 +48,7 @@ func TestOneWays(t *testing.T) {
 	if got := describe(t, porter{}).Warnings; !slices.Equal(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := describe(t, porter{}, reflectapi.Without("Wear")).Warnings; got != nil {
+	if got := describe(t, porter{}, reflectapi.ExcludeMethods("Wear")).Warnings; got != nil {
 		t.Errorf("of a result: %q", got)
 	}
 }

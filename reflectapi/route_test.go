@@ -63,7 +63,7 @@ type confused interface {
 
 func TestDeclaredRoute(t *testing.T) {
 	t.Parallel()
-	for _, options := range [][]reflectapi.Option{nil, {reflectapi.Portable()}, {reflectapi.Names("Close", "id", "")}} {
+	for _, options := range [][]reflectapi.Option{nil, {reflectapi.RequirePortableNames()}, {reflectapi.ParamNames("Close", "id", "")}} {
 		service := describeAs[routed](t, bank{}, options...)
 		if got := service.Methods[0]; got.Route != "POST /accounts/{id}/close" || got.Doc != "Close closes an account." || len(service.Warnings) > 0 {
 			t.Errorf("%q %q %q", got.Route, got.Doc, service.Warnings)

@@ -25,7 +25,7 @@ type rule struct {
 }
 
 // check checks a value and everything in it.
-func (r *rule) check(to *review, v reflect.Value) {
+func (r *rule) check(to *validation, v reflect.Value) {
 	v, null := inside(v)
 	if null {
 		if !r.nullable {
@@ -54,7 +54,7 @@ func (r *rule) check(to *review, v reflect.Value) {
 }
 
 // checkChoices checks a value against allOf, anyOf, oneOf and not.
-func (r *rule) checkChoices(to *review, v reflect.Value) {
+func (r *rule) checkChoices(to *validation, v reflect.Value) {
 	for _, each := range r.allOf {
 		each.check(to, v)
 	}
@@ -77,7 +77,7 @@ func (r *rule) checkChoices(to *review, v reflect.Value) {
 
 // fits reports whether a value satisfies the rule.
 func (r *rule) fits(v reflect.Value) bool {
-	var found review
+	var found validation
 	r.check(&found, v)
 	return len(found.found) == 0
 }
@@ -92,7 +92,7 @@ type tried struct {
 // fits reports whether a part of the value under review satisfies a rule, without reporting violations. It checks an
 // object or a list against a rule only once: alternatives within alternatives would otherwise double the work at each
 // level.
-func (r *review) fits(alternative *rule, v reflect.Value) bool {
+func (r *validation) fits(alternative *rule, v reflect.Value) bool {
 	if r.tried == nil {
 		r.tried = make(map[tried]bool)
 	}
@@ -105,7 +105,7 @@ func (r *review) fits(alternative *rule, v reflect.Value) bool {
 			return fits
 		}
 	}
-	found := review{tried: r.tried}
+	found := validation{tried: r.tried}
 	alternative.check(&found, v)
 	fits := len(found.found) == 0
 	if isPart {
@@ -115,7 +115,7 @@ func (r *review) fits(alternative *rule, v reflect.Value) bool {
 }
 
 // fitting returns how many of the rules a value satisfies.
-func (r *review) fitting(rules []*rule, v reflect.Value) (n int) {
+func (r *validation) fitting(rules []*rule, v reflect.Value) (n int) {
 	for _, each := range rules {
 		if r.fits(each, v) {
 			n++
@@ -213,7 +213,7 @@ type listRule struct {
 	items             *rule
 }
 
-func (r *listRule) check(to *review, v reflect.Value) {
+func (r *listRule) check(to *validation, v reflect.Value) {
 	if r == nil {
 		return
 	}
@@ -272,7 +272,7 @@ type fieldRule struct {
 	rule  *rule
 }
 
-func (r *objectRule) check(to *review, v reflect.Value) {
+func (r *objectRule) check(to *validation, v reflect.Value) {
 	switch {
 	case r == nil:
 	case v.Kind() == reflect.Struct:
@@ -282,7 +282,7 @@ func (r *objectRule) check(to *review, v reflect.Value) {
 	}
 }
 
-func (r *objectRule) checkFields(to *review, v reflect.Value) {
+func (r *objectRule) checkFields(to *validation, v reflect.Value) {
 	for i := range r.fields {
 		field := &r.fields[i]
 		value, err := v.FieldByIndexErr(field.index)
@@ -297,7 +297,7 @@ func (r *objectRule) checkFields(to *review, v reflect.Value) {
 
 // checkMembers checks a map. A null member where null is not allowed counts as absent, because decoding treats the two
 // alike.
-func (r *objectRule) checkMembers(to *review, v reflect.Value) {
+func (r *objectRule) checkMembers(to *validation, v reflect.Value) {
 	if r.fewest != nil && uint64(v.Len()) < *r.fewest {
 		to.fail("expects at least " + counted(*r.fewest, "member"))
 	}

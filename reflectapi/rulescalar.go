@@ -25,7 +25,7 @@ type textRule struct {
 	format            string // one for which isFormat is true
 }
 
-func (r *textRule) check(to *review, text string) {
+func (r *textRule) check(to *validation, text string) {
 	if r == nil {
 		return
 	}
@@ -60,7 +60,7 @@ type numberRule struct {
 	int32s       bool // if the Go type does not ensure it
 }
 
-func (r *numberRule) check(to *review, v reflect.Value) {
+func (r *numberRule) check(to *validation, v reflect.Value) {
 	if r == nil {
 		return
 	}

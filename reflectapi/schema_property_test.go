@@ -93,9 +93,9 @@ var keys = []reflect.Type{
 	reflect.TypeFor[uint16](), reflect.TypeFor[netip.Addr](), reflect.TypeFor[Text](),
 }
 
-// TestSchemasAcceptValues: the schema of any type is valid, accepts the JSON of every value
+// TestSchemas_AcceptValues: the schema of any type is valid, accepts the JSON of every value
 // and names every member of a struct.
-func TestSchemasAcceptValues(t *testing.T) {
+func TestSchemas_AcceptValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		typ := randomType(t, 3)
@@ -127,7 +127,7 @@ func TestSchemasAcceptValues(t *testing.T) {
 }
 
 // Every leaf once, so that none is left to chance.
-func TestSchemasOfLeaves(t *testing.T) {
+func TestSchemas_OfLeaves(t *testing.T) {
 	t.Parallel()
 	schemas := reflectapi.NewSchemas("the-root")
 	for _, leaf := range leaves {

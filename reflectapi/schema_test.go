@@ -47,7 +47,7 @@ type Tagged struct {
 	Choice  *Color   `json:"choice" jsonschema:"enum=red,enum=green"`
 }
 
-func TestSchemaOfType(t *testing.T) {
+func TestSchema_OfType(t *testing.T) {
 	t.Parallel()
 	const point = `{"type":"object","properties":{"x":{"type":"number","format":"double"},"y":{"type":"number","format":"double"}}}`
 	for name, test := range map[string]struct {
@@ -154,7 +154,7 @@ func TestSchemaOfType(t *testing.T) {
 	}
 }
 
-func TestSchemaOfAnyAndNil(t *testing.T) {
+func TestSchema_OfAnyAndNil(t *testing.T) {
 	t.Parallel()
 	schema, err := reflectapi.NewSchemas().Of(reflect.TypeFor[any]())
 	if err != nil || text(t, schema) != `{"nullable":true}` {

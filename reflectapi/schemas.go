@@ -56,7 +56,7 @@ func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 	if t == nil {
 		return nil, errors.New("the type is nil, so there is no schema")
 	}
-	if obstacle := untransportable(t); obstacle != "" {
+	if obstacle := checkEncodable(t); obstacle != "" {
 		return nil, fmt.Errorf("%v cannot be encoded as JSON: %s", t, obstacle)
 	}
 	if err := checkTags(t); err != nil {

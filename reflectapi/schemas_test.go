@@ -117,7 +117,7 @@ func TestTypesThatDescribeThemselves(t *testing.T) {
 	}
 }
 
-func TestSchemaFaults(t *testing.T) {
+func TestSchema_Faults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		value any

@@ -42,8 +42,8 @@ func (*Pointed) JSONSchemaExtend(*jsonschema.Schema)  {}
 func (*Closed) JSONSchemaExtend(*jsonschema.Schema)   {}
 func (c Closed) MarshalJSON() ([]byte, error)         { return json.Marshal(c.x) }
 
-// TestSchemaMethodsIgnored: a schema that would not be enforced is refused, with the method as it has to be.
-func TestSchemaMethodsIgnored(t *testing.T) {
+// TestSchema_MethodsIgnored: a schema that would not be enforced is refused, with the method as it has to be.
+func TestSchema_MethodsIgnored(t *testing.T) {
 	t.Parallel()
 	const (
 		because = ": its method JSONSchemaExtend is ignored, because it "

@@ -29,7 +29,7 @@ type Service struct {
 //
 // All calls are made on impl, which has to be safe for concurrent use.
 func Describe(impl any, options ...Option) (*Service, error) {
-	s, err := surveyAs(nil, impl, options)
+	s, err := inspectAs(nil, impl, options)
 	if err != nil {
 		return nil, err
 	}
@@ -44,27 +44,27 @@ func DescribeAs(iface reflect.Type, impl any, options ...Option) (*Service, erro
 	if iface == nil {
 		return nil, errors.New("<nil> is not an interface")
 	}
-	s, err := surveyAs(iface, impl, options)
+	s, err := inspectAs(iface, impl, options)
 	if err != nil {
 		return nil, err
 	}
 	return s.service()
 }
 
-// surveyAs examines a value, all of it or, if iface is not nil, the methods of that interface.
-func surveyAs(iface reflect.Type, impl any, options []Option) (*survey, error) {
+// inspectAs examines a value, all of it or, if iface is not nil, the methods of that interface.
+func inspectAs(iface reflect.Type, impl any, options []Option) (*inspection, error) {
 	value, err := receiverOf(impl)
 	switch {
 	case err != nil:
 		return nil, err
 	case iface == nil:
-		return newSurvey(value.Type(), value, options)
+		return newInspection(value.Type(), value, options)
 	case iface.Kind() != reflect.Interface:
 		return nil, fmt.Errorf("%v is not an interface", iface)
 	case !value.Type().Implements(iface):
 		return nil, fmt.Errorf("%v does not implement %v", value.Type(), iface)
 	}
-	return newSurvey(iface, value, options)
+	return newInspection(iface, value, options)
 }
 
 func receiverOf(impl any) (reflect.Value, error) {
@@ -93,8 +93,8 @@ func unreachable(t reflect.Type, s *settings) []error {
 	return errs
 }
 
-// survey is a value that is being described: its methods, and where to look for their names.
-type survey struct {
+// inspection is a value that is being described: its methods, and where to look for their names.
+type inspection struct {
 	as         reflect.Type // the type of the value, or the interface that describes it
 	impl       reflect.Type
 	candidates []*candidate // without those that are left out
@@ -104,7 +104,7 @@ type survey struct {
 	beyond     []error // methods that only a pointer to the value has
 }
 
-func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, error) {
+func newInspection(t reflect.Type, impl reflect.Value, options []Option) (*inspection, error) {
 	if base(t).Name() == "" {
 		return nil, fmt.Errorf("%v is a type without a name: declare one", t)
 	}
@@ -113,7 +113,7 @@ func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, e
 		return nil, err
 	}
 	all := candidatesOf(t, impl)
-	s := &survey{
+	s := &inspection{
 		as: t, impl: impl.Type(),
 		naming: newNaming(settings, all),
 		errs:   settings.check(t),
@@ -129,7 +129,7 @@ func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, e
 }
 
 // service describes the service, or returns all errors.
-func (s *survey) service() (*Service, error) {
+func (s *inspection) service() (*Service, error) {
 	service := &Service{Name: plainName(base(s.as)), Type: s.as}
 	service.Doc, service.DocOrigin = s.comment()
 	var errs []error
@@ -141,13 +141,13 @@ func (s *survey) service() (*Service, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	service.Warnings = slices.Concat(s.warnings(), s.unreadTags(), s.oneWays(), s.lostFields(), s.namesGiven(service.Methods))
+	service.Warnings = slices.Concat(s.warnings(), s.ignoredTags(), s.asymmetricTypes(), s.lostFields(), s.namesGiven(service.Methods))
 	return service, nil
 }
 
 // methods describes all methods, and returns their errors. An error of a signature table is not repeated for each
 // method.
-func (s *survey) methods() (methods []*Method, errs []error) {
+func (s *inspection) methods() (methods []*Method, errs []error) {
 	errs = s.beyond
 	for _, c := range s.candidates {
 		method, err := s.method(c)
@@ -165,10 +165,10 @@ func (s *survey) methods() (methods []*Method, errs []error) {
 }
 
 // comment returns the doc comment of the service's type, and its origin.
-func (s *survey) comment() (doc, origin string) {
+func (s *inspection) comment() (doc, origin string) {
 	return s.naming.comment(base(s.as), base(s.impl))
 }
 
-func (s *survey) method(c *candidate) (*Method, error) {
+func (s *inspection) method(c *candidate) (*Method, error) {
 	return c.describe(s.naming, base(s.as).PkgPath())
 }

@@ -46,7 +46,7 @@ func TestSignature(t *testing.T) {
 }
 
 // Any name that Go takes, the codec takes too.
-func TestNamesInJSON(t *testing.T) {
+func TestNames_InJSON(t *testing.T) {
 	t.Parallel()
 	m := method(t, describe(t, Texts{}), "Unicode")
 	in := reflect.New(m.In)

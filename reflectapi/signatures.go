@@ -64,7 +64,7 @@ func (s Signature) describe() (*Method, error) {
 		return nil, fmt.Errorf("names for %d parameters and %d results, but the type has %d and %d",
 			len(s.Params), len(s.Results), s.Func.NumIn(), s.Func.NumOut())
 	}
-	shape, misfits := shapeOf(s.Func)
+	shape, misfits := signatureOf(s.Func)
 	if len(misfits) > 0 {
 		return nil, fmt.Errorf("%s; change it, or take it out of the interface", strings.Join(misfits, "; "))
 	}
@@ -97,9 +97,9 @@ func (m *Method) uncallable() error {
 type candidate struct {
 	name     string
 	receiver reflect.Value
-	shape    shape
+	shape    signature
 	promoted string // why it cannot be served, if that is where it is promoted from
-	subjects []*subject
+	subjects []*methodDecl
 }
 
 func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
@@ -110,14 +110,14 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 		}
 		fn := impl.MethodByName(m.Name)
 		c := &candidate{name: m.Name, receiver: impl}
-		c.shape, _ = shapeOf(fn.Type())
+		c.shape, _ = signatureOf(fn.Type())
 		if declarer, _ := declaredIn(t, m.Name); declarer.PkgPath() == "sync" {
 			c.promoted = fmt.Sprintf("it is promoted from the embedded %v, which callers could then use: give that field a name", declarer)
 		}
 		if t.Kind() == reflect.Interface {
-			c.subjects = append(c.subjects, &subject{method: m.Name, receiver: t, shape: c.shape})
+			c.subjects = append(c.subjects, &methodDecl{method: m.Name, receiver: t, shape: c.shape})
 		}
-		c.subjects = append(c.subjects, subjectOf(impl.Type(), m.Name, c.shape))
+		c.subjects = append(c.subjects, methodDeclOf(impl.Type(), m.Name, c.shape))
 		candidates = append(candidates, c)
 	}
 	near := anchorOf(candidates, base(impl.Type()))
@@ -130,7 +130,7 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 }
 
 // implementation returns the candidate's subject that has code.
-func (c *candidate) implementation() *subject { return c.subjects[len(c.subjects)-1] }
+func (c *candidate) implementation() *methodDecl { return c.subjects[len(c.subjects)-1] }
 
 // describe turns the candidate into a method, or returns why it cannot be served.
 func (c *candidate) describe(naming *naming, home string) (*Method, error) {
@@ -140,7 +140,7 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic,
 	}
 	err := naming.name(m, c.subjects)
-	switch misfits := c.misfits(m); {
+	switch misfits := c.unsupported(m); {
 	case len(misfits) > 0: // in which the names are used as far as they are known
 		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.ExcludeMethods(%q)", c.name, strings.Join(misfits, "; "), c.name)
 	case err != nil:
@@ -153,10 +153,10 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 	return m, nil
 }
 
-// misfits returns the reasons why a method cannot be served.
-func (c *candidate) misfits(m *Method) (misfits []string) {
+// unsupported returns the reasons why a method cannot be served.
+func (c *candidate) unsupported(m *Method) (misfits []string) {
 	if c.shape.kind == Function {
-		misfits = c.shape.misfits(m.Args, m.Results)
+		misfits = c.shape.unsupported(m.Args, m.Results)
 	}
 	if c.promoted != "" {
 		misfits = append(misfits, c.promoted)

@@ -79,8 +79,8 @@ func (table *signatureTable) checkMethods(declared *ast.InterfaceType) {
 
 // checkMethod compares one method of the program with its declaration.
 func (table *signatureTable) checkMethod(m reflect.Method) {
-	of := &subject{method: m.Name, receiver: table.iface}
-	of.shape, _ = shapeOf(m.Type)
+	of := &methodDecl{method: m.Name, receiver: table.iface}
+	of.shape, _ = signatureOf(m.Type)
 	found := declarationsOf(of, []*goFile{table.file})
 	if len(found) == 0 {
 		table.errorf("lacks method %s: run go generate", m.Name)
@@ -149,7 +149,7 @@ type tables struct {
 // available in every build.
 func newTableSource() (*tables, *textSource) {
 	all := &tables{asked: map[reflect.Type]*signatureTable{}}
-	return all, &textSource{name: originTable, filesFor: func(of *subject) ([]*goFile, error) {
+	return all, &textSource{name: originTable, filesFor: func(of *methodDecl) ([]*goFile, error) {
 		switch table := all.of(of.receiver); {
 		case table == nil && of.isInterface():
 			return nil, unknown("none")

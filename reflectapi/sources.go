@@ -15,12 +15,12 @@ import (
 type textSource struct {
 	name string
 	// filesFor returns the files that may declare the subject, or why there are none.
-	filesFor func(of *subject) ([]*goFile, error)
+	filesFor func(of *methodDecl) ([]*goFile, error)
 }
 
 // nowhere returns a source without any files.
 func nowhere() *textSource {
-	return &textSource{filesFor: func(*subject) ([]*goFile, error) { return nil, unknown("") }}
+	return &textSource{filesFor: func(*methodDecl) ([]*goFile, error) { return nil, unknown("") }}
 }
 
 func (s *textSource) origin() string { return s.name }
@@ -28,7 +28,7 @@ func (s *textSource) origin() string { return s.name }
 // declaration searches the package of the subject. A method with code has to be declared at the line from which the
 // program was compiled, which rules out later edits and other methods of the same name; for an interface the program
 // contains no line.
-func (s *textSource) declaration(of *subject) (declaration, error) {
+func (s *textSource) declaration(of *methodDecl) (declaration, error) {
 	files, err := s.filesFor(of)
 	if err != nil {
 		return declaration{}, err
@@ -51,7 +51,7 @@ func (s *textSource) declaration(of *subject) (declaration, error) {
 }
 
 // find returns the declarations of a subject, whether or not they match the program.
-func (s *textSource) find(of *subject) []declared {
+func (s *textSource) find(of *methodDecl) []declared {
 	files, err := s.filesFor(of)
 	if err != nil {
 		return nil
@@ -60,7 +60,7 @@ func (s *textSource) find(of *subject) []declared {
 }
 
 // absence says that no file contains the declaration.
-func absence(of *subject) unknown {
+func absence(of *methodDecl) unknown {
 	if of.file == "" {
 		return unknown(fmt.Sprintf("%v is not in it", of.receiver))
 	}
@@ -69,7 +69,7 @@ func absence(of *subject) unknown {
 
 // comment returns the doc comment of the type that declares the subject, "" if it has none; declared reports whether
 // the type was found.
-func (s *textSource) comment(of *subject) (doc string, declared bool) {
+func (s *textSource) comment(of *methodDecl) (doc string, declared bool) {
 	files, err := s.filesFor(of)
 	if err != nil {
 		return "", false
@@ -96,7 +96,7 @@ type codeSource struct {
 
 func (codeSource) origin() string { return originCode }
 
-func (s codeSource) declaration(of *subject) (declaration, error) {
+func (s codeSource) declaration(of *methodDecl) (declaration, error) {
 	for _, given := range s.given {
 		if given.method == of.method {
 			return given.declare(of.shape)
@@ -106,7 +106,7 @@ func (s codeSource) declaration(of *subject) (declaration, error) {
 }
 
 // declare adds context and error, which are not named in code, at their places.
-func (g givenNames) declare(s shape) (declaration, error) {
+func (g givenNames) declare(s signature) (declaration, error) {
 	args, results := g.arguments, g.results
 	if results == nil && len(s.results) == 1 {
 		results = []string{""}
@@ -133,7 +133,7 @@ const originDisk = "source file"
 // and go test, whose programs have no debug information to read.
 func newDiskSource() *textSource {
 	disk := diskFolders{}
-	return &textSource{name: originDisk, filesFor: func(of *subject) ([]*goFile, error) {
+	return &textSource{name: originDisk, filesFor: func(of *methodDecl) ([]*goFile, error) {
 		folder, err := of.folder()
 		if err != nil {
 			return nil, err
@@ -171,7 +171,7 @@ func (disk diskFolders) neighbour(importPath, within string) []*goFile {
 }
 
 // folder returns the folder in which the package of the subject was compiled.
-func (of *subject) folder() (string, error) {
+func (of *methodDecl) folder() (string, error) {
 	from := of.origin()
 	switch {
 	case isLanguages(of.receiver):
@@ -225,7 +225,7 @@ const originEmbedded = "embedded source"
 func newEmbeddedSource(given []fs.FS) *textSource {
 	var all []*goFile
 	listed := false
-	return &textSource{name: originEmbedded, filesFor: func(*subject) ([]*goFile, error) {
+	return &textSource{name: originEmbedded, filesFor: func(*methodDecl) ([]*goFile, error) {
 		if len(given) == 0 {
 			return nil, unknown("none given")
 		}

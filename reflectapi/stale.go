@@ -14,7 +14,7 @@ import (
 // that has been renamed since matches as well as before.
 
 // warnings returns all that is out of date, one line each.
-func (s *survey) warnings() []string {
+func (s *inspection) warnings() []string {
 	var all []string
 	warn := func(thing string, told []string) {
 		for _, each := range told {
@@ -29,7 +29,7 @@ func (s *survey) warnings() []string {
 }
 
 // staleType compares the comments of the types from which the service's comment may come.
-func (s *survey) staleType() (thing string, told []string) {
+func (s *inspection) staleType() (thing string, told []string) {
 	for _, t := range []reflect.Type{base(s.as), base(s.impl)} {
 		if told := s.naming.staleComment(t); len(told) > 0 {
 			return "type " + plainName(t), told
@@ -39,7 +39,7 @@ func (s *survey) staleType() (thing string, told []string) {
 }
 
 // staleMethod compares a method: the interface's declaration first, then the implementation's.
-func (s *survey) staleMethod(c *candidate) []string {
+func (s *inspection) staleMethod(c *candidate) []string {
 	for _, subject := range c.subjects {
 		if told := s.naming.stale(subject); len(told) > 0 {
 			return told
@@ -49,7 +49,7 @@ func (s *survey) staleMethod(c *candidate) []string {
 }
 
 // stale compares what the copies say of a subject with the source on disk, if that exists.
-func (n *naming) stale(of *subject) []string {
+func (n *naming) stale(of *methodDecl) []string {
 	for _, text := range n.copies {
 		copied := text.find(of)
 		if len(copied) == 0 {
@@ -67,7 +67,7 @@ func (n *naming) stale(of *subject) []string {
 
 // staleComment compares the comment of a type.
 func (n *naming) staleComment(t reflect.Type) []string {
-	of := &subject{receiver: t, near: n.near}
+	of := &methodDecl{receiver: t, near: n.near}
 	for _, text := range n.copies {
 		copied, declared := text.comment(of)
 		if !declared {
@@ -97,7 +97,7 @@ const otherComment = "has a different comment than the source file"
 
 // differences returns how a copy differs from the original as far as callers can see: the names of context and error do
 // not matter to them, nor do those of a web method.
-func (d declared) differences(original declared, s shape) []string {
+func (d declared) differences(original declared, s signature) []string {
 	params, results := slots(d.fn.Params), slots(d.fn.Results)
 	originalParams, originalResults := slots(original.fn.Params), slots(original.fn.Results)
 	if len(params) != len(originalParams) || len(results) != len(originalResults) {
@@ -160,7 +160,7 @@ func differentSlots(what string, copied, original []slot, generic bool) []string
 // newer than the program.
 type diskSource struct{ *textSource }
 
-func (s diskSource) declaration(of *subject) (declaration, error) {
+func (s diskSource) declaration(of *methodDecl) (declaration, error) {
 	read, err := s.textSource.declaration(of)
 	if err != nil || of.file == "" || !youngerThanProgram(of.file) {
 		return read, err

@@ -71,7 +71,7 @@ func TestSignatureTable(t *testing.T) {
 	for name, source := range map[string]fstest.MapFS{"file": {}, "embedded": embedded} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			service := describeAs[adder](t, handyman{}, reflectapi.Source(source))
+			service := describeAs[adder](t, handyman{}, reflectapi.SourceFS(source))
 			wantSignatures(t, service,
 				"Add(x int, y int) (sum int)",
 				"Nameless(n int) (result int)", // without a name in the interface
@@ -90,30 +90,30 @@ func TestSignatureTable(t *testing.T) {
 	}
 }
 
-func TestNamesInCodeBeatTheTable(t *testing.T) {
+func TestNames_InCodeBeatTheTable(t *testing.T) {
 	t.Parallel()
-	add := method(t, describeAs[adder](t, handyman{}, reflectapi.Names("Add", "l, r", "t")), "Add")
+	add := method(t, describeAs[adder](t, handyman{}, reflectapi.ParamNames("Add", "l, r", "t")), "Add")
 	if add.Signature() != "Add(l int, r int) (t int)" || add.Origin != "code" || add.DocOrigin != "signature table" {
 		t.Errorf("%s by %s, documented by the %s", add.Signature(), add.Origin, add.DocOrigin)
 	}
 }
 
-func TestTableOfAGenericInterface(t *testing.T) {
+func TestTable_OfAGenericInterface(t *testing.T) {
 	t.Parallel()
 	wantSignatures(t, describeAs[shelf[string]](t, handyman{}), "Lay(thing string) (place int)")
 }
 
 // An alias is the type that it stands for, and the table is found under both names.
-func TestTableOfAnAlias(t *testing.T) {
+func TestTable_OfAnAlias(t *testing.T) {
 	t.Parallel()
 	wantSignatures(t, describeAs[alias](t, handyman{}), "Ask(question string) (answer string)")
 	wantSignatures(t, describeAs[original](t, handyman{}), "Ask(question string) (answer string)")
 }
 
 // What the interface leaves without a name can be named there, and then generated anew.
-func TestTableWithoutAName(t *testing.T) {
+func TestTable_WithoutAName(t *testing.T) {
 	t.Parallel()
-	_, err := reflectapi.DescribeAs(reflect.TypeFor[adder](), handyman{}, reflectapi.Portable())
+	_, err := reflectapi.DescribeAs(reflect.TypeFor[adder](), handyman{}, reflectapi.RequirePortableNames())
 	const want = `method Nameless: argument 1 is unnamed in adder: name it, as in (b int), and run go generate, or give them with bus.ParamNames("Nameless", …)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got:  %v\nwant: %s", err, want)
@@ -121,7 +121,7 @@ func TestTableWithoutAName(t *testing.T) {
 }
 
 // A struct that embeds an interface has its methods from there, and so their names.
-func TestTableOfAPromotedMethod(t *testing.T) {
+func TestTable_OfAPromotedMethod(t *testing.T) {
 	t.Parallel()
 	type outer struct{ original }
 	wantSignatures(t, describe(t, outer{handyman{}}), "Ask(question string) (answer string)")
@@ -167,7 +167,7 @@ func faultyTable[Own any](declarations ...string) error {
 func TestFaultsBesideATable(t *testing.T) {
 	t.Parallel()
 	reflectapi.Register[asked[string]]("type asked interface{ Tell(); Ask(a, b string) (c string) }")
-	_, err := reflectapi.DescribeAs(reflect.TypeFor[asked[string]](), handyman{}, reflectapi.Portable(), reflectapi.Without("Add"))
+	_, err := reflectapi.DescribeAs(reflect.TypeFor[asked[string]](), handyman{}, reflectapi.RequirePortableNames(), reflectapi.ExcludeMethods("Add"))
 	want := strings.Join([]string{
 		"bus.ExcludeMethods: reflectapi_test.asked[string] has no method Add",
 		"the signature table of reflectapi_test.asked[string] is wrong about method Ask: 2 parameters are declared, the program has 1: run go generate",
@@ -184,7 +184,7 @@ type clerk struct{}
 // File files.
 func (*clerk) File(paper string) (place int) { return 0 }
 
-func TestTableOfAStruct(t *testing.T) {
+func TestTable_OfAStruct(t *testing.T) {
 	t.Parallel()
 	reflectapi.Register[clerk]("type clerk interface{ File(paper string) (place int) }")
 	_, err := reflectapi.Describe(&clerk{})

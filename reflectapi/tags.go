@@ -286,15 +286,15 @@ func isFinite(text string) bool {
 	return err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// unreadTags warns of tags that look like others that are read, and are not: they are easily written, change nothing and
+// ignoredTags warns of tags that look like others that are read, and are not: they are easily written, change nothing and
 // break nothing. Tags of other libraries are ignored, except for rules that a reader would take for enforced.
-func (s *survey) unreadTags() (warnings []string) {
+func (s *inspection) ignoredTags() (warnings []string) {
 	seen := map[reflect.Type]bool{}
 	warn := func(types []reflect.Type, checked bool) {
 		for _, t := range types {
 			eachType(t, seen, func(t reflect.Type) {
 				if readsTags(t) {
-					warnings = append(warnings, unreadIn(t, checked)...)
+					warnings = append(warnings, ignoredTagsOf(t, checked)...)
 				}
 			})
 		}
@@ -308,8 +308,8 @@ func (s *survey) unreadTags() (warnings []string) {
 	return warnings
 }
 
-// unreadIn warns of the tags of one struct.
-func unreadIn(t reflect.Type, checked bool) (warnings []string) {
+// ignoredTagsOf warns of the tags of one struct.
+func ignoredTagsOf(t reflect.Type, checked bool) (warnings []string) {
 	var rules []string // fields with some that nothing enforces
 	for f := range t.Fields() {
 		if isLeftOut(f) {

@@ -41,8 +41,8 @@ func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 	return reflectapi.ConstraintsOf(method.In)
 }
 
-// hold checks the arguments of a request against their constraints.
-func (p *input) hold(in reflect.Value, request *Request) error {
+// checkConstraints checks the arguments of a request against their constraints.
+func (p *input) checkConstraints(in reflect.Value, request *Request) error {
 	var found []reflectapi.Violation
 	switch {
 	case p.constraints == nil:
@@ -84,8 +84,8 @@ func (p *input) wordedBySent(found []reflectapi.Violation, in reflect.Value, req
 // onlyText reports whether the JSON of the arguments is needed to check their constraints.
 func (p *input) onlyText() bool { return p.constraints != nil && !p.constraints.Comparable() }
 
-// keeps reports whether arguments passed by value satisfy the constraints.
-func (p *input) keeps(in reflect.Value) bool {
+// satisfies reports whether arguments passed by value satisfy the constraints.
+func (p *input) satisfies(in reflect.Value) bool {
 	return p.constraints == nil || len(p.constraints.Check(in)) == 0
 }
 
@@ -166,7 +166,7 @@ func (p *input) placesOf(request *Request) func(argument string) string {
 		case queried[argument]:
 			return inQuery
 		}
-		return p.elsewhere()
+		return p.expectedLocation()
 	}
 }
 

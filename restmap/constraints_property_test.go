@@ -15,9 +15,9 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// TestConstraintsAreThoseOfTheDocument: whatever a type asks for in its tags, a request passes when a validator that
+// TestConstraints_AreThoseOfTheDocument: whatever a type asks for in its tags, a request passes when a validator that
 // knows only the document lets it pass, and no other does.
-func TestConstraintsAreThoseOfTheDocument(t *testing.T) {
+func TestConstraints_AreThoseOfTheDocument(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		typ := constrainedStruct(t, 2)

@@ -58,9 +58,9 @@ type (
 	}
 )
 
-// TestConstraintsOfRecursiveTypes: at whatever depth something is wrong, a request passes when a validator that knows only
+// TestConstraintsOf_RecursiveTypes: at whatever depth something is wrong, a request passes when a validator that knows only
 // the document lets it pass, and no other does.
-func TestConstraintsOfRecursiveTypes(t *testing.T) {
+func TestConstraintsOf_RecursiveTypes(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[node](), reflect.TypeFor[late](), reflect.TypeFor[mother](), reflect.TypeFor[son](), reflect.TypeFor[sworn](),
@@ -128,7 +128,7 @@ func deepValue(t *rapid.T, typ reflect.Type, depth int) any {
 func (Constrained) Plant(at node) (n int)  { return }
 func (Constrained) Bear(at mother) (n int) { return }
 
-func TestConstraintsDeepDown(t *testing.T) {
+func TestConstraints_DeepDown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ method, body, want string }{
 		{"Plant", `{"at":{"name":"ab","kids":[{"name":"ab"}],"next":{"name":"ab"},"by":{"x":{"name":"ab"}}}}`, ""},

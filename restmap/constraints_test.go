@@ -175,7 +175,7 @@ func TestManyViolations(t *testing.T) {
 }
 
 // A type whose tags only describe pays nothing for those that ask for something, which pay little.
-func TestConstraintsCostNothing(t *testing.T) { //nolint:paralleltest // it counts allocations
+func TestConstraints_CostNothing(t *testing.T) { //nolint:paralleltest // it counts allocations
 	request := &restmap.Request{ContentType: jsonType, Body: []byte(`{"at":{"x":1,"y":2}}`)}
 	cost := func(method string) float64 {
 		e := endpointOf(t, Constrained{}, method, restmap.Options{})
@@ -190,7 +190,7 @@ func TestConstraintsCostNothing(t *testing.T) { //nolint:paralleltest // it coun
 	}
 }
 
-func TestConstraintsByValue(t *testing.T) {
+func TestConstraints_ByValue(t *testing.T) {
 	t.Parallel()
 	e := endpointOf(t, Constrained{}, "Free", restmap.Options{})
 	type arguments struct {

@@ -42,7 +42,7 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 	if err := e.input.path(in, request.PathValue); err != nil {
 		return in, err
 	}
-	return in, e.input.hold(in, request)
+	return in, e.input.checkConstraints(in, request)
 }
 
 // The places of an argument.
@@ -60,17 +60,17 @@ type input struct {
 	bodyForm   *formBody        // turns a form into that argument, nil if that is impossible
 	plan       *strictjson.Plan // of the method's In type
 	lightBytes int              // a JSON body below this length is never heavy
-	weights    *weights         // of the values in a JSON body
+	weights    *memoryCost      // of the values in a JSON body
 
 	preparing sync.Once // of prepared
-	prepared  *seldom
+	prepared  *lazyInput
 	strict    bool // unknown names are refused
 
 	constraints *reflectapi.Constraints // nil if there are none
 }
 
-// seldom is what most endpoints never need.
-type seldom struct {
+// lazyInput is what most endpoints never need.
+type lazyInput struct {
 	form  *form         // the arguments of a query or a form
 	turns chan struct{} // one for each heavy body that may be parsed at the same time
 }
@@ -83,11 +83,11 @@ func newInput(e *Endpoint, constraints *reflectapi.Constraints) *input {
 		p.bodyForm = newFormBody(method.Args[p.bodyIndex].Type)
 	}
 	p.parameters = p.targets(func(name string) bool { return slices.Contains(e.Path().names, name) })
-	p.weights = weightsOf(method.In)
+	p.weights = memoryCostOf(method.In)
 	if constraints != nil && !constraints.Comparable() { // then the body is also decoded to any
 		p.weights.visit(reflect.TypeFor[any](), make(map[reflect.Type]bool))
 	}
-	p.lightBytes = p.weights.lightBytes()
+	p.lightBytes = p.weights.cheapBytes()
 	return p
 }
 
@@ -101,21 +101,21 @@ func (p *input) targets(wanted func(name string) bool) (targets []target) {
 	return targets
 }
 
-// seldom is made on first use.
-func (p *input) seldom() *seldom {
+// lazy returns what is made on first use.
+func (p *input) lazy() *lazyInput {
 	p.preparing.Do(func() {
 		inPath := p.endpoint.Path().names
 		planned := newForm(p.targets(func(name string) bool { return !slices.Contains(inPath, name) }))
 		planned.strict, planned.inPath = p.strict, inPath
-		p.prepared = &seldom{form: planned, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		p.prepared = &lazyInput{form: planned, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	})
 	return p.prepared
 }
 
-func (p *input) form() *form { return p.seldom().form }
+func (p *input) form() *form { return p.lazy().form }
 
-// elsewhere is where callers should send an argument that is missing.
-func (p *input) elsewhere() string {
+// expectedLocation is where callers should send an argument that is missing.
+func (p *input) expectedLocation() string {
 	if slices.ContainsFunc(p.endpoint.Routes, func(r Route) bool { return r.Method == AnyMethod || hasBody(r.Method) }) {
 		return inBody
 	}
@@ -252,12 +252,12 @@ func (p *input) unmarshalStrictly(body []byte, into any) error {
 	if err != nil {
 		return err
 	}
-	weight, err := p.weights.weigh(text)
+	weight, err := p.weights.cost(text)
 	if err != nil {
 		return err
 	}
 	if weight > heavyWeight {
-		turns := p.seldom().turns
+		turns := p.lazy().turns
 		turns <- struct{}{}
 		defer func() { <-turns }()
 	}

@@ -258,7 +258,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecode_Refuses(t *testing.T) {
 	t.Parallel()
 	var tenSparse []string
 	for i := range 10 {
@@ -371,7 +371,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-func TestDecodeListsArgumentsAtFault(t *testing.T) {
+func TestDecode_ListsArgumentsAtFault(t *testing.T) {
 	t.Parallel()
 	_, err := endpoint(t, "Add").Decode(&restmap.Request{Query: "x=a&y=b"})
 	var got *restmap.InputError
@@ -385,7 +385,7 @@ func TestDecodeListsArgumentsAtFault(t *testing.T) {
 	}
 }
 
-func TestDecodeTellsNoMoreThanIsUseful(t *testing.T) {
+func TestDecode_TellsNoMoreThanIsUseful(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
 	for i := range 1000 {
@@ -412,7 +412,7 @@ func TestDecodeTellsNoMoreThanIsUseful(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesMedia(t *testing.T) {
+func TestDecode_RefusesMedia(t *testing.T) {
 	t.Parallel()
 	const either = "the body has to be application/json or application/x-www-form-urlencoded"
 	tests := []struct{ method, contentType, body, want string }{
@@ -436,7 +436,7 @@ func TestDecodeRefusesMedia(t *testing.T) {
 	}
 }
 
-func TestDecodeOfSparseListsAllocatesLittle(t *testing.T) {
+func TestDecode_OfSparseListsAllocatesLittle(t *testing.T) {
 	e := endpoint(t, "Objects")
 	var all strings.Builder
 	for i := range 9000 {
@@ -485,8 +485,8 @@ func FuzzDecodeForm(f *testing.F) {
 	})
 }
 
-// TestDecodeOfPlainQueries decodes queries of plain numbers, and what looks like them.
-func TestDecodeOfPlainQueries(t *testing.T) {
+// TestDecode_OfPlainQueries decodes queries of plain numbers, and what looks like them.
+func TestDecode_OfPlainQueries(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
 		"x=5&y=6": "[5 6]", "y=6": "[0 6]", "x=-5": "[-5 0]", "x=5&z=1": "[5 0]", "x=5&": "[5 0]", "x=&y=6": "[0 6]", "x": "[0 0]", "x=%35": "[5 0]",
@@ -526,9 +526,9 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// TestDecodeAllocations holds how often plain arguments allocate: for themselves, and for each text. The race detector adds some, since
+// TestDecode_Allocations holds how often plain arguments allocate: for themselves, and for each text. The race detector adds some, since
 // it takes something out of the pools of the JSON library at random.
-func TestDecodeAllocations(t *testing.T) {
+func TestDecode_Allocations(t *testing.T) {
 	for _, test := range []struct {
 		method, body string
 		most         float64

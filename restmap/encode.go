@@ -113,7 +113,7 @@ func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
 		return reflect.Value{}, false
 	}
 	in, ok := e.takeValues(given, limit)
-	return in, ok && e.input.keeps(in) // the other path reports violations
+	return in, ok && e.input.satisfies(in) // the other path reports violations
 }
 
 func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {

@@ -64,7 +64,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func TestEncodeRefuses(t *testing.T) {
+func TestEncode_Refuses(t *testing.T) {
 	t.Parallel()
 	const statusWant = "; it has to be from 200 to 599, or 0 for 200"
 	tests := []struct {
@@ -89,9 +89,9 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// TestEncodeAllocations holds how often plain results allocate: once, for the body. It takes the least of many times: the
+// TestEncode_Allocations holds how often plain results allocate: once, for the body. It takes the least of many times: the
 // race detector takes something out of pools at random.
-func TestEncodeAllocations(t *testing.T) {
+func TestEncode_Allocations(t *testing.T) {
 	e := endpointOf(t, Outputs{}, "Sum", restmap.Options{})
 	out := results(e, 11, []string{"a"})
 	least := math.Inf(1)

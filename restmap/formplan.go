@@ -135,7 +135,7 @@ func withoutPointer(t reflect.Type) reflect.Type {
 
 // convertible registers a converter from text to a type with gorilla/schema, if it is safe to use it there.
 func (p *formPlanner) convertible(t reflect.Type) bool {
-	if _, hindered := hindrance(t, make(map[reflect.Type]bool)); hindered {
+	if _, hindered := inseparable(t, make(map[reflect.Type]bool)); hindered {
 		return false
 	}
 	p.decoder.RegisterConverter(reflect.Zero(t).Interface(), func(text string) reflect.Value {
@@ -151,7 +151,7 @@ func (p *formPlanner) convertible(t reflect.Type) bool {
 // structParts plans the fields of a struct type; nil if it cannot be sent in parts, with the way to the member that
 // keeps it from that, if it is not the type itself.
 func (p *formPlanner) structParts(t reflect.Type) (parts map[string]formPart, member string) {
-	member, hindered := hindrance(t, make(map[reflect.Type]bool))
+	member, hindered := inseparable(t, make(map[reflect.Type]bool))
 	if hindered || readsJSON(t) || !isSeparable(t) {
 		return nil, member
 	}
@@ -182,11 +182,11 @@ func isSeparable(t reflect.Type) bool {
 	return !slices.ContainsFunc(named, func(f target) bool { return alike(named, f.name) })
 }
 
-// hindrance looks for what keeps gorilla/schema from decoding any part of a value, since it visits all others, too:
+// inseparable looks for what keeps gorilla/schema from decoding any part of a value, since it visits all others, too:
 // embedded pointers, which it allocates although the form does not mention them; two embedded structs, whose fields it
 // takes for one another; and tags that it would interpret as an option. member is the way to it, "line.price", or "" if
 // it is the type itself.
-func hindrance(t reflect.Type, seen map[reflect.Type]bool) (member string, found bool) {
+func inseparable(t reflect.Type, seen map[reflect.Type]bool) (member string, found bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()
 	}
@@ -205,7 +205,7 @@ func hindrance(t reflect.Type, seen map[reflect.Type]bool) (member string, found
 		}
 	}
 	for f := range t.Fields() {
-		inner, found := hindrance(f.Type, seen)
+		inner, found := inseparable(f.Type, seen)
 		switch {
 		case found && isInlined(f):
 			return inner, true

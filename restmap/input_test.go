@@ -34,7 +34,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-func TestArgumentsOfAHandler(t *testing.T) {
+func TestArguments_OfAHandler(t *testing.T) {
 	t.Parallel()
 	if got := mustHandler(t, "GET", "/{a}").Arguments("GET"); got != nil {
 		t.Errorf("Arguments of a handler are %v, want none", got)

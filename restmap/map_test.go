@@ -154,7 +154,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-func TestMapRoutesOfRPCByOption(t *testing.T) {
+func TestMap_RoutesOfRPCByOption(t *testing.T) {
 	t.Parallel()
 	endpoints, err := restmap.Map(describe(t, Shop{}), restmap.Options{Methods: map[string]restmap.MethodOptions{
 		"GetPerson": {Path: "/people/{name}"},
@@ -171,7 +171,7 @@ func TestMapRoutesOfRPCByOption(t *testing.T) {
 	}
 }
 
-func TestMapPostOnly(t *testing.T) {
+func TestMap_PostOnly(t *testing.T) {
 	t.Parallel()
 	endpoints, err := restmap.Map(describe(t, Shop{}), restmap.Options{PostOnly: true, Methods: map[string]restmap.MethodOptions{
 		"GetPerson": {HTTPMethod: "GET"},
@@ -205,7 +205,7 @@ func (Broken) Two(id int) (httpResponseBody product, etag string)               
 func (Broken) Typed() (httpStatusCode string)                                           { return }
 func (Broken) Web(w http.ResponseWriter, r *http.Request)                               {}
 
-func TestMapRefusesEverythingAtOnce(t *testing.T) {
+func TestMap_RefusesEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := restmap.Map(describe(t, Broken{}), restmap.Options{Methods: map[string]restmap.MethodOptions{
 		"Both":    {Both: true},
@@ -236,7 +236,7 @@ func TestMapRefusesEverythingAtOnce(t *testing.T) {
 	}
 }
 
-func TestMapRefusesPaths(t *testing.T) {
+func TestMap_RefusesPaths(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		options restmap.MethodOptions

@@ -46,52 +46,52 @@ func startsWord(name []rune, i int) bool {
 	return len(after) > 0 && unicode.IsLower(after[0]) && !plural
 }
 
-// operation is the effect of a CRUD verb on a collection.
-type operation struct {
+// verb is the effect of a CRUD verb on a collection.
+type verb struct {
 	method string // "PUT"
 	item   bool   // on one item, /objects/{id}, rather than on the collection
 }
 
-// operationOf returns the operation of a CRUD verb.
-func operationOf(verb string) (operation, bool) {
-	switch verb {
+// verbOf returns the CRUD verb that a word is.
+func verbOf(word string) (verb, bool) {
+	switch word {
 	case "Create":
-		return operation{method: "POST"}, true
+		return verb{method: "POST"}, true
 	case "Read", "Get", "Load":
-		return operation{method: "GET", item: true}, true
+		return verb{method: "GET", item: true}, true
 	case "Update":
-		return operation{method: "PUT", item: true}, true
+		return verb{method: "PUT", item: true}, true
 	case "Patch":
-		return operation{method: "PATCH", item: true}, true
+		return verb{method: "PATCH", item: true}, true
 	case "Delete":
-		return operation{method: "DELETE", item: true}, true
+		return verb{method: "DELETE", item: true}, true
 	case "List", "ListAll":
-		return operation{method: "GET"}, true
+		return verb{method: "GET"}, true
 	default:
-		return operation{}, false
+		return verb{}, false
 	}
 }
 
 // restSuffix at the end of a method's name selects REST style.
 const restSuffix = "REST"
 
-// phrase is a parsed method name: CreateOrderLineREST consists of Create, OrderLine and REST.
-type phrase struct {
-	operation operation
+// parsedName is a parsed method name: CreateOrderLineREST consists of Create, OrderLine and REST.
+type parsedName struct {
+	operation verb
 	crud      bool   // it starts with a CRUD verb
 	noun      string // what follows the verb: "OrderLine"; may be empty
 	suffixed  bool   // it ends in REST
 }
 
 // parseName parses the name of a method.
-func parseName(name string) phrase {
-	var p phrase
+func parseName(name string) parsedName {
+	var p parsedName
 	base := name
 	if trimmed, found := strings.CutSuffix(name, restSuffix); found && trimmed != "" {
 		base, p.suffixed = trimmed, true
 	}
 	verb, noun := cutVerb(base)
-	if p.operation, p.crud = operationOf(verb); p.crud {
+	if p.operation, p.crud = verbOf(verb); p.crud {
 		p.noun = noun
 	}
 	return p

@@ -42,7 +42,7 @@ func TestParsePattern(t *testing.T) {
 	}
 }
 
-func TestParsePatternRefuses(t *testing.T) {
+func TestParsePattern_Refuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ path, want string }{
 		{"", `path "": does not start with a slash`},
@@ -73,7 +73,7 @@ func TestParsePatternRefuses(t *testing.T) {
 	}
 }
 
-func TestPatternMatch(t *testing.T) {
+func TestPattern_Match(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		pattern string
@@ -113,7 +113,7 @@ func TestPatternMatch(t *testing.T) {
 	}
 }
 
-func TestPatternMatchAllocatesNothing(t *testing.T) {
+func TestPattern_MatchAllocatesNothing(t *testing.T) {
 	p := mustParse(t, "/shops/{shop}/products/{id}")
 	segments, values := []string{"shops", "7", "products", "1"}, make([]string, 0, 2)
 	if n := testing.AllocsPerRun(100, func() { values, _ = p.Match(segments, values[:0]) }); n != 0 {
@@ -121,7 +121,7 @@ func TestPatternMatchAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestPatternCompare(t *testing.T) {
+func TestPattern_Compare(t *testing.T) {
 	t.Parallel()
 	inOrder := []string{ // of being tried
 		"/products/new", "/products/search/", "/products/search/{x}", "/products/{id}", "/products/{id}/tags",
@@ -139,7 +139,7 @@ func TestPatternCompare(t *testing.T) {
 	}
 }
 
-func TestPatternSame(t *testing.T) {
+func TestPattern_Same(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		a, b string
@@ -160,7 +160,7 @@ func TestPatternSame(t *testing.T) {
 	}
 }
 
-func TestPatternExample(t *testing.T) {
+func TestPattern_Example(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[string]string{
 		"/": "/", "/products/{id}": "/products/1", "/a b/{path+}": "/a%20b/a/b",

@@ -154,7 +154,7 @@ func setNumber(v reflect.Value, text string) error {
 func setJSON(v reflect.Value, data []byte) error {
 	text, err := strictjson.Scan(data)
 	if err == nil {
-		_, err = weightsOf(v.Type()).weigh(text)
+		_, err = memoryCostOf(v.Type()).cost(text)
 	}
 	if err == nil {
 		err = text.Unmarshal(v.Addr().Interface())

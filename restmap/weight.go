@@ -17,20 +17,20 @@ const (
 	heavyWeight = 4 << 20 // heavier texts of an endpoint are parsed one after the other
 )
 
-// weights are the memory that the values of a text take at most when it is decoded into a type. The bytes of strings do
+// memoryCost are the memory that the values of a text take at most when it is decoded into a type. The bytes of strings do
 // not count, because the text itself is as long, nor does anything that exists only once, such as a field.
-type weights struct {
+type memoryCost struct {
 	element, member, container, filled int // bytes for each of those that strictjson.Text counts
 }
 
 // of returns the memory that a text takes.
-func (w *weights) of(text strictjson.Text) int {
+func (w *memoryCost) of(text strictjson.Text) int {
 	return text.Elements*w.element + text.Members*w.member + text.Containers*w.container + text.Filled*w.filled
 }
 
-// lightBytes returns the length up to which a text is never heavy, whatever it contains: each value takes at least two
+// cheapBytes returns the length up to which a text is never heavy, whatever it contains: each value takes at least two
 // bytes, including the comma or bracket after it, and the outermost one counts once more.
-func (w *weights) lightBytes() int {
+func (w *memoryCost) cheapBytes() int {
 	each := w.element + w.member + w.container + w.filled
 	if each == 0 {
 		return math.MaxInt
@@ -38,8 +38,8 @@ func (w *weights) lightBytes() int {
 	return 2 * (heavyWeight/each - 1)
 }
 
-// weigh returns an error for a text that takes too much memory.
-func (w *weights) weigh(text strictjson.Text) (weight int, err error) {
+// cost returns an error for a text that takes too much memory.
+func (w *memoryCost) cost(text strictjson.Text) (weight int, err error) {
 	if weight = w.of(text); weight > maxWeight {
 		err = &strictjson.Error{Detail: fmt.Sprintf("holds so many values that they would take %d MiB of memory; the limit is %d MiB: send less at a time",
 			(weight-1)>>20+1, maxWeight>>20)}
@@ -47,15 +47,15 @@ func (w *weights) weigh(text strictjson.Text) (weight int, err error) {
 	return weight, err
 }
 
-// weightsOf determines the weights for a type.
-func weightsOf(t reflect.Type) *weights {
-	w := new(weights)
+// memoryCostOf determines the weights for a type.
+func memoryCostOf(t reflect.Type) *memoryCost {
+	w := new(memoryCost)
 	w.visit(t, make(map[reflect.Type]bool))
 	return w
 }
 
 // visit adds the weights of a type and of all types in it.
-func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
+func (w *memoryCost) visit(t reflect.Type, seen map[reflect.Type]bool) {
 	known := t.Kind() != reflect.Interface && (readsJSON(t) || readsText(t)) // it stores what it makes of a text
 	if seen[t] || known {
 		return
@@ -63,16 +63,16 @@ func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Interface:
-		w.add(weights{element: boxed, member: boxed})
+		w.add(memoryCost{element: boxed, member: boxed})
 		w.visit(reflect.TypeFor[map[string]any](), seen)
 	case reflect.Map:
-		w.add(mapWeights(t))
+		w.add(mapCost(t))
 		w.visit(t.Elem(), seen)
 	case reflect.Slice:
-		w.add(weights{element: sizeOf(t.Elem())})
+		w.add(memoryCost{element: sizeOf(t.Elem())})
 		w.visit(t.Elem(), seen)
 	case reflect.Pointer:
-		w.add(weights{member: sizeOf(t.Elem())})
+		w.add(memoryCost{member: sizeOf(t.Elem())})
 		w.visit(t.Elem(), seen)
 	case reflect.Array:
 		w.visit(t.Elem(), seen)
@@ -85,7 +85,7 @@ func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 }
 
 // add keeps the larger of each weight.
-func (w *weights) add(more weights) {
+func (w *memoryCost) add(more memoryCost) {
 	w.element = max(w.element, more.element)
 	w.member = max(w.member, more.member)
 	w.container = max(w.container, more.container)
@@ -95,12 +95,12 @@ func (w *weights) add(more weights) {
 // boxed is the size of an interface and the number to which it points.
 const boxed = 16 + 8
 
-// mapWeights returns the weights of a map: a header, a group of eight slots with the first member, and more slots with
+// mapCost returns the weights of a map: a header, a group of eight slots with the first member, and more slots with
 // later ones.
-func mapWeights(t reflect.Type) weights {
+func mapCost(t reflect.Type) memoryCost {
 	const head, places = 48, 8
 	place := 1 + int(t.Key().Size()) + sizeOf(t.Elem())
-	return weights{container: head, filled: places * place, member: place}
+	return memoryCost{container: head, filled: places * place, member: place}
 }
 
 // sizeOf returns the size of a value including what its pointers point to.

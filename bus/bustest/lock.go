@@ -27,7 +27,7 @@ type lock struct {
 // check compares a document with the lock, or writes it.
 func (l lock) check(t testing.TB, document []byte) {
 	t.Helper()
-	now, err := openapi.ParseOwn(document)
+	now, err := openapi.ParseWithExtensions(document)
 	if err != nil {
 		t.Errorf("bustest: %v", err)
 		return
@@ -58,7 +58,7 @@ func (l lock) check(t testing.TB, document []byte) {
 // compare reports the changes since the lock was written.
 func (l lock) compare(t testing.TB, locked []byte, now *openapi.Document) {
 	t.Helper()
-	before, err := openapi.ParseOwn(locked)
+	before, err := openapi.ParseWithExtensions(locked)
 	if err != nil {
 		t.Errorf("bustest: %s is not a lock file: %v; %s", l.path, err, refresh(t))
 		return

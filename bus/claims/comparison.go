@@ -13,7 +13,7 @@ import (
 
 // comparison answers for two values, and reports whether they are alike enough to be compared. Where they are not, neither
 // the comparison nor its opposite holds.
-type comparison func(e *evaluation, left, right any) (holds, alike bool)
+type comparison func(e *activation, left, right any) (holds, alike bool)
 
 // comparison compiles an operator that compares, or its opposite.
 func (c *compiler) comparison(node *ast.BinaryNode, negated bool) (term, error) {
@@ -40,7 +40,7 @@ func (c *compiler) comparison(node *ast.BinaryNode, negated bool) (term, error) 
 
 // compared makes a term of a comparison. An absent value compares with nothing.
 func compared(left, right term, compare comparison, negated bool) term {
-	return term{kind: kindBool, value: func(e *evaluation) any {
+	return term{kind: kindBool, value: func(e *activation) any {
 		a, b := left.value(e), right.value(e)
 		if a == nil || b == nil {
 			return false
@@ -107,7 +107,7 @@ func (c *compiler) presence(node ast.Node, present bool) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	return term{kind: kindBool, value: func(e *evaluation) any { return (operand.value(e) != nil) == present }}, nil
+	return term{kind: kindBool, value: func(e *activation) any { return (operand.value(e) != nil) == present }}, nil
 }
 
 // alike reports whether two terms can be of the same kind.
@@ -116,7 +116,7 @@ func alike(left, right term) bool {
 }
 
 func ordering(operator string) comparison {
-	return func(_ *evaluation, left, right any) (holds, alike bool) {
+	return func(_ *activation, left, right any) (holds, alike bool) {
 		order, alike := order(left, right)
 		switch operator {
 		case "<":
@@ -135,7 +135,7 @@ func containment(operator string) comparison {
 	find := map[string]func(text, part string) bool{
 		"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix,
 	}[operator]
-	return func(e *evaluation, left, right any) (holds, alike bool) {
+	return func(e *activation, left, right any) (holds, alike bool) {
 		whole, isText := left.(string)
 		part, areTexts := right.(string)
 		if !isText || !areTexts || !e.spendOn(whole) || !e.spendOn(part) {
@@ -146,7 +146,7 @@ func containment(operator string) comparison {
 }
 
 // membership is in: of an item in a list, of a name in an object. A string has no members.
-func membership(e *evaluation, left, right any) (holds, alike bool) {
+func membership(e *activation, left, right any) (holds, alike bool) {
 	switch right := right.(type) {
 	case []any:
 		for _, item := range right {
@@ -179,7 +179,7 @@ func (c *compiler) between(node ast.Node, bounds *ast.BinaryNode, negated bool) 
 	if !operand.is(kindNumber) || !from.is(kindNumber) || !to.is(kindNumber) {
 		return term{}, errors.New("in with a range needs a number on its left and at both ends: level in 1..5")
 	}
-	return term{kind: kindBool, value: func(e *evaluation) any {
+	return term{kind: kindBool, value: func(e *activation) any {
 		value, isNumber := operand.value(e).(float64)
 		low, hasLow := from.value(e).(float64)
 		high, hasHigh := to.value(e).(float64)
@@ -205,7 +205,7 @@ func (c *compiler) matching(node *ast.BinaryNode, negated bool) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	return compared(left, right, func(e *evaluation, left, _ any) (holds, alike bool) {
+	return compared(left, right, func(e *activation, left, _ any) (holds, alike bool) {
 		const statesAtATime = 4
 		whole, isText := left.(string)
 		if !isText || !e.spend(1+len(whole)*states/statesAtATime) {

@@ -60,7 +60,7 @@ func (c *compiler) term(node ast.Node) (term, error) {
 	case *ast.BinaryNode:
 		return c.binary(node)
 	case *ast.ConditionalNode:
-		return c.choice(node)
+		return c.conditional(node)
 	case *ast.BuiltinNode:
 		return c.function(node.Name, node.Arguments)
 	case *ast.CallNode:
@@ -93,9 +93,9 @@ func unknownSyntax(node ast.Node) error {
 // claim compiles the name of a claim. $env is all of them, for names that are no identifiers.
 func claim(name string) term {
 	if name == "$env" {
-		return term{kind: kindObject, value: func(e *evaluation) any { return map[string]any(e.claims) }}
+		return term{kind: kindObject, value: func(e *activation) any { return map[string]any(e.claims) }}
 	}
-	return term{value: func(e *evaluation) any { return plain(e.claims[name]) }}
+	return term{value: func(e *activation) any { return plain(e.claims[name]) }}
 }
 
 // pointer compiles #, the item that a loop is at.
@@ -103,7 +103,7 @@ func pointer(name string) (term, error) {
 	if name != "" {
 		return term{}, fmt.Errorf("a rule cannot contain #%s; use # for the current item", name)
 	}
-	return term{value: func(e *evaluation) any { return e.item }}, nil
+	return term{value: func(e *activation) any { return e.item }}, nil
 }
 
 // member compiles org.team, org["team"] and roles[0].
@@ -119,7 +119,7 @@ func (c *compiler) member(node *ast.MemberNode) (term, error) {
 	if !whole.is(kindObject, kindList) || !key.is(kindText, kindNumber) {
 		return term{}, fmt.Errorf("%s cannot be indexed with %s; index a claim, as in org.team or roles[0]", whole.kind, key.kind)
 	}
-	return term{value: func(e *evaluation) any { return memberOf(whole.value(e), key.value(e)) }}, nil
+	return term{value: func(e *activation) any { return memberOf(whole.value(e), key.value(e)) }}, nil
 }
 
 // memberOf returns a member of an object or an item of a list, from its end when the index is negative.
@@ -157,7 +157,7 @@ func (c *compiler) array(node *ast.ArrayNode) (term, error) {
 	if constant {
 		return constantTerm(values), nil
 	}
-	return term{kind: kindList, value: func(e *evaluation) any {
+	return term{kind: kindList, value: func(e *activation) any {
 		values := make([]any, len(items))
 		for i, item := range items {
 			values[i] = item.value(e)
@@ -166,8 +166,8 @@ func (c *compiler) array(node *ast.ArrayNode) (term, error) {
 	}}, nil
 }
 
-// choice compiles a ? b : c.
-func (c *compiler) choice(node *ast.ConditionalNode) (term, error) {
+// conditional compiles a ? b : c.
+func (c *compiler) conditional(node *ast.ConditionalNode) (term, error) {
 	if !node.Ternary {
 		return term{}, errors.New("a rule cannot contain if; write condition ? a : b")
 	}
@@ -183,7 +183,7 @@ func (c *compiler) choice(node *ast.ConditionalNode) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	return term{kind: common(yes, no), value: func(e *evaluation) any {
+	return term{kind: common(yes, no), value: func(e *activation) any {
 		if condition.holds(e) {
 			return yes.value(e)
 		}

@@ -20,7 +20,7 @@ func Forget(v *Verifier) {
 
 // Effort returns what it takes to ask the rule, and what it may take.
 func Effort(r *Rule, claims Claims) (taken, most int) {
-	e := evaluation{claims: claims, effort: maxEffort}
+	e := activation{claims: claims, effort: maxEffort}
 	r.condition.holds(&e)
 	return maxEffort - e.effort, maxEffort
 }

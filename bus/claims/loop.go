@@ -12,9 +12,9 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// loop compiles any(roles, # startsWith "team-") and its like. Of what is no list none of them holds, and count has
+// quantifier compiles any(roles, # startsWith "team-") and its like. Of what is no list none of them holds, and count has
 // no value: "none of his roles" is said of a caller who has roles.
-func (c *compiler) loop(name string, arguments []ast.Node) (term, error) {
+func (c *compiler) quantifier(name string, arguments []ast.Node) (term, error) {
 	if len(arguments) == 1 && name == "count" {
 		arguments = append(arguments, &ast.PredicateNode{Node: new(ast.PointerNode)})
 	}
@@ -38,12 +38,12 @@ func (c *compiler) loop(name string, arguments []ast.Node) (term, error) {
 	if name == "count" {
 		result = kindNumber
 	}
-	return term{kind: result, value: func(e *evaluation) any {
+	return term{kind: result, value: func(e *activation) any {
 		items, isList := items.value(e).([]any)
 		if !isList {
 			return nil
 		}
-		met, ok := tally(e, items, condition, effort, enough(name, len(items)))
+		met, ok := countMatches(e, items, condition, effort, enough(name, len(items)))
 		if !ok {
 			return nil
 		}
@@ -71,8 +71,8 @@ func enough(name string, items int) int {
 	}
 }
 
-// tally counts the items that meet the condition. It is not ok when that takes too much effort.
-func tally(e *evaluation, items []any, condition term, effort, enough int) (met int, ok bool) {
+// countMatches counts the items that meet the condition. It is not ok when that takes too much effort.
+func countMatches(e *activation, items []any, condition term, effort, enough int) (met int, ok bool) {
 	outer := e.item
 	defer func() { e.item = outer }()
 	for _, item := range items {
@@ -178,7 +178,7 @@ func kindOf(value any) kind {
 }
 
 // equal reports whether two values are the same, and whether they can be: a number and a string are not even different.
-func equal(e *evaluation, left, right any) (same, alike bool) {
+func equal(e *activation, left, right any) (same, alike bool) {
 	kind := kindOf(left)
 	if kind == kindAny || kind != kindOf(right) || !e.spend(1) {
 		return false, false
@@ -193,7 +193,7 @@ func equal(e *evaluation, left, right any) (same, alike bool) {
 	}
 }
 
-func equalLists(e *evaluation, left, right []any) bool {
+func equalLists(e *activation, left, right []any) bool {
 	if len(left) != len(right) {
 		return false
 	}
@@ -205,7 +205,7 @@ func equalLists(e *evaluation, left, right []any) bool {
 	return true
 }
 
-func equalObjects(e *evaluation, left, right map[string]any) bool {
+func equalObjects(e *activation, left, right map[string]any) bool {
 	if len(left) != len(right) {
 		return false
 	}

@@ -22,7 +22,7 @@ func (c *compiler) unary(node *ast.UnaryNode) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	return term{kind: kindBool, value: func(e *evaluation) any { return !operand.holds(e) }}, nil
+	return term{kind: kindBool, value: func(e *activation) any { return !operand.holds(e) }}, nil
 }
 
 // isInfixNot tells "x not in list" from "not (x in list)": there the not comes after x.
@@ -46,7 +46,7 @@ func (c *compiler) sign(node *ast.UnaryNode) (term, error) {
 	if operand.constant != nil {
 		return constantTerm(negative(operand.constant)), nil
 	}
-	return term{kind: kindNumber, value: func(e *evaluation) any { return negative(operand.value(e)) }}, nil
+	return term{kind: kindNumber, value: func(e *activation) any { return negative(operand.value(e)) }}, nil
 }
 
 // binary compiles an operator between its operands.
@@ -80,9 +80,9 @@ func (c *compiler) junction(node *ast.BinaryNode) (term, error) {
 		return term{}, err
 	}
 	if node.Operator == "&&" || node.Operator == "and" {
-		return term{kind: kindBool, value: func(e *evaluation) any { return left.holds(e) && right.holds(e) }}, nil
+		return term{kind: kindBool, value: func(e *activation) any { return left.holds(e) && right.holds(e) }}, nil
 	}
-	return term{kind: kindBool, value: func(e *evaluation) any { return left.holds(e) || right.holds(e) }}, nil
+	return term{kind: kindBool, value: func(e *activation) any { return left.holds(e) || right.holds(e) }}, nil
 }
 
 // alternative compiles a ?? b: b when there is no a.
@@ -91,7 +91,7 @@ func (c *compiler) alternative(node *ast.BinaryNode) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	return term{kind: common(left, right), value: func(e *evaluation) any {
+	return term{kind: common(left, right), value: func(e *activation) any {
 		if value := left.value(e); value != nil {
 			return value
 		}
@@ -107,7 +107,7 @@ func (c *compiler) arithmetic(node *ast.BinaryNode) (term, error) {
 	}
 	operator := node.Operator
 	if operator == "+" && left.is(kindText) && right.is(kindText) && !(left.is(kindNumber) && right.is(kindNumber)) {
-		return term{kind: kindText, value: func(e *evaluation) any { return join(e, left.value(e), right.value(e)) }}, nil
+		return term{kind: kindText, value: func(e *activation) any { return join(e, left.value(e), right.value(e)) }}, nil
 	}
 	if !left.is(kindNumber) || !right.is(kindNumber) {
 		needed := "two numbers"
@@ -117,13 +117,13 @@ func (c *compiler) arithmetic(node *ast.BinaryNode) (term, error) {
 		return term{}, fmt.Errorf("%s needs %s, not %s and %s", operator, needed, left.kind, right.kind)
 	}
 	if operator == "+" && left.kind == kindAny && right.kind == kindAny {
-		return term{value: func(e *evaluation) any { return add(e, left.value(e), right.value(e)) }}, nil
+		return term{value: func(e *activation) any { return add(e, left.value(e), right.value(e)) }}, nil
 	}
-	return term{kind: kindNumber, value: func(e *evaluation) any { return calculate(operator, left.value(e), right.value(e)) }}, nil
+	return term{kind: kindNumber, value: func(e *activation) any { return calculate(operator, left.value(e), right.value(e)) }}, nil
 }
 
 // add adds what may be numbers or strings.
-func add(e *evaluation, left, right any) any {
+func add(e *activation, left, right any) any {
 	if sum := calculate("+", left, right); sum != nil {
 		return sum
 	}
@@ -131,7 +131,7 @@ func add(e *evaluation, left, right any) any {
 }
 
 // join puts two strings together.
-func join(e *evaluation, left, right any) any {
+func join(e *activation, left, right any) any {
 	a, isText := left.(string)
 	b, areTexts := right.(string)
 	if !isText || !areTexts || !e.spendOn(a) || !e.spendOn(b) {
@@ -154,7 +154,7 @@ func (c *compiler) operands(node *ast.BinaryNode) (left, right term, err error) 
 func (c *compiler) function(name string, arguments []ast.Node) (term, error) {
 	switch name {
 	case "any", "all", "none", "one", "count":
-		return c.loop(name, arguments)
+		return c.quantifier(name, arguments)
 	case "len":
 		return c.simple(name, arguments, kindNumber, length, kindText, kindList, kindObject)
 	case "lower":
@@ -181,7 +181,7 @@ func (c *compiler) call(node *ast.CallNode) (term, error) {
 
 // simple compiles a function of one argument, which has to be of certain kinds.
 func (c *compiler) simple(
-	name string, arguments []ast.Node, result kind, function func(*evaluation, any) any, kinds ...kind,
+	name string, arguments []ast.Node, result kind, function func(*activation, any) any, kinds ...kind,
 ) (term, error) {
 	if len(arguments) != 1 {
 		return term{}, fmt.Errorf("%s takes one argument, not %d", name, len(arguments))
@@ -197,11 +197,11 @@ func (c *compiler) simple(
 		}
 		return term{}, fmt.Errorf("%s needs %s, not %s", name, strings.Join(needed, " or "), argument.kind)
 	}
-	return term{kind: result, value: func(e *evaluation) any { return function(e, argument.value(e)) }}, nil
+	return term{kind: result, value: func(e *activation) any { return function(e, argument.value(e)) }}, nil
 }
 
 // length counts characters, items or members.
-func length(e *evaluation, value any) any {
+func length(e *activation, value any) any {
 	switch value := value.(type) {
 	case string:
 		if !e.spendOn(value) {
@@ -218,8 +218,8 @@ func length(e *evaluation, value any) any {
 }
 
 // onText makes a function of strings one of values.
-func onText(function func(string) string) func(*evaluation, any) any {
-	return func(e *evaluation, value any) any {
+func onText(function func(string) string) func(*activation, any) any {
+	return func(e *activation, value any) any {
 		text, isText := value.(string)
 		if !isText || !e.spendOn(text) {
 			return nil
@@ -245,10 +245,10 @@ func (c *compiler) split(arguments []ast.Node) (term, error) {
 	if !isText || between == "" || !whole.is(kindText) {
 		return term{}, errors.New(`split takes a string and a quoted separator: split(scope, " ")`)
 	}
-	return term{kind: kindList, value: func(e *evaluation) any { return parts(e, whole.value(e), between) }}, nil
+	return term{kind: kindList, value: func(e *activation) any { return parts(e, whole.value(e), between) }}, nil
 }
 
-func parts(e *evaluation, value any, between string) any {
+func parts(e *activation, value any, between string) any {
 	whole, isText := value.(string)
 	if !isText || !e.spendOn(whole) {
 		return nil

@@ -196,8 +196,8 @@ func TestOpenCancelled(t *testing.T) {
 	})
 }
 
-// TestCloseWhileFetching holds that Close does not wait for an issuer that does not answer.
-func TestCloseWhileFetching(t *testing.T) {
+// TestClose_WhileFetching holds that Close does not wait for an issuer that does not answer.
+func TestClose_WhileFetching(t *testing.T) {
 	t.Parallel()
 	key := ed25519Key(t, "k1")
 	inBubble(t, keySet(t, key), func(t *testing.T, verifier *claims.Verifier, server *issuer) {

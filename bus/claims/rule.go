@@ -98,7 +98,7 @@ func (r *Rule) Allows(claims Claims) bool {
 	if r == nil || claims == nil {
 		return false
 	}
-	e := evaluation{claims: claims, effort: maxEffort}
+	e := activation{claims: claims, effort: maxEffort}
 	return r.condition.holds(&e) && e.effort > 0
 }
 
@@ -123,18 +123,18 @@ func quote(text string) string {
 type term struct {
 	kind     kind
 	constant any                   // its value when it is always the same, otherwise nil
-	value    func(*evaluation) any // nil when it has no value, such as an absent claim
+	value    func(*activation) any // nil when it has no value, such as an absent claim
 }
 
-// evaluation is the working out of one rule for one caller.
-type evaluation struct {
+// activation is the working out of one rule for one caller.
+type activation struct {
 	claims Claims
 	item   any // what # stands for, in the innermost loop
 	effort int // what is left of it; when there is none, loops end and the rule does not hold
 }
 
 // spend takes some effort, and reports whether there was as much.
-func (e *evaluation) spend(effort int) bool {
+func (e *activation) spend(effort int) bool {
 	if e.effort > 0 {
 		e.effort -= effort
 	}
@@ -142,20 +142,20 @@ func (e *evaluation) spend(effort int) bool {
 }
 
 // spendOn takes the effort of reading a text.
-func (e *evaluation) spendOn(text string) bool {
+func (e *activation) spendOn(text string) bool {
 	const bytesAtATime = 16
 	return e.spend(1 + len(text)/bytesAtATime)
 }
 
 // holds reports whether a condition is met. What is no truth value is not true.
-func (t term) holds(e *evaluation) bool {
+func (t term) holds(e *activation) bool {
 	holds, _ := t.value(e).(bool)
 	return holds
 }
 
 // constantTerm is a literal.
 func constantTerm(value any) term {
-	return term{kind: kindOf(value), constant: value, value: func(*evaluation) any { return value }}
+	return term{kind: kindOf(value), constant: value, value: func(*activation) any { return value }}
 }
 
 // kind is what sort of value a term has.

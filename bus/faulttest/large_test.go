@@ -8,9 +8,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestMessageLimitChanges restarts the broker with another limit for messages, while requests and responses travel that
+// TestMessage_LimitChanges restarts the broker with another limit for messages, while requests and responses travel that
 // exceed one limit or the other.
-func TestMessageLimitChanges(t *testing.T) {
+func TestMessage_LimitChanges(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{})
 	serving := s.instance(t, 0)

@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestBrokerRestart takes the only broker away while it carries calls, and brings it back.
-func TestBrokerRestart(t *testing.T) {
+// TestBroker_Restart takes the only broker away while it carries calls, and brings it back.
+func TestBroker_Restart(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string

@@ -46,9 +46,9 @@ func TestStartOrder(t *testing.T) {
 	figures.tell(t, "caller started before the broker, broker before the service", "waits; no crash", "%s", v)
 }
 
-// TestLiveWhenServed calls a host that was never there as soon as it says that it serves, by way of another broker,
+// TestLive_WhenServed calls a host that was never there as soon as it says that it serves, by way of another broker,
 // which may not have heard of it yet.
-func TestLiveWhenServed(t *testing.T) {
+func TestLive_WhenServed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 3, brokerConfig{})
 	caller := s.caller(t, 0)

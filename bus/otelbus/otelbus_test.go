@@ -86,8 +86,8 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// TestTraceOfError tells the trace in the error, and which span has failed.
-func TestTraceOfError(t *testing.T) {
+// TestTrace_OfError tells the trace in the error, and which span has failed.
+func TestTrace_OfError(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		spans := tracetest.NewInMemoryExporter()
@@ -124,8 +124,8 @@ func TestTraceOfError(t *testing.T) {
 	})
 }
 
-// TestTraceThatTheServerBegan tells of a trace that the caller knew nothing of, whichever kind of handler has failed.
-func TestTraceThatTheServerBegan(t *testing.T) {
+// TestTrace_ThatTheServerBegan tells of a trace that the caller knew nothing of, whichever kind of handler has failed.
+func TestTrace_ThatTheServerBegan(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		spans := tracetest.NewInMemoryExporter()
@@ -141,8 +141,8 @@ func TestTraceThatTheServerBegan(t *testing.T) {
 	})
 }
 
-// TestTraceFromHeader continues what a caller outside began, with its baggage.
-func TestTraceFromHeader(t *testing.T) {
+// TestTrace_FromHeader continues what a caller outside began, with its baggage.
+func TestTrace_FromHeader(t *testing.T) {
 	t.Parallel()
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	overBoth(t, func(t *testing.T, w *world) {
@@ -174,8 +174,8 @@ func TestTraceFromHeader(t *testing.T) {
 	})
 }
 
-// TestTraceFromSeveralLines has the baggage and the state of a trace come in several lines each, as a proxy may add one.
-func TestTraceFromSeveralLines(t *testing.T) {
+// TestTrace_FromSeveralLines has the baggage and the state of a trace come in several lines each, as a proxy may add one.
+func TestTrace_FromSeveralLines(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider()))
@@ -317,8 +317,8 @@ func TestMadeUpPortsAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestStatusWithoutAReason holds that a span fails if a handler answers with a bare status of 500 or above.
-func TestStatusWithoutAReason(t *testing.T) {
+// TestStatus_WithoutAReason holds that a span fails if a handler answers with a bare status of 500 or above.
+func TestStatus_WithoutAReason(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		spans := tracetest.NewInMemoryExporter()

@@ -38,8 +38,8 @@ func permissionsOf(t *testing.T, options ...bus.ConnectOption) bus.Permissions {
 	return granted
 }
 
-// TestPermissionsPage holds the block in the documentation to what is printed.
-func TestPermissionsPage(t *testing.T) {
+// TestPermissions_Page holds the block in the documentation to what is printed.
+func TestPermissions_Page(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(permissionsPage)
 	if err != nil {
@@ -63,8 +63,8 @@ func TestPermissionsPage(t *testing.T) {
 	}
 }
 
-// TestPermissionsOfCheckout runs the program with the printed block; whom it calls may do more, within their domain.
-func TestPermissionsOfCheckout(t *testing.T) {
+// TestPermissions_OfCheckout runs the program with the printed block; whom it calls may do more, within their domain.
+func TestPermissions_OfCheckout(t *testing.T) {
 	t.Parallel()
 	const byDomain = `permissions { subscribe { allow: ["*.*.example.>", "*.888.all.|.>", "_INBOX.>"] } }`
 	embedded, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(`authorization { users: [

@@ -36,8 +36,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestClientTimeout holds that the time-out of an http.Client is the call's time budget, in place of the usual 20 s.
-func TestClientTimeout(t *testing.T) {
+// TestClient_Timeout holds that the time-out of an http.Client is the call's time budget, in place of the usual 20 s.
+func TestClient_Timeout(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	left := make(chan time.Duration, 1)

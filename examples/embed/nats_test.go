@@ -63,8 +63,8 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// TestErrorCallback has a subscription of the app take its messages too slowly, which nats.go tells its error callback.
-func TestErrorCallback(t *testing.T) {
+// TestError_Callback has a subscription of the app take its messages too slowly, which nats.go tells its error callback.
+func TestError_Callback(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	entered, blocked := make(chan struct{}, 10), make(chan struct{})

@@ -70,8 +70,8 @@ func TestRouterBehindRouter(t *testing.T) {
 	}
 }
 
-// TestCallToItself has the router call itself, within the process.
-func TestCallToItself(t *testing.T) {
+// TestCall_ToItself has the router call itself, within the process.
+func TestCall_ToItself(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	l.Mux().HandleFunc("GET /again/{id}", func(w http.ResponseWriter, r *http.Request) {

@@ -95,8 +95,8 @@ func TestTwo(t *testing.T) {
 	}
 }
 
-// TestBrokerAddressTaken has the broker move to another port.
-func TestBrokerAddressTaken(t *testing.T) {
+// TestBroker_AddressTaken has the broker move to another port.
+func TestBroker_AddressTaken(t *testing.T) {
 	t.Parallel()
 	taken := listen(t)
 	show := startAt(t, "", taken)

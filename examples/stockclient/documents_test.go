@@ -39,8 +39,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestServicesDocuments does the same with what each service says of itself.
-func TestServicesDocuments(t *testing.T) {
+// TestServices_Documents does the same with what each service says of itself.
+func TestServices_Documents(t *testing.T) {
 	t.Parallel()
 	ask := documents(t)
 	for _, host := range []string{"calculator.example", "messaging.example", "payroll.example", "products.example", "trouble.example", "portal"} {

@@ -1,5 +1,5 @@
+import {expiryText, readClaims, timeLeft} from './caller.js';
 import {button, element, many} from './element.js';
-import {expiryText, readClaims, timeLeft} from './jwt.js';
 
 const noteLasts = 8000; // milliseconds
 

@@ -1,8 +1,73 @@
 import {button, element, newID} from './element.js';
-import {fieldFor, membersOf} from './fields.js';
-import {compact, indent, write} from './json.js';
-import {parseTree} from './jsontree.js';
+import {fieldFor, membersOf, oneInput} from './fields.js';
+import {compact, indent, parseTree, write} from './json.js';
 import {example, fields, isMap} from './schema.js';
+
+/** The field of a parameter in the path or the query: {node, value, take(other), mark(path, detail)}. */
+export function parameterField(parameter) {
+  const {name, place, required, json, schema} = parameter;
+  const choices = schema.schema.type === 'boolean' ? [true, false] : schema.schema.enum;
+  const input = choices ? selectFor(choices, required) : inputFor(schema, place);
+  const hint = json ? `${place}, as JSON` : place;
+  const field = oneInput(name, schema, required && place !== 'path', input, {hint});
+  return {
+    node: field.node, mark: field.mark,
+    get value() {
+      return input.value;
+    },
+    take: (value) => {
+      input.value = value;
+    },
+  };
+}
+
+function selectFor(choices, required) {
+  const none = required ? [] : [element('option', {value: ''}, '(not sent)')];
+  return element('select', {required}, ...none, ...choices.map((choice) => element('option', {value: String(choice)}, String(choice))));
+}
+
+function inputFor(schema, place) {
+  const {type, example: given, default: usual} = schema.schema;
+  return element('input', {
+    type: 'text', required: place === 'path', spellcheck: false, autocomplete: 'off',
+    inputMode: type === 'integer' ? 'numeric' : 'text', value: String(given ?? usual ?? ''),
+    placeholder: type === 'integer' || type === 'number' ? String(example(schema)) : '',
+  });
+}
+
+/** The body for a handler with unknown arguments: a text, and its content type. */
+export class RawBody {
+  node;
+  #type = element('input', {type: 'text', id: newID('type'), value: 'application/json', spellcheck: false, autocomplete: 'off'});
+  #text = element('textarea', {rows: 5, id: newID('body'), spellcheck: false});
+
+  constructor() {
+    this.node = element('fieldset', {className: 'body'},
+      element('legend', {className: 'unseen'}, 'Body'),
+      element('div', {className: 'field'}, element('label', {htmlFor: this.#type.id}, 'Content type'), this.#type),
+      element('div', {className: 'field'}, element('label', {htmlFor: this.#text.id}, 'Body'), this.#text));
+  }
+
+  /** The body, undefined if there is none. */
+  get text() {
+    return this.#text.value || undefined;
+  }
+
+  get type() {
+    return this.#type.value.trim() || 'application/octet-stream';
+  }
+
+  /** Takes over what was typed into another raw body. */
+  take(other) {
+    this.#text.value = other.text ?? '';
+    this.#type.value = other.type;
+  }
+
+  /** There are no fields here. */
+  mark() {
+    return false;
+  }
+}
 
 /**
  * The body of a request: a form made from its schema, or the JSON itself. Switching between the two keeps what was

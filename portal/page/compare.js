@@ -1,7 +1,6 @@
+import {claimsView} from './caller.js';
 import {button, element, many, redraw} from './element.js';
-import {pathView} from './path.js';
-import {operationHash} from './route.js';
-import {claimsView} from './tokenpanel.js';
+import {operationHash, pathView} from './route.js';
 
 const letters = ['A', 'B'];
 

@@ -1,6 +1,7 @@
+import {write} from './json.js';
+
 // Reads an OpenAPI document: services, by host, with their operations.
 
-import {write} from './json.js';
 
 const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'trace'];
 

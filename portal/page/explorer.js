@@ -1,7 +1,6 @@
 import {element, many, redraw} from './element.js';
 import {List} from './list.js';
-import {operationView} from './operation.js';
-import {serviceView} from './serviceview.js';
+import {operationView, serviceView} from './operation.js';
 import {emptyView, failedView, gone, loadingView, refusedView, startView, unknownView} from './states.js';
 import {Trial} from './trial.js';
 

@@ -1,6 +1,5 @@
 import {element, newID} from './element.js';
-import {isJSON, write} from './json.js';
-import {objectText, treeText} from './jsontree.js';
+import {isJSON, objectText, treeText, write} from './json.js';
 import {arrayField, legend, mapField} from './rows.js';
 import {example, fields, isMap, limits, typeText} from './schema.js';
 

@@ -1,6 +1,6 @@
-import {parseTree, treeText} from './jsontree.js';
-import {fields} from './schema.js';
+import {parseTree, treeText} from './json.js';
 import {allInstances} from './request.js';
+import {fields} from './schema.js';
 
 /** The call in Go: by the function's name if it has one, otherwise as an HTTP request over the bus. */
 export function goSnippet(operation, request, secured) {

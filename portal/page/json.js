@@ -1,3 +1,5 @@
+import {element} from './element.js';
+
 // JSON as text. Only white space is changed: numbers too large for JavaScript keep their digits.
 
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
@@ -61,4 +63,101 @@ export function isJSON(text) {
   } catch {
     return false;
   }
+}
+
+// JSON as a tree whose numbers keep their digits, unlike what JSON.parse makes of them:
+// {kind: 'object', members: [[name, tree]]}, {kind: 'array', items: [tree]}, {kind: 'string', value}, {kind: 'word', text}.
+
+/**
+ * Reads JSON.
+ * @returns {Object|null} null if the text is not JSON
+ */
+export function parseTree(text) {
+  if (!isJSON(text)) {
+    return null;
+  }
+  const left = tokens(text).reverse();
+  return take(left);
+}
+
+function take(left) {
+  const first = left.pop();
+  switch (first) {
+    case '{':
+      return {kind: 'object', members: takeList(left, '}', () => {
+        const name = JSON.parse(left.pop());
+        left.pop(); // the colon
+        return [name, take(left)];
+      })};
+    case '[':
+      return {kind: 'array', items: takeList(left, ']', () => take(left))};
+    default:
+      return first.startsWith('"') ? {kind: 'string', value: JSON.parse(first)} : {kind: 'word', text: first};
+  }
+}
+
+function takeList(left, end, takeOne) {
+  const list = [];
+  while (left.at(-1) !== end) {
+    if (left.at(-1) === ',') {
+      left.pop();
+    }
+    list.push(takeOne());
+  }
+  left.pop();
+  return list;
+}
+
+/** Writes a tree as JSON on one line. */
+export function treeText(tree) {
+  switch (tree.kind) {
+    case 'object':
+      return objectText(tree.members.map(([name, value]) => [name, treeText(value)]));
+    case 'array':
+      return `[${tree.items.map(treeText).join(',')}]`;
+    default:
+      return tree.kind === 'string' ? JSON.stringify(tree.value) : tree.text;
+  }
+}
+
+/** Writes an object whose values are JSON already. */
+export function objectText(members) {
+  return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
+}
+
+const longest = 200_000; // characters shown
+const longestColoured = 40_000; // elements need more memory than text
+
+/** Shows a text, JSON indented and coloured, up to a reasonable length. */
+export function textView(text, label) {
+  const json = isJSON(text);
+  const whole = json ? indent(text, longest) : text;
+  const shown = whole.length > longest ? `${whole.slice(0, longest)}\n… (cut, of ${text.length} characters)` : whole;
+  const view = element('pre', {tabIndex: 0, role: 'group', 'aria-label': label});
+  view.append(...(json && shown.length <= longestColoured ? coloured(shown) : [shown]));
+  return view;
+}
+
+/** The parts of indented JSON, with words in coloured elements. */
+function coloured(text) {
+  const parts = [];
+  let at = 0;
+  const words = tokens(text);
+  words.forEach((word, index) => {
+    const found = text.indexOf(word, at);
+    if (/^[{}[\],:]$/.test(word)) {
+      return;
+    }
+    parts.push(text.slice(at, found), element('span', {className: kindOf(word, words[index + 1])}, word));
+    at = found + word.length;
+  });
+  parts.push(text.slice(at));
+  return parts;
+}
+
+function kindOf(word, next) {
+  if (!word.startsWith('"')) {
+    return 'json-word';
+  }
+  return next === ':' ? 'json-name' : 'json-string';
 }

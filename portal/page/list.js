@@ -1,7 +1,6 @@
 import {button, element, many} from './element.js';
 import {moveFocus} from './keys.js';
-import {pathView} from './path.js';
-import {operationHash, serviceHash} from './route.js';
+import {operationHash, pathView, serviceHash} from './route.js';
 
 const alwaysOpen = 60; // operations; on a larger bus services are collapsed at first
 const mostFound = 200; // search results shown: nobody reads more

@@ -1,12 +1,11 @@
 import {Banner} from './banner.js';
 import {Bus} from './bus.js';
-import {Caller} from './caller.js';
+import {Caller, TokenPanel} from './caller.js';
 import {Compare} from './compare.js';
 import {Explorer} from './explorer.js';
 import {onKey} from './keys.js';
 import {MapView} from './map.js';
 import {readRoute} from './route.js';
-import {TokenPanel} from './tokenpanel.js';
 
 const caller = new Caller('token');
 const other = new Caller('token-b'); // the caller for comparison

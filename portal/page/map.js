@@ -1,10 +1,11 @@
-// The map of the services: which run, who calls whom, how often and how fast. It polls the portal every 2 seconds while
-// it is visible, and not otherwise.
-
 import {element} from './element.js';
 import {compactNumber, durationText, rateText, readLive} from './mapdata.js';
 import {MapGraph} from './mapgraph.js';
 import {callsTable, servicesTable} from './maptable.js';
+
+// The map of the services: which run, who calls whom, how often and how fast. It polls the portal every 2 seconds while
+// it is visible, and not otherwise.
+
 
 const period = 2000; // milliseconds between polls
 const patience = 8000; // milliseconds to wait for a response

@@ -1,7 +1,8 @@
+import {rateText} from './mapdata.js';
+import {Layout} from './maplayout.js';
+
 // The picture of the map: nodes and edges in SVG. It is drawn once, and then updated in place.
 
-import {Layout} from './maplayout.js';
-import {rateText} from './mapdata.js';
 
 const namespace = 'http://www.w3.org/2000/svg';
 const width = 190; // of a node

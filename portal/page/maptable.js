@@ -1,7 +1,8 @@
-// The tables beside the map: the same figures in a form that does not need the picture, also for small screens.
-
 import {element} from './element.js';
 import {compactNumber, durationText, rateText} from './mapdata.js';
+
+// The tables beside the map: the same figures in a form that does not need the picture, also for small screens.
+
 
 /**
  * A table with sortable rows, whose elements stay the same from one update to the next. A column is {title, text(row),

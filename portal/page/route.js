@@ -1,3 +1,5 @@
+import {element} from './element.js';
+
 // Routes of the page, which are the part of its address after "#":
 //
 //   #/                              what is on the bus
@@ -38,4 +40,14 @@ function decodePath(path) {
   } catch { // typed by hand
     return path;
   }
+}
+
+/**
+ * The path of an operation, with its port unless that is the usual one. It is struck out if the operation is deprecated;
+ * className is that of the word which says so, "unseen" where only screen readers need it.
+ */
+export function pathView({port, path, deprecated}, className = 'deprecated') {
+  const text = (port === '443' ? '' : `:${port}`) + path;
+  return element('span', {className: 'path'}, deprecated ? element('s', {}, text) : text,
+    deprecated && element('span', {className}, ' deprecated'));
 }

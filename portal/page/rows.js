@@ -1,5 +1,5 @@
 import {button, element} from './element.js';
-import {objectText} from './jsontree.js';
+import {objectText} from './json.js';
 import {typeText} from './schema.js';
 
 // Fields with any number of rows; see fields.js for what a field is.

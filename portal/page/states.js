@@ -1,5 +1,5 @@
+import {expiryText, nameOf, readClaims, timeLeft} from './caller.js';
 import {button, element, many} from './element.js';
-import {expiryText, nameOf, readClaims, timeLeft} from './jwt.js';
 import {serviceHash} from './route.js';
 
 // What the middle shows when there is no operation.

@@ -1,11 +1,8 @@
-import {answersView} from './answers.js';
-import {BodyForm} from './bodyform.js';
+import {BodyForm, parameterField, RawBody} from './bodyform.js';
 import {button, element, newID} from './element.js';
-import {parameterField} from './parameters.js';
-import {RawBody} from './rawbody.js';
 import {allInstances, anyInstance, buildRequest, multicast, send} from './request.js';
-import {failureView, pendingView, responseView, spokenOf} from './response.js';
-import {SnippetsView} from './snippetsview.js';
+import {answersView, failureView, pendingView, responseView, spokenOf} from './response.js';
+import {SnippetsView} from './snippets.js';
 
 /**
  * The form for making a call: fields for the arguments, the target, the response, and the same call for other tools.

@@ -86,7 +86,7 @@ func TestFaultsElsewhereDoNotMatter(t *testing.T) {
 }
 
 // The go command says which files count: here, through the flags in the environment.
-func TestBuildTags(t *testing.T) {
+func TestBuild_Tags(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=special,other")
 	m := newModule(t)
 	m.copyPackage(t, "testdata/tagged", "tagged")
@@ -110,7 +110,7 @@ func TestHelp(t *testing.T) {
 }
 
 // What is generated belongs to the builds that have the interface, and to no others.
-func TestBuildConstraints(t *testing.T) {
+func TestBuild_Constraints(t *testing.T) {
 	t.Setenv("GOOS", "windows")
 	t.Setenv("GOARCH", "amd64")
 	t.Setenv("CGO_ENABLED", "1")

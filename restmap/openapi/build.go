@@ -21,13 +21,13 @@ type Service struct {
 	Version     string // of the service; "" becomes "0", because a document needs one
 	Description string
 	BaseURL     string // where clients reach the paths, "http://127.0.0.1:8080"; "" leaves it out
-	Endpoints   []*Described
+	Endpoints   []*EndpointDoc
 	Stored      bool // the endpoints are events that are stored, for documents that only authors see
 	Own         bool // for documents that only authors see: says as x-also under which other methods an endpoint is served
 }
 
-// Described is an endpoint with a description.
-type Described struct {
+// EndpointDoc is an endpoint with a description.
+type EndpointDoc struct {
 	*restmap.Endpoint
 	Description string // replaces the method's doc comment; "" keeps it
 	Secured     bool   // calls need a token
@@ -65,7 +65,7 @@ type builder struct {
 
 // listed is an operation, and the endpoint that it describes.
 type listed struct {
-	endpoint  *Described
+	endpoint  *EndpointDoc
 	method    string // "POST"; restmap.AnyMethod until a method is chosen
 	operation *Operation
 }
@@ -162,7 +162,7 @@ func Lists(method string) bool {
 }
 
 // add describes one endpoint.
-func (b *builder) add(endpoint *Described) error {
+func (b *builder) add(endpoint *EndpointDoc) error {
 	method := listedMethod(endpoint.Endpoint)
 	if !Lists(method) {
 		return fmt.Errorf("OpenAPI has no HTTP method %s; hide it from the documents", method)

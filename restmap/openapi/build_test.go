@@ -19,9 +19,9 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-func TestBuildListsEveryEndpoint(t *testing.T) {
+func TestBuild_ListsEveryEndpoint(t *testing.T) {
 	t.Parallel()
-	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: []*openapi.Described{
+	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: []*openapi.EndpointDoc{
 		handler(t, "*", "/x"),
 		handler(t, "GET", "/x"),
 		handler(t, "POST", "/x"),
@@ -58,7 +58,7 @@ type Two struct{}
 func (Two) One(name string) (p Point)   { return }
 func (Two) All(path string) (p Product) { return }
 
-func TestBuildListsTheMoreSpecificOfTwo(t *testing.T) {
+func TestBuild_ListsTheMoreSpecificOfTwo(t *testing.T) {
 	t.Parallel()
 	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Two{}, restmap.Options{
 		Methods: map[string]restmap.MethodOptions{"One": {Path: "/files/{name}"}, "All": {Path: "/files/{path+}"}},
@@ -72,7 +72,7 @@ func TestBuildListsTheMoreSpecificOfTwo(t *testing.T) {
 	}
 }
 
-func TestBuildOfNothing(t *testing.T) {
+func TestBuild_OfNothing(t *testing.T) {
 	t.Parallel()
 	document := build(t, openapi.Service{Host: "h.example", Port: 443})
 	validate(t, document)
@@ -83,14 +83,14 @@ func TestBuildOfNothing(t *testing.T) {
 	}
 }
 
-func TestBuildKeepsMethodsApartThatShareAName(t *testing.T) {
+func TestBuild_KeepsMethodsApartThatShareAName(t *testing.T) {
 	t.Parallel()
 	document := products(t)
 	post, get := document.Paths["/products.example:443/count"].Post, document.Paths["/products.example:443/products/count"].Get
 	if post.OperationID != "Count" || get.OperationID != "CountREST" {
 		t.Errorf("the two ways to count are called %s and %s, want Count and CountREST", post.OperationID, get.OperationID)
 	}
-	twice := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: []*openapi.Described{
+	twice := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: []*openapi.EndpointDoc{
 		handler(t, "GET", "/a/b"), handler(t, "GET", "/a_b"), handler(t, "GET", "/a-b"),
 	}})
 	validate(t, twice)
@@ -110,7 +110,7 @@ type Clashes struct{}
 
 func (Clashes) Get(p Problem, in Get_in, list []Problem) (out restmap.Problem) { return }
 
-func TestBuildKeepsTypesApartThatShareAName(t *testing.T) {
+func TestBuild_KeepsTypesApartThatShareAName(t *testing.T) {
 	t.Parallel()
 	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Clashes{}, restmap.Options{})})
 	validate(t, document)
@@ -136,7 +136,7 @@ type Unlisted struct{}
 
 func (Unlisted) Purge() {}
 
-func TestBuildRefuses(t *testing.T) {
+func TestBuild_Refuses(t *testing.T) {
 	t.Parallel()
 	_, err := openapi.Build(openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Unlisted{}, restmap.Options{
 		Methods: map[string]restmap.MethodOptions{"Purge": {HTTPMethod: "PURGE"}},
@@ -153,7 +153,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-func TestBuildDescribes(t *testing.T) {
+func TestBuild_Describes(t *testing.T) {
 	t.Parallel()
 	all := endpoints(t, Calculator{}, restmap.Options{})
 	all[0].Description = "Adds."
@@ -163,7 +163,7 @@ func TestBuildDescribes(t *testing.T) {
 	}
 }
 
-func TestBuildSaysWhatIsDeprecated(t *testing.T) {
+func TestBuild_SaysWhatIsDeprecated(t *testing.T) {
 	t.Parallel()
 	for description, want := range map[string]bool{
 		"Deprecated: use Sum.":                true,
@@ -192,8 +192,8 @@ func (Live) Empty() (list []Product, m map[string]*Part, p *Point, a any) { retu
 func (Live) Whole() (httpResponseBody *Product)                           { return }
 func (Live) Status() (n int, httpStatusCode int)                          { return }
 
-// TestLiveResponsesFitTheirDocument holds what Encode writes against the document.
-func TestLiveResponsesFitTheirDocument(t *testing.T) {
+// TestLive_ResponsesFitTheirDocument holds what Encode writes against the document.
+func TestLive_ResponsesFitTheirDocument(t *testing.T) {
 	t.Parallel()
 	all := endpoints(t, Live{}, restmap.Options{})
 	strict := validate(t, build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: all}))
@@ -218,7 +218,7 @@ func TestLiveResponsesFitTheirDocument(t *testing.T) {
 		{"Status", []any{1, 404}},
 	}
 	for _, test := range tests {
-		i := slices.IndexFunc(all, func(e *openapi.Described) bool { return e.Name == test.method })
+		i := slices.IndexFunc(all, func(e *openapi.EndpointDoc) bool { return e.Name == test.method })
 		out := reflect.New(all[i].Method.Out).Elem()
 		for i, value := range test.values {
 			if value != nil {
@@ -276,7 +276,7 @@ func TestAlso(t *testing.T) {
 	if err != nil || len(also(read)) > 0 {
 		t.Errorf("after Parse: %v, %v", also(read), err)
 	}
-	if read, err = openapi.ParseOwn(text(t, own)); err != nil || len(also(read)) == 0 {
+	if read, err = openapi.ParseWithExtensions(text(t, own)); err != nil || len(also(read)) == 0 {
 		t.Errorf("after ParseOwn: %v, %v", also(read), err)
 	}
 }

@@ -25,10 +25,10 @@ func (d *Document) check() error {
 	shapes := make(map[string]bool)
 	ids := make(map[string]bool)
 	for path, item := range sorted(d.Paths) {
-		if shapes[ShapeOf(path)] {
+		if shapes[CanonicalPath(path)] {
 			return fmt.Errorf("path %q: is given twice", path)
 		}
-		shapes[ShapeOf(path)] = true
+		shapes[CanonicalPath(path)] = true
 		if err := d.checkPath(path, item, ids); err != nil {
 			return fmt.Errorf("path %q: %w", path, err)
 		}

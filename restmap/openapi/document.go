@@ -172,7 +172,7 @@ func (p *PathItem) Operations() iter.Seq2[string, *Operation] {
 // Parse parses a document that a service has published, and checks it as far as merging, filtering and showing it need.
 // Members that [Document] does not have are left out, and so is what only the authors may see.
 func Parse(data []byte) (*Document, error) {
-	d, err := ParseOwn(data)
+	d, err := ParseWithExtensions(data)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +184,8 @@ func Parse(data []byte) (*Document, error) {
 	return d, nil
 }
 
-// ParseOwn is Parse for a document that only the authors of a service see; it keeps what Parse leaves out.
-func ParseOwn(data []byte) (*Document, error) {
+// ParseWithExtensions is Parse for a document that only the authors of a service see; it keeps what Parse leaves out.
+func ParseWithExtensions(data []byte) (*Document, error) {
 	d := new(Document)
 	if err := strictjson.Unmarshal(data, d); err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)

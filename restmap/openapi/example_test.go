@@ -29,7 +29,7 @@ func ExampleBuild() {
 	}
 	service := openapi.Service{Host: "clock.example", Port: 443, Version: "1"}
 	for _, endpoint := range endpoints {
-		service.Endpoints = append(service.Endpoints, &openapi.Described{Endpoint: endpoint})
+		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{Endpoint: endpoint})
 	}
 	document, err := openapi.Build(service)
 	if err != nil {

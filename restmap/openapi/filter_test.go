@@ -27,7 +27,7 @@ func text(t testing.TB, document *openapi.Document) []byte {
 	return data
 }
 
-func TestFilterLeavesNothingBehind(t *testing.T) {
+func TestFilter_LeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	document := merged(t)
 	before := text(t, document)
@@ -51,7 +51,7 @@ func TestFilterLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestFilterFollowsReferences(t *testing.T) {
+func TestFilter_FollowsReferences(t *testing.T) {
 	t.Parallel()
 	filtered := products(t).Filter(func(path, method string, _ *openapi.Operation) bool {
 		return strings.HasSuffix(path, "}") && method == "GET"
@@ -67,7 +67,7 @@ func TestFilterFollowsReferences(t *testing.T) {
 	}
 }
 
-func TestFilterOfEverything(t *testing.T) {
+func TestFilter_OfEverything(t *testing.T) {
 	t.Parallel()
 	document := merged(t)
 	all := document.Filter(func(string, string, *openapi.Operation) bool { return true })
@@ -80,9 +80,9 @@ func TestFilterOfEverything(t *testing.T) {
 	}
 }
 
-// TestFilterKeepsDocumentsValid holds that any choice of operations is a valid document,
+// TestFilter_KeepsDocumentsValid holds that any choice of operations is a valid document,
 // and that filtering twice is filtering by both.
-func TestFilterKeepsDocumentsValid(t *testing.T) {
+func TestFilter_KeepsDocumentsValid(t *testing.T) {
 	t.Parallel()
 	document := merged(t)
 	rapid.Check(t, func(r *rapid.T) {

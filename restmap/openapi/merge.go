@@ -148,12 +148,12 @@ func (m *merger) schemas(all []*reflectapi.Schema) []*reflectapi.Schema {
 
 // names gives each endpoint of a document a unique name, in the characters allowed for components.
 type names struct {
-	of   map[*Described]string
+	of   map[*EndpointDoc]string
 	used map[string]bool
 }
 
-func newNames(endpoints []*Described) *names {
-	n := &names{of: make(map[*Described]string), used: make(map[string]bool)}
+func newNames(endpoints []*EndpointDoc) *names {
+	n := &names{of: make(map[*EndpointDoc]string), used: make(map[string]bool)}
 	for _, endpoint := range endpoints {
 		name := identifier(endpoint.Name)
 		if n.used[name] && endpoint.Style == restmap.REST { // a method served in both styles
@@ -240,7 +240,7 @@ func (p *paths) list(l listed) {
 	pattern := l.endpoint.Path()
 	prefix := fmt.Sprintf("/%s:%d", p.service.Host, cmp.Or(l.endpoint.Port, p.service.Port))
 	path := prefix + strings.ReplaceAll(pattern.String(), "+}", "}")
-	shape := ShapeOf(path)
+	shape := CanonicalPath(path)
 	key, known := p.keys[shape]
 	if !known {
 		key = path
@@ -257,9 +257,9 @@ func (p *paths) list(l listed) {
 	}
 }
 
-// Displaces reports whether one endpoint of a port takes the place of another one in documents: they have one method, and paths
+// Conflicts reports whether one endpoint of a port takes the place of another one in documents: they have one method, and paths
 // that OpenAPI does not distinguish, such as /a/{x} and /a/{x+}, of which the first is more specific.
-func Displaces(one, other *restmap.Endpoint) bool {
+func Conflicts(one, other *restmap.Endpoint) bool {
 	if !one.Path().SameShape(other.Path()) || one.Path().Compare(other.Path()) >= 0 {
 		return false
 	}
@@ -280,8 +280,8 @@ func (p *PathItem) free(method string) (string, **Operation) {
 	return "GET", &p.Get
 }
 
-// ShapeOf returns a path without the names of its parameters: /a/{} for /a/{x} and for /a/{x+}.
-func ShapeOf(path string) string {
+// CanonicalPath returns a path without the names of its parameters: /a/{} for /a/{x} and for /a/{x+}.
+func CanonicalPath(path string) string {
 	var shape strings.Builder
 	for {
 		before, behind, found := strings.Cut(path, "{")

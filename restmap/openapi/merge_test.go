@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-func TestMergeListsAMemberUnderItsOwnNameAlone(t *testing.T) {
+func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 	t.Parallel()
 	ref := func(to string) *reflectapi.Schema { return &reflectapi.Schema{Ref: to} }
 	operation := func(schemas ...*reflectapi.Schema) *openapi.Operation {
@@ -70,10 +70,10 @@ func TestMergeListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 	}
 }
 
-func TestMergeKeepsPortsApart(t *testing.T) {
+func TestMerge_KeepsPortsApart(t *testing.T) {
 	t.Parallel()
 	document := func(port int) *openapi.Document {
-		return build(t, openapi.Service{Host: "h.example", Port: port, Endpoints: []*openapi.Described{handler(t, "GET", "/")}})
+		return build(t, openapi.Service{Host: "h.example", Port: port, Endpoints: []*openapi.EndpointDoc{handler(t, "GET", "/")}})
 	}
 	all := openapi.Merge(openapi.Info{Title: "bus", Version: "7"}, "", []openapi.Member{
 		{Host: "h.example", Port: 443, Document: document(443)},

@@ -6,8 +6,8 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// TestMergeKeepsWhatIsSaidOfParameters merges a document that the framework has not built.
-func TestMergeKeepsWhatIsSaidOfParameters(t *testing.T) {
+// TestMerge_KeepsWhatIsSaidOfParameters merges a document that the framework has not built.
+func TestMerge_KeepsWhatIsSaidOfParameters(t *testing.T) {
 	t.Parallel()
 	document, err := openapi.Parse([]byte(`{"openapi":"3.0.0","info":{"title":"x","version":"1"},"paths":{"/h.example:443/find":{"get":{
 		"parameters":[{"name":"text","in":"query","description":"What to find.","deprecated":true,"schema":{"type":"string"}}],

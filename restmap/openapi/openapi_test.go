@@ -90,7 +90,7 @@ func (Site) Home(w http.ResponseWriter, r *http.Request) {}
 func (Site) Files(w http.ResponseWriter, r *http.Request) {}
 
 // endpoints describes and maps a service.
-func endpoints(t testing.TB, impl any, options restmap.Options) []*openapi.Described {
+func endpoints(t testing.TB, impl any, options restmap.Options) []*openapi.EndpointDoc {
 	t.Helper()
 	service, err := reflectapi.Describe(impl)
 	if err != nil {
@@ -100,21 +100,21 @@ func endpoints(t testing.TB, impl any, options restmap.Options) []*openapi.Descr
 	if err != nil {
 		t.Fatal(err)
 	}
-	var described []*openapi.Described
+	var described []*openapi.EndpointDoc
 	for _, endpoint := range mapped {
-		described = append(described, &openapi.Described{Endpoint: endpoint})
+		described = append(described, &openapi.EndpointDoc{Endpoint: endpoint})
 	}
 	return described
 }
 
 // handler returns the endpoint of a plain handler.
-func handler(t testing.TB, method, path string) *openapi.Described {
+func handler(t testing.TB, method, path string) *openapi.EndpointDoc {
 	t.Helper()
 	endpoint, err := restmap.Handler(method, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &openapi.Described{Endpoint: endpoint}
+	return &openapi.EndpointDoc{Endpoint: endpoint}
 }
 
 func build(t testing.TB, service openapi.Service) *openapi.Document {

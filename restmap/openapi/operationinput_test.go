@@ -78,7 +78,7 @@ func TestNullIsNoBody(t *testing.T) {
 		"Point": `{"x":1}`, "Points": `[{"x":1},null]`, "Any": `[null]`, "Raw": `false`, "Map": `{"a":null}`, "Number": `0`,
 		"Choice": `"a"`, "Vague": `{}`, "Plain": `{"x":1}`,
 	} {
-		i := slices.IndexFunc(all, func(e *openapi.Described) bool { return e.Name == method })
+		i := slices.IndexFunc(all, func(e *openapi.EndpointDoc) bool { return e.Name == method })
 		told := strict.Paths.Value("/h.example:443/" + restmap.Kebab(method)).Post.RequestBody.Value
 		if !told.Required {
 			t.Errorf("the body of %s is not required", method)

@@ -104,8 +104,8 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// TestPlanWrites is what a plan writes without the library, to the byte as that does.
-func TestPlanWrites(t *testing.T) {
+// TestPlan_Writes is what a plan writes without the library, to the byte as that does.
+func TestPlan_Writes(t *testing.T) {
 	t.Parallel()
 	seven, zone := 7, time.FixedZone("", -5400)
 	for _, value := range []any{
@@ -126,9 +126,9 @@ func TestPlanWrites(t *testing.T) {
 	}
 }
 
-// TestPlanGuessesWithinBounds holds that who fills a list cannot have much more memory set aside for it than it takes: by
+// TestPlan_GuessesWithinBounds holds that who fills a list cannot have much more memory set aside for it than it takes: by
 // large elements before many small ones, or by lists in lists.
-func TestPlanGuessesWithinBounds(t *testing.T) {
+func TestPlan_GuessesWithinBounds(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("a", 64<<10)
 	falling := append(slices.Repeat([]string{large}, 8), make([]string, 1000)...)
@@ -146,8 +146,8 @@ func TestPlanGuessesWithinBounds(t *testing.T) {
 	}
 }
 
-// TestPlanWritesFloats is about where a number gets an exponent.
-func TestPlanWritesFloats(t *testing.T) {
+// TestPlan_WritesFloats is about where a number gets an exponent.
+func TestPlan_WritesFloats(t *testing.T) {
 	t.Parallel()
 	for _, value := range []float64{0, 1, -1.5, 1e20, 1e21, 123456789e13, 1e-5, 1e-6, 9.99e-7, 1e-7, 1e-10, 1e100, math.MaxFloat64, math.SmallestNonzeroFloat64, math.MaxFloat32, 0.1} {
 		for _, value := range []any{value, -value, float32(value), -float32(value)} {
@@ -197,8 +197,8 @@ func mistaken(names ...string) any {
 func (*selfReader) UnmarshalText([]byte) error  { return nil }
 func (selfWriter) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 
-// TestPlanLeavesTypes is about types that are not plain, or not in one direction.
-func TestPlanLeavesTypes(t *testing.T) {
+// TestPlan_LeavesTypes is about types that are not plain, or not in one direction.
+func TestPlan_LeavesTypes(t *testing.T) {
 	t.Parallel()
 	cycle := []any{nil}
 	cycle[0] = cycle

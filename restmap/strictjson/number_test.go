@@ -51,8 +51,8 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// TestNumberInAny has numbers where no type tells of them.
-func TestNumberInAny(t *testing.T) {
+// TestNumber_InAny has numbers where no type tells of them.
+func TestNumber_InAny(t *testing.T) {
 	t.Parallel()
 	for _, value := range []any{
 		stdjson.Number("1.50"), []any{stdjson.Number("1")}, map[string]any{"a": stdjson.Number("7")},
@@ -68,7 +68,7 @@ func TestNumberInAny(t *testing.T) {
 	}
 }
 
-func TestNumberRefuses(t *testing.T) {
+func TestNumber_Refuses(t *testing.T) {
 	t.Parallel()
 	for _, number := range []stdjson.Number{"x", " 1", "1 ", "1,2", "null", "01", "+1", "NaN", "0x1", "{}"} {
 		if got, err := strictjson.Marshal(numbered{Plain: number}); err == nil {
@@ -86,8 +86,8 @@ func TestNumberRefuses(t *testing.T) {
 	}
 }
 
-// TestNumberKeepsLongIntegers reads a number beside an any, each with all its digits.
-func TestNumberKeepsLongIntegers(t *testing.T) {
+// TestNumber_KeepsLongIntegers reads a number beside an any, each with all its digits.
+func TestNumber_KeepsLongIntegers(t *testing.T) {
 	t.Parallel()
 	var got numbered
 	if err := strictjson.Unmarshal([]byte(`{"plain":9007199254740993,"any":9007199254740993}`), &got); err != nil {

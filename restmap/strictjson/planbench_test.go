@@ -22,9 +22,9 @@ type (
 	}
 )
 
-// TestPlanAllocations holds how often reading and writing allocate: reading for the values, writing once. A string with
+// TestPlan_Allocations holds how often reading and writing allocate: reading for the values, writing once. A string with
 // escapes is copied once more under the race detector.
-func TestPlanAllocations(t *testing.T) {
+func TestPlan_Allocations(t *testing.T) {
 	tests := []struct {
 		name      string
 		target    any

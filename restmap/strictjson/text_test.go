@@ -44,14 +44,14 @@ func TestScan(t *testing.T) {
 	}
 }
 
-func TestScanAllocatesNothing(t *testing.T) {
+func TestScan_AllocatesNothing(t *testing.T) {
 	data := []byte(`{"a":[1,-2.5e3,true,null,"b",{}],"c":12345678901234567890}`)
 	if allocations := testing.AllocsPerRun(100, func() { _, _ = strictjson.Scan(data) }); allocations != 0 {
 		t.Errorf("Scan allocates %v times", allocations)
 	}
 }
 
-func TestScanRefuses(t *testing.T) {
+func TestScan_Refuses(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
 		strings.Repeat("[", 65):             "nests deeper than 64 levels",

@@ -52,7 +52,7 @@ func (c *color) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func TestUnmarshalTakes(t *testing.T) {
+func TestUnmarshal_Takes(t *testing.T) {
 	t.Parallel()
 	seven := 7
 	tests := []struct {
@@ -90,7 +90,7 @@ func TestUnmarshalTakes(t *testing.T) {
 	}
 }
 
-func TestUnmarshalRefuses(t *testing.T) {
+func TestUnmarshal_Refuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, data      string
@@ -169,8 +169,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 	}
 }
 
-// TestUnmarshalTakesPlain reads texts of every kind into fields of plain types.
-func TestUnmarshalTakesPlain(t *testing.T) {
+// TestUnmarshal_TakesPlain reads texts of every kind into fields of plain types.
+func TestUnmarshal_TakesPlain(t *testing.T) {
 	t.Parallel()
 	seven := 7
 	tests := []struct {
@@ -209,8 +209,8 @@ func TestUnmarshalTakesPlain(t *testing.T) {
 	}
 }
 
-// TestUnmarshalRefusesPlain has faults that a lenient reader of plain types could miss.
-func TestUnmarshalRefusesPlain(t *testing.T) {
+// TestUnmarshal_RefusesPlain has faults that a lenient reader of plain types could miss.
+func TestUnmarshal_RefusesPlain(t *testing.T) {
 	t.Parallel()
 	const int64Range = " from -9223372036854775808 to 9223372036854775807"
 	for _, test := range []struct{ data, pointer, detail string }{
@@ -271,7 +271,7 @@ func TestUnmarshalRefusesPlain(t *testing.T) {
 	}
 }
 
-func TestUnmarshalDepthCountsLevelsNotBrackets(t *testing.T) {
+func TestUnmarshal_DepthCountsLevelsNotBrackets(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
 		strings.Repeat("[", 64) + strings.Repeat("]", 64),
@@ -286,8 +286,8 @@ func TestUnmarshalDepthCountsLevelsNotBrackets(t *testing.T) {
 	}
 }
 
-// TestUnmarshalHoldsLimits reads into types without an any, for which short and flat texts are not scanned.
-func TestUnmarshalHoldsLimits(t *testing.T) {
+// TestUnmarshal_HoldsLimits reads into types without an any, for which short and flat texts are not scanned.
+func TestUnmarshal_HoldsLimits(t *testing.T) {
 	t.Parallel()
 	nest := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 	const tooDeep, tooLong = "nests deeper than 64 levels", "is a number or word that is too long"
@@ -311,8 +311,8 @@ func TestUnmarshalHoldsLimits(t *testing.T) {
 	}
 }
 
-// TestUnmarshalKeepsDigits is about integers that a float64 would round.
-func TestUnmarshalKeepsDigits(t *testing.T) {
+// TestUnmarshal_KeepsDigits is about integers that a float64 would round.
+func TestUnmarshal_KeepsDigits(t *testing.T) {
 	t.Parallel()
 	const hundred = "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
 	huge, _ := new(big.Int).SetString(hundred, 10)
@@ -354,7 +354,7 @@ func TestUnmarshalKeepsDigits(t *testing.T) {
 	}
 }
 
-func TestUnmarshalBlamesTheTarget(t *testing.T) {
+func TestUnmarshal_BlamesTheTarget(t *testing.T) {
 	t.Parallel()
 	type sealed struct{ hidden int }
 	_ = sealed{hidden: 1}
@@ -404,7 +404,7 @@ func TestUnmarshalAnyCase(t *testing.T) {
 	}
 }
 
-func TestErrorNamesThePlace(t *testing.T) {
+func TestError_NamesThePlace(t *testing.T) {
 	t.Parallel()
 	err := strictjson.Unmarshal([]byte(`{"x":"five"}`), new(sample))
 	if got, want := err.Error(), "/x expects an integer"; got != want {

@@ -26,8 +26,8 @@ func settings(count int) rounds.Settings {
 	return rounds.Settings{Rounds: count, Time: time.Microsecond, Progress: io.Discard}
 }
 
-// TestRunRotates holds the order of the contenders, and that each is gone before the next one starts.
-func TestRunRotates(t *testing.T) {
+// TestRun_Rotates holds the order of the contenders, and that each is gone before the next one starts.
+func TestRun_Rotates(t *testing.T) {
 	t.Parallel()
 	var order []string
 	started := func(name string) { order = append(order, name) }
@@ -52,7 +52,7 @@ func TestRunRotates(t *testing.T) {
 	}
 }
 
-func TestRunTellsErrors(t *testing.T) {
+func TestRun_TellsErrors(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong answer")
 	var calls atomic.Int32

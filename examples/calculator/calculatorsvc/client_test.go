@@ -42,7 +42,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-func TestClientErrors(t *testing.T) {
+func TestClient_Errors(t *testing.T) {
 	t.Parallel()
 	ids, calculator := serveTwice(t)
 	_, err := calculator.Arithmetic(t.Context(), 7, "/", 0)
@@ -56,8 +56,8 @@ func TestClientErrors(t *testing.T) {
 	}
 }
 
-// TestClientOfAnInstance calls each instance in turn.
-func TestClientOfAnInstance(t *testing.T) {
+// TestClient_OfAnInstance calls each instance in turn.
+func TestClient_OfAnInstance(t *testing.T) {
 	t.Parallel()
 	ids, calculator := serveTwice(t)
 	for _, id := range ids {
@@ -71,8 +71,8 @@ func TestClientOfAnInstance(t *testing.T) {
 	}
 }
 
-// TestClientOfAll calls all instances at once, which are served without a queue, so that all of them answer.
-func TestClientOfAll(t *testing.T) {
+// TestClient_OfAll calls all instances at once, which are served without a queue, so that all of them answer.
+func TestClient_OfAll(t *testing.T) {
 	t.Parallel()
 	ids, calculator := serveTwice(t, bus.NoQueue())
 	var answered, refused []string

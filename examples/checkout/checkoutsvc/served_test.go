@@ -53,8 +53,8 @@ func TestServedMocks(t *testing.T) {
 	}
 }
 
-// TestErrorsComeThrough has the checkout's caller learn what products answered the checkout.
-func TestErrorsComeThrough(t *testing.T) {
+// TestErrors_ComeThrough has the checkout's caller learn what products answered the checkout.
+func TestErrors_ComeThrough(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	products, _ := serveMocks(t, b, gomock.NewController(bustest.Reporter(t)))

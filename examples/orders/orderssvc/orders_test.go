@@ -55,7 +55,7 @@ func TestNoOrderWithoutItsEvent(t *testing.T) {
 	}
 }
 
-func TestEventsStayCompatible(t *testing.T) {
+func TestEvents_StayCompatible(t *testing.T) {
 	t.Parallel()
 	bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), bus.Durable())
 }

@@ -129,8 +129,8 @@ func (b by) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.conn.RoundTrip(r.WithContext(bus.WithActor(r.Context(), b.token)))
 }
 
-// TestDocumentOfTheHead reads it as somebody sees it who may do everything.
-func TestDocumentOfTheHead(t *testing.T) {
+// TestDocument_OfTheHead reads it as somebody sees it who may do everything.
+func TestDocument_OfTheHead(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	payroll := exampletest.Open(t, by{o.Connect("caller.example"), bus.ActorOf(o.head())}, "https://"+payrollapi.Host)

@@ -39,7 +39,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-func TestClientErrors(t *testing.T) {
+func TestClient_Errors(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	start(t, b)
@@ -63,8 +63,8 @@ func TestClientErrors(t *testing.T) {
 	}
 }
 
-// TestClientOfAnInstance creates with one instance and reads with another.
-func TestClientOfAnInstance(t *testing.T) {
+// TestClient_OfAnInstance creates with one instance and reads with another.
+func TestClient_OfAnInstance(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	one, other := start(t, b), start(t, b)

@@ -16,8 +16,8 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// TestClientGoesAway has an HTTP client leave long before the call ends: the handler hears of it, wherever it runs.
-func TestClientGoesAway(t *testing.T) {
+// TestClient_GoesAway has an HTTP client leave long before the call ends: the handler hears of it, wherever it runs.
+func TestClient_GoesAway(t *testing.T) {
 	t.Parallel()
 	for name, shortCircuit := range map[string]bool{"in the process": true, "over the broker": false} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-func TestClientErrors(t *testing.T) {
+func TestClient_Errors(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		trouble := troubleapi.NewClient(startOn(t, b))
@@ -53,8 +53,8 @@ func TestClientErrors(t *testing.T) {
 	})
 }
 
-// TestClientOfAll gets one instance into trouble, and asks all.
-func TestClientOfAll(t *testing.T) {
+// TestClient_OfAll gets one instance into trouble, and asks all.
+func TestClient_OfAll(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		var last string

@@ -57,13 +57,13 @@ func (s service) describe(given, method string) {
 	var options []reflectapi.Option
 	for _, other := range s.methods() {
 		if other != method {
-			options = append(options, reflectapi.Without(other))
+			options = append(options, reflectapi.ExcludeMethods(other))
 		}
 	}
 	switch given {
 	case "code":
 		names := s.names[method]
-		options = append(options, reflectapi.Names(method, names[0], names[1]))
+		options = append(options, reflectapi.ParamNames(method, names[0], names[1]))
 	case "embedded":
 		options = append(options, s.sources()...)
 	}

@@ -13,7 +13,7 @@ var source embed.FS
 
 // sources hands over the source of the services and of the interfaces.
 func (service) sources() []reflectapi.Option {
-	return []reflectapi.Option{reflectapi.Source(source), reflectapi.Source(api.Source)}
+	return []reflectapi.Option{reflectapi.SourceFS(source), reflectapi.SourceFS(api.Source)}
 }
 
 // services lists what is described. The names given in code are those that the source has.

@@ -87,7 +87,7 @@ func (c *comparison) operations(d *openapi.Document) map[string]*located {
 			for _, name := range parameterPattern.FindAllString(path, -1) {
 				found.names = append(found.names, strings.Trim(name, "{}"))
 			}
-			all[openapi.ShapeOf(found.key)] = found
+			all[openapi.CanonicalPath(found.key)] = found
 		}
 	}
 	return all

@@ -211,7 +211,7 @@ func parsed(t *testing.T, data []byte, err error) *openapi.Document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := openapi.ParseOwn(data)
+	read, err := openapi.ParseWithExtensions(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +226,8 @@ func (Paths) Convert(from, to string) (result string)     { return }
 func (Paths) Find(rest string) (found string)             { return }
 func (Paths) Look(_ context.Context, x string) (y string) { return }
 
-// TestArgumentsInPaths holds that the name of an argument in a path is not part of the address.
-func TestArgumentsInPaths(t *testing.T) {
+// TestArguments_InPaths holds that the name of an argument in a path is not part of the address.
+func TestArguments_InPaths(t *testing.T) {
 	t.Parallel()
 	served := func(id, from, to, route, find string) *openapi.Document {
 		return document(t, Paths{}, bus.Resource("things"),

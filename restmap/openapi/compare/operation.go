@@ -71,7 +71,7 @@ func (c *comparison) claims(key string, old, now *openapi.Operation) {
 // place, so that a new name affects no caller, unless it is that of another argument.
 func (c *comparison) renamed(old, now *located) map[string]string {
 	names := make(map[string]string)
-	if openapi.ShapeOf(old.key) != openapi.ShapeOf(now.key) {
+	if openapi.CanonicalPath(old.key) != openapi.CanonicalPath(now.key) {
 		return names // it has moved: arguments are known by their names alone
 	}
 	swapped := false

@@ -17,7 +17,7 @@ func (c *comparison) widened(old *located, now map[string]*located) *located {
 	for _, shape := range slices.Sorted(maps.Keys(now)) {
 		other := now[shape]
 		listed, there, _ := strings.Cut(other.key, " ")
-		if openapi.ShapeOf(method+" "+there) != openapi.ShapeOf(method+" "+path) || !other.takes(method) {
+		if openapi.CanonicalPath(method+" "+there) != openapi.CanonicalPath(method+" "+path) || !other.takes(method) {
 			continue
 		}
 		c.known[shape] = true

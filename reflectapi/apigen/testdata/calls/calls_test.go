@@ -42,7 +42,7 @@ func TestTables(t *testing.T) {
 		reflect.TypeFor[hygiene.Clash](), reflect.TypeFor[alias.Counting](), reflect.TypeFor[events.Events](),
 		reflect.TypeFor[routes.Orders](),
 	} {
-		service, err := reflectapi.DescribeAs(iface, reflect.New(implementation(iface)).Elem().Interface(), reflectapi.Portable())
+		service, err := reflectapi.DescribeAs(iface, reflect.New(implementation(iface)).Elem().Interface(), reflectapi.RequirePortableNames())
 		if err != nil {
 			t.Errorf("%v: %v", iface, err)
 			continue
@@ -204,7 +204,7 @@ func (m mailer) OnNight() error {
 	return nil
 }
 
-func TestEventsAreFired(t *testing.T) {
+func TestEvents_AreFired(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	m := mailer{make(chan string, 10)}

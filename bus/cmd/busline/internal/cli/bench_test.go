@@ -44,7 +44,7 @@ $`)
 	}
 }
 
-func TestBenchDuration(t *testing.T) {
+func TestBench_Duration(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{}}

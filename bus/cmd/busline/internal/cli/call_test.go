@@ -41,7 +41,7 @@ func TestCall(t *testing.T) {
 	e.says("[1,2]", "call", "--raw", "trouble.example/echo", "[1, 2]")
 }
 
-func TestCallBody(t *testing.T) {
+func TestCall_Body(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	e.serveProducts()
@@ -59,7 +59,7 @@ func TestCallBody(t *testing.T) {
 	e.refuses(1, "415 Unsupported Media Type", "call", "-H", "Content-Type: text/csv", "products.example/products", "[]")
 }
 
-func TestCallShows(t *testing.T) {
+func TestCall_Shows(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	calculator := e.serveCalculator()
@@ -90,7 +90,7 @@ func TestCallShows(t *testing.T) {
 	e.refuses(1, "400 Bad Request\n  argument  x (query): ", "call", "calculator.example/add?x=a&y=b")
 }
 
-func TestCallInstances(t *testing.T) {
+func TestCall_Instances(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	var ids []string

@@ -65,8 +65,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestCompletionScripts holds that each script asks the program itself.
-func TestCompletionScripts(t *testing.T) {
+// TestCompletion_Scripts holds that each script asks the program itself.
+func TestCompletion_Scripts(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	for shell, want := range map[string]string{

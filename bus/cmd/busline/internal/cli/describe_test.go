@@ -74,8 +74,8 @@ type Rating struct {
 	Grade *string `json:"grade" jsonschema:"enum=good,enum=bad"`
 }
 
-// TestDescribeDifferent describes a host that two programs serve.
-func TestDescribeDifferent(t *testing.T) {
+// TestDescribe_Different describes a host that two programs serve.
+func TestDescribe_Different(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	grades := func(conn *bus.Conn) error { return bus.Serve(conn, Grades{}) }
@@ -99,7 +99,7 @@ func TestDescribeDifferent(t *testing.T) {
 	}
 }
 
-func TestDescribeNull(t *testing.T) {
+func TestDescribe_Null(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Grades{}) })
@@ -164,8 +164,8 @@ func TestDocs(t *testing.T) {
 	e.refuses(1, "the document of portal does not describe the host itself; busline docs portal prints all of it", "describe", "portal")
 }
 
-// TestDescribeResults reads them as programs do.
-func TestDescribeResults(t *testing.T) {
+// TestDescribe_Results reads them as programs do.
+func TestDescribe_Results(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	e.serveCalculator()

@@ -27,8 +27,8 @@ func (Dots) Echo(what Dotted) (same Dotted) { return what }
 // Update takes it as the whole body.
 func (Dots) Update(id int, httpRequestBody Dotted) (httpResponseBody Dotted) { return httpRequestBody }
 
-// TestNamesWithDots gives members with dots in their names, beside parts of members, and keys of a map.
-func TestNamesWithDots(t *testing.T) {
+// TestNames_WithDots gives members with dots in their names, beside parts of members, and keys of a map.
+func TestNames_WithDots(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	e.serve("dots.example", func(conn *bus.Conn) error { return bus.Serve(conn, Dots{}, bus.Resource("dots")) })

@@ -46,8 +46,8 @@ messaging.example   %s  1        443 444
 	}
 }
 
-// TestListOfForeignInstances lists instances whose answers to a ping are not quite as they should be.
-func TestListOfForeignInstances(t *testing.T) {
+// TestList_OfForeignInstances lists instances whose answers to a ping are not quite as they should be.
+func TestList_OfForeignInstances(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"version":"7","ports":[443]}`:         "7        443",

@@ -64,8 +64,8 @@ func TestTap(t *testing.T) {
 	e.refuses(2, "--count -1: choose a number of calls, or 0 for no limit", "tap", "--count", "-1")
 }
 
-// TestTapFindsNewcomers taps a service that was not there at the start.
-func TestTapFindsNewcomers(t *testing.T) {
+// TestTap_FindsNewcomers taps a service that was not there at the start.
+func TestTap_FindsNewcomers(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	caller := e.bus.Connect("caller.example")
@@ -82,8 +82,8 @@ func TestTapFindsNewcomers(t *testing.T) {
 	}
 }
 
-// TestTapRefused taps an instance that does not let itself be asked, and says so once.
-func TestTapRefused(t *testing.T) {
+// TestTap_Refused taps an instance that does not let itself be asked, and says so once.
+func TestTap_Refused(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{}}
@@ -98,8 +98,8 @@ func TestTapRefused(t *testing.T) {
 	})
 }
 
-// TestTapOfItself taps a foreign instance that also tells of the questions of the tap.
-func TestTapOfItself(t *testing.T) {
+// TestTap_OfItself taps a foreign instance that also tells of the questions of the tap.
+func TestTap_OfItself(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{}}

@@ -52,7 +52,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-func TestTokenRefused(t *testing.T) {
+func TestToken_Refused(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	directory := t.TempDir()

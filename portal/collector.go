@@ -33,8 +33,8 @@ type servedKey struct {
 	caller         string
 }
 
-// told is what one instance reports about itself. It is not changed once it is made.
-type told struct {
+// instanceReport is what one instance reports about itself. It is not changed once it is made.
+type instanceReport struct {
 	version string
 	*traffic
 }
@@ -46,23 +46,23 @@ type traffic struct {
 	made    map[string]metrics.Counts // by callee
 }
 
-// look is what all instances reported at one moment.
-type look struct {
+// trafficSnapshot is what all instances reported at one moment.
+type trafficSnapshot struct {
 	taken     time.Time
-	peers     map[peer]told // traffic is nil for those whose counts could not be read
+	peers     map[peer]instanceReport // traffic is nil for those whose counts could not be read
 	omissions []omission
 }
 
 // omission is a sentence that says why something of a host is missing; host is "" if it concerns all hosts.
 type omission struct{ host, text string }
 
-// lookout asks all instances what they serve and what they call.
-func lookout(ctx context.Context, conn *bus.Conn, known *roster, taken time.Time) (*look, error) {
-	seen := newGatheredLook(known, taken)
+// collectTraffic asks all instances what they serve and what they call.
+func collectTraffic(ctx context.Context, conn *bus.Conn, known *roster, taken time.Time) (*trafficSnapshot, error) {
+	seen := newTrafficCollector(known, taken)
 	var asking sync.WaitGroup
 	var notThere, notTold error
-	asking.Go(func() { notThere = askAll(ctx, conn, "/ping", seen.ping) })
-	asking.Go(func() { notTold = askAll(ctx, conn, "/traffic", seen.traffic) })
+	asking.Go(func() { notThere = callAll(ctx, conn, "/ping", seen.ping) })
+	asking.Go(func() { notTold = callAll(ctx, conn, "/traffic", seen.traffic) })
 	asking.Wait()
 	if err := cmp.Or(notThere, notTold); err != nil {
 		return nil, err
@@ -70,21 +70,21 @@ func lookout(ctx context.Context, conn *bus.Conn, known *roster, taken time.Time
 	return seen.admit(), nil
 }
 
-// gatheredLook is a look in progress.
-type gatheredLook struct {
+// trafficCollector is a look in progress.
+type trafficCollector struct {
 	mu        sync.Mutex // protects all below
-	look      look
-	attendees *attendees
+	look      trafficSnapshot
+	attendees *candidates
 	rows      int // of known instances
 	newRows   int // of newcomers, which take no row from those
 }
 
-func newGatheredLook(known *roster, taken time.Time) *gatheredLook {
-	return &gatheredLook{look: look{taken: taken, peers: make(map[peer]told)}, attendees: known.gather()}
+func newTrafficCollector(known *roster, taken time.Time) *trafficCollector {
+	return &trafficCollector{look: trafficSnapshot{taken: taken, peers: make(map[peer]instanceReport)}, attendees: known.gather()}
 }
 
 // ping records that an instance is running. An instance that does not answer is unknown.
-func (g *gatheredLook) ping(from peer, body []byte, err error) {
+func (g *trafficCollector) ping(from peer, body []byte, err error) {
 	var answer struct {
 		Version string `json:"version"`
 	}
@@ -103,7 +103,7 @@ func (g *gatheredLook) ping(from peer, body []byte, err error) {
 }
 
 // traffic records what an instance has counted.
-func (g *gatheredLook) traffic(from peer, body []byte, err error) {
+func (g *trafficCollector) traffic(from peer, body []byte, err error) {
 	var counted *traffic
 	if err == nil {
 		counted, err = parseTraffic(body)
@@ -133,14 +133,14 @@ func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 }
 
 // admit ends the look. Those that are known longest have precedence.
-func (g *gatheredLook) admit() *look {
+func (g *trafficCollector) admit() *trafficSnapshot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	admitted, leftOut := g.attendees.admit()
 	if leftOut > 0 {
 		g.fullLocked()
 	}
-	peers, rows := make(map[peer]told, len(admitted)), 0
+	peers, rows := make(map[peer]instanceReport, len(admitted)), 0
 	for _, from := range admitted {
 		known, answered := g.look.peers[from]
 		if !answered {
@@ -163,7 +163,7 @@ func (g *gatheredLook) admit() *look {
 func (t *traffic) rows() int { return len(t.served) + len(t.made) }
 
 // fullLocked records once that a limit is reached.
-func (g *gatheredLook) fullLocked() {
+func (g *trafficCollector) fullLocked() {
 	const text = "Some instances are left out: there are too many, or they report too much."
 	for _, known := range g.look.omissions {
 		if known.text == text {

@@ -7,11 +7,11 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// visibility is what a caller may know of the services: what the documents that it gets describe.
-type visibility map[string]*visibleHost
+// accessView is what a caller may know of the services: what the documents that it gets describe.
+type accessView map[string]*hostView
 
-// visibleHost is a host of which a caller may see something.
-type visibleHost struct {
+// hostView is a host of which a caller may see something.
+type hostView struct {
 	ports      []int // sorted
 	operations map[operationKey]int
 }
@@ -24,20 +24,20 @@ type operationKey struct {
 	name  string
 }
 
-// visibleIn collects the operations in the documents of a caller.
-func visibleIn(members []openapi.Member) visibility {
-	seen := make(visibility)
+// newAccessView collects the operations in the documents of a caller.
+func newAccessView(members []openapi.Member) accessView {
+	seen := make(accessView)
 	for _, member := range members {
 		host := seen[member.Host]
 		if host == nil {
-			host = &visibleHost{operations: make(map[operationKey]int)}
+			host = &hostView{operations: make(map[operationKey]int)}
 			seen[member.Host] = host
 		}
 		host.ports = append(host.ports, member.Port)
 		slices.Sort(host.ports)
-		prefix := place{member.Host, member.Port}.String()
+		prefix := hostPort{member.Host, member.Port}.String()
 		for path, item := range member.Document.Paths {
-			shape := openapi.ShapeOf(strings.TrimPrefix(path, "/"+prefix))
+			shape := openapi.CanonicalPath(strings.TrimPrefix(path, "/"+prefix))
 			for _, operation := range item.Operations() {
 				for _, name := range namesOf(operation) {
 					host.operations[operationKey{member.Port, shape, name}]++
@@ -64,10 +64,10 @@ func isRoute(method, pattern string) bool {
 	return strings.HasPrefix(pattern, "/") && !strings.Contains(method, "(")
 }
 
-// sees reports whether a caller may know of an operation. A document lists a handler for any method under the first free
+// canSee reports whether a caller may know of an operation. A document lists a handler for any method under the first free
 // method, and with other handlers on the same path it does not say which is which: then either all of them are visible,
 // or none. beside counts the handlers of each path.
-func (h *visibleHost) sees(key operationKey, beside map[operationKey]routes) bool {
+func (h *hostView) canSee(key operationKey, beside map[operationKey]routes) bool {
 	method, pattern, _ := strings.Cut(key.name, " ")
 	if !isRoute(method, pattern) {
 		return h.operations[key] > 0
@@ -109,5 +109,5 @@ func keyOf(port int, path, endpoint string) operationKey {
 	if !strings.Contains(endpoint, " ") {
 		name = endpoint[strings.LastIndexByte(endpoint, '.')+1:]
 	}
-	return operationKey{port, openapi.ShapeOf(path), name}
+	return operationKey{port, openapi.CanonicalPath(path), name}
 }
