@@ -105,10 +105,10 @@ func (n *naming) name(m *Method, subjects []*methodDecl) error {
 type nameSearch struct {
 	method   *Method
 	named    bool
-	declared bool           // a source has the declaration, with or without names
-	routed   bool           // a source has the declaration, with or without a route
+	declared bool                // a source has the declaration, with or without names
+	routed   bool                // a source has the declaration, with or without a route
 	gap      *missingParamsError // in the first declaration found, preferably one in a file
-	passed   []string       // why sources did not know the names
+	passed   []string            // why sources did not know the names
 }
 
 // needs reports whether a source may contribute: DWARF has no doc comments.
