@@ -30,7 +30,7 @@ func (d deepCaller) Reach(ctx context.Context, hops int, address string) (status
 // TestAbsenceIsToldAtAnyDepth holds that the deepest handler there can be hears what is wrong with an address, too.
 func TestAbsenceIsToldAtAnyDepth(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("deep.example")
 		serve(t, conn, deepCaller{conn})
 		newCalculator(t, w)
@@ -51,7 +51,7 @@ func TestAbsenceIsToldAtAnyDepth(t *testing.T) {
 // TestAbsenceTellsOfItsCall holds that the caller's own word about a path has what a server's would have.
 func TestAbsenceTellsOfItsCall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		const trace = "0af7651916cd43dd8448eb211c80319c"
 		for address, status := range map[string]int{
@@ -96,7 +96,7 @@ func TestAHostIsAskedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bubble) {
-				server := newScripted(t, b.world, scriptedHost, ack, res)
+				server := newScripted(t, b.testBus, scriptedHost, ack, res)
 				questions := make(chan *wire.Request, 1024)
 				if _, err := server.raw.Subscribe(subject.Subscription(b.Plane(), "888", scriptedHost, "GET", "allow"), func(asked *nats.Msg) {
 					var question wire.Request

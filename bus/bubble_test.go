@@ -23,7 +23,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-				test(t, &bubble{t: t, world: transport(b)})
+				test(t, &bubble{t: t, testBus: transport(b)})
 			})
 		})
 	}
@@ -31,7 +31,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
 
 // bubble is a world with a clock of its own.
 type bubble struct {
-	*world
+	*testBus
 	t *testing.T
 }
 
@@ -50,7 +50,7 @@ func (b *bubble) newCalculators(count int) (ids []string) {
 func (b *bubble) listen(subject string) <-chan *nats.Msg {
 	b.t.Helper()
 	heard := make(chan *nats.Msg, 1024)
-	raw := rawClient(b.t, b.world)
+	raw := rawClient(b.t, b.testBus)
 	if _, err := raw.ChanSubscribe(subject, heard); err != nil {
 		b.t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func TestCancel_WhenTheBudgetEnds(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		cancels := b.listen(b.Plane() + ".888.example.scripted." + scriptedID + ".|.POST.cancel")
-		newScripted(t, b.world, scriptedHost, ack)
+		newScripted(t, b.testBus, scriptedHost, ack)
 		caller := b.connect("caller.example")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
@@ -241,7 +241,7 @@ func TestCancel_OfOneOfTwo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw := rawClient(t, b.world)
+		raw := rawClient(t, b.testBus)
 		send := func(from, method, host string, port int, target string) {
 			path, _, _ := strings.Cut(target, "?")
 			to, err := subject.Address{Port: port, Host: host, Method: method, Path: path}.Subject(b.Plane())

@@ -3,12 +3,16 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -17,7 +21,7 @@ import (
 
 func TestClose_FinishesWhatHasBegun(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee, helper := w.connect("caller.example"), w.connect("slow.example"), w.connect("helper.example")
 		serve(t, helper, calculator{})
 		begun, finish := make(chan struct{}), make(chan struct{})
@@ -70,7 +74,7 @@ func TestClose_FinishesWhatHasBegun(t *testing.T) {
 
 func TestClose_GivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := w.connect("caller.example"), w.connect("slow.example")
 		begun := make(chan struct{})
 		err := callee.Handle("GET", "/slow", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -99,7 +103,7 @@ func TestClose_GivesUpWithItsContext(t *testing.T) {
 // TestReplacedInstanceLosesNothing stops one of two instances, again and again, while calls come in.
 func TestReplacedInstanceLosesNothing(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller := w.connect("caller.example")
 		start := func() *bus.Conn {
 			conn := w.connect(calculatorHost)
@@ -136,7 +140,7 @@ func TestReplacedInstanceLosesNothing(t *testing.T) {
 // TestSingleInstanceIsReplaced leaves a gap between the old instance and the new one.
 func TestSingleInstanceIsReplaced(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		if err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil); err != nil {
 			t.Fatal(err) // from now on the caller has heard of the host
@@ -156,7 +160,7 @@ func TestSingleInstanceIsReplaced(t *testing.T) {
 
 func TestBroker_Away(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
 		gone := caller.NATS().StatusChanged(nats.RECONNECTING)
 		w.Broker().Close()
@@ -177,7 +181,7 @@ func TestBroker_Away(t *testing.T) {
 // TestServe_WhileClosing registers endpoints for as long as it can.
 func TestServe_WhileClosing(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		for range 20 {
 			conn := w.connect("late.example")
 			registered := make(chan error, 1)
@@ -202,7 +206,7 @@ func TestServe_WhileClosing(t *testing.T) {
 // TestHandler_CallsItsOwnHostWhileClosing is REST that calls RPC, when the only instance leaves.
 func TestHandler_CallsItsOwnHostWhileClosing(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		begun, finish := make(chan struct{}), make(chan struct{})
 		err := callee.Handle("GET", "/outer", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -236,7 +240,7 @@ func TestHandler_CallsItsOwnHostWhileClosing(t *testing.T) {
 // TestClose_WhileTheBrokerLeaves would wait for its whole context if it waited for a broker that is gone.
 func TestClose_WhileTheBrokerLeaves(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	var leaving sync.WaitGroup
 	conn := w.connect(calculatorHost)
 	serve(t, conn, calculator{})
@@ -254,4 +258,296 @@ func mustRequest(t *testing.T, url string) *http.Request {
 		t.Fatal(err)
 	}
 	return request
+}
+
+// leaver has handlers that leave a call behind, which outlives their contexts.
+type leaver struct {
+	conn  *bus.Conn
+	begin chan struct{} // the calls
+	end   chan struct{} // the handlers that stay
+	left  chan error
+}
+
+func (l *leaver) Leave(ctx context.Context) {
+	go func() {
+		<-l.begin
+		l.left <- l.conn.Call(context.WithoutCancel(ctx), "https://slow.example/wait", nil, nil)
+	}()
+}
+
+func (l *leaver) LeaveLate(ctx context.Context) {
+	l.Leave(ctx)
+	<-l.end
+}
+
+func (l *leaver) Stay() { <-l.end }
+
+// lingering answers when it is let.
+type lingering struct{ let chan struct{} }
+
+func (s lingering) Wait() { <-s.let }
+
+// serveLeaver also serves what a leaver calls. What it calls by itself is a call from outside.
+func (b *bubble) serveLeaver() (l *leaver, slow lingering, call func(path string) <-chan error) {
+	b.t.Helper()
+	l = &leaver{b.connect("leaver.example"), make(chan struct{}), make(chan struct{}), make(chan error, 1)}
+	slow = lingering{make(chan struct{})}
+	serve(b.t, l.conn, l)
+	serve(b.t, b.connect("slow.example"), slow)
+	caller := b.connect("caller.example")
+	return l, slow, func(path string) <-chan error {
+		answered := make(chan error, 1)
+		go func() { answered <- caller.Call(b.t.Context(), "https://leaver.example"+path, nil, nil) }()
+		synctest.Wait()
+		return answered
+	}
+}
+
+// close closes in the background.
+func (l *leaver) close(t *testing.T) <-chan error {
+	t.Helper()
+	closed := make(chan error, 1)
+	go func() { closed <- l.conn.Close(t.Context()) }()
+	synctest.Wait()
+	return closed
+}
+
+// TestClose_WaitsForWhatHandlersLeaveBehind has handlers return while a call that they have made is under way.
+func TestClose_WaitsForWhatHandlersLeaveBehind(t *testing.T) {
+	t.Parallel()
+	for path, late := range map[string]bool{"/leave": false, "/leave-late": true} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			l, slow, call := b.serveLeaver()
+			answered := call(path)
+			var closed <-chan error
+			if late {
+				closed = l.close(t)
+			}
+			close(l.begin)
+			synctest.Wait()
+			close(l.end)
+			synctest.Wait()
+			if !late {
+				closed = l.close(t)
+			}
+			select {
+			case err := <-closed:
+				t.Errorf("%s: Close has not waited: %v", path, err)
+			default:
+			}
+			close(slow.let)
+			if err := errors.Join(<-answered, <-l.left, <-closed); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		})
+	}
+}
+
+// TestNoCallsOfHandlersThatHaveReturned makes a call while the connection closes, with the context of a handler that is over.
+func TestNoCallsOfHandlersThatHaveReturned(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, _, call := b.serveLeaver()
+		if err := <-call("/leave"); err != nil {
+			t.Fatal(err)
+		}
+		answered := call("/stay")
+		closed := l.close(t)
+		close(l.begin)
+		err := <-l.left
+		if failed, ok := errors.AsType[*bus.Error](err); !ok || !errors.Is(err, bus.ErrClosed) || failed.Executed != bus.ExecutedNo {
+			t.Errorf("the call: %v, want ErrClosed, not executed", err)
+		}
+		close(l.end)
+		if err := errors.Join(<-answered, <-closed); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// selfish has a handler that calls one of its own host.
+type selfish struct {
+	conn          *bus.Conn
+	entered, hung chan struct{}
+	goOn, let     chan struct{}
+}
+
+func (s *selfish) Outer(ctx context.Context) error {
+	s.entered <- struct{}{}
+	<-s.goOn
+	return s.conn.Call(ctx, "https://selfish.example/inner", nil, nil)
+}
+
+func (s *selfish) Inner() {
+	s.hung <- struct{}{}
+	<-s.let
+}
+
+// TestClose_GivesUpOnOwnCalls has Close give up on a handler that waits for one of its own instance, and tells that so.
+func TestClose_GivesUpOnOwnCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn := b.connect("selfish.example")
+		s := &selfish{conn, make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
+		serve(t, conn, s)
+		caller := b.connect("caller.example")
+		called := make(chan error)
+		go func() { called <- caller.Call(t.Context(), "https://selfish.example/outer", nil, nil) }()
+		<-s.entered
+		ctx, giveUp := context.WithCancel(t.Context())
+		closed := make(chan error)
+		go func() { closed <- conn.Close(ctx) }()
+		synctest.Wait()
+		s.goOn <- struct{}{}
+		<-s.hung
+		giveUp()
+		if err := <-closed; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "2 handlers") {
+			t.Errorf("closed: %v", err)
+		}
+		if err := <-called; bus.StatusOf(err) != http.StatusServiceUnavailable {
+			t.Errorf("called: %v", err)
+		}
+		close(s.let)
+	})
+}
+
+// many has methods enough for Serve to take a moment.
+type many struct{}
+
+func (many) A() {}
+func (many) B() {}
+func (many) C() {}
+func (many) D() {}
+func (many) E() {}
+func (many) F() {}
+func (many) G() {}
+func (many) H() {}
+
+// TestClose_WhileServing closes connections that are about to serve something, which is then taken back: both end the same
+// subscriptions, and neither waits for the other.
+func TestClose_WhileServing(t *testing.T) {
+	t.Parallel()
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for round := range 200 {
+				closeWhileServing(t, w, round)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func closeWhileServing(t *testing.T, w *testBus, pause int) {
+	t.Helper()
+	conn := w.connect("many.example")
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := bus.Serve(conn, many{}); err != nil && !errors.Is(err, bus.ErrClosed) { // it fails unless it is in time
+			t.Error(err)
+		}
+	})
+
+	// Close finds Serve at another place each time, and every other time takes no time
+	for range pause {
+		runtime.Gosched()
+	}
+	hung, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	patience := hung
+	if pause%2 == 1 {
+		var leave context.CancelFunc
+		patience, leave = context.WithCancel(hung)
+		leave()
+	}
+	if err := errors.Join(conn.Close(patience), hung.Err()); err != nil {
+		t.Error(err)
+	}
+	serving.Wait()
+}
+
+// exits are handlers that leave their goroutine, as t.FailNow and mocks do.
+func exits(conn *bus.Conn) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/at-once": func(http.ResponseWriter, *http.Request) { runtime.Goexit() },
+		"/halfway": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, "half an answer")
+			runtime.Goexit()
+		},
+		"/deferred": func(http.ResponseWriter, *http.Request) {
+			defer runtime.Goexit()
+			panic("a panic that nobody hears of")
+		},
+		"/recovered": func(http.ResponseWriter, *http.Request) {
+			defer func() { _ = recover() }() // as middleware does; there is nothing to recover
+			runtime.Goexit()
+		},
+		"/later": func(_ http.ResponseWriter, r *http.Request) {
+			_ = conn.Call(r.Context(), "GET https://exit.example/at-once", nil, nil)
+			runtime.Goexit()
+		},
+	}
+}
+
+// TestHandler_ThatExitsIsAnswered calls handlers that exit their goroutines: the caller gets a 500 at once.
+func TestHandler_ThatExitsIsAnswered(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn := b.connect("exit.example")
+		serve(t, conn, calculator{})
+		for path, handler := range exits(conn) {
+			if err := conn.Handle("GET", path, handler, bus.NoQueue()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begun := time.Now()
+		for path := range exits(conn) {
+			err := conn.Call(t.Context(), "GET https://exit.example"+path, nil, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || !strings.Contains(failed.Detail, "the handler exited its goroutine") {
+				t.Errorf("%s: %v", path, err)
+			}
+			for response, err := range conn.Multicast(mustRequest(t, "https://"+conn.ID()+".exit.example"+path)) {
+				if err != nil || response.StatusCode != 500 {
+					t.Errorf("multicast to %s: %v, %v", path, response, err)
+				}
+			}
+		}
+		if err := conn.Call(t.Context(), "https://exit.example/exit", nil, nil); bus.StatusOf(err) != 500 {
+			t.Errorf("a function that exits: %v", err)
+		}
+		if waited := time.Since(begun); waited != 0 {
+			t.Errorf("the answers took %s", waited)
+		}
+		if running := conn.Stats().InFlight; running != 0 {
+			t.Errorf("%d handlers still run", running)
+		}
+	})
+}
+
+// TestManyHandlersThatExit makes calls at the same time, of which every other handler exits the goroutine that would have handled
+// the next one.
+func TestManyHandlersThatExit(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn := b.connect("exit.example")
+		serve(t, conn, calculator{})
+		caller := b.connect("caller.example")
+		var calling sync.WaitGroup
+		for range 200 {
+			calling.Go(func() {
+				if err := caller.Call(t.Context(), "https://exit.example/exit", nil, nil); bus.StatusOf(err) != http.StatusInternalServerError {
+					t.Errorf("one that exits: %v", err)
+				}
+			})
+			calling.Go(func() {
+				if err := caller.Call(t.Context(), "https://exit.example/add", bus.Args{"x": 1, "y": 2}, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calling.Wait()
+	})
 }

@@ -61,7 +61,7 @@ const (
 	calculatorURL  = "https://calculator.example"
 )
 
-func newCalculator(t *testing.T, w *world) (caller, callee *bus.Conn) {
+func newCalculator(t *testing.T, w *testBus) (caller, callee *bus.Conn) {
 	t.Helper()
 	callee = w.connect(calculatorHost)
 	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
@@ -91,7 +91,7 @@ func do(t *testing.T, conn *bus.Conn, method, url, contentType, body string) (*h
 
 func TestFunctionAnswersInEveryForm(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		for _, test := range []struct{ method, path, contentType, body string }{
 			{"GET", "/add?x=5&y=6", "", ""},
@@ -116,7 +116,7 @@ func TestFunctionAnswersInEveryForm(t *testing.T) {
 
 func TestCall_DecodesTheResult(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
 		var out struct{ Sum int }
 		for _, address := range []string{calculatorURL + "/add", "GET " + calculatorURL + "/add", "https://Calculator.Example:443/add"} {
@@ -137,7 +137,7 @@ func (query) Kinds(number int64, list []int, text string, missing *int, yes bool
 
 func TestQueryOfACallLosesNothing(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("query.example")
 		serve(t, conn, query{})
 		arguments := bus.Args{"number": int64(9007199254740993), "list": []int{1, 2, 3}, "text": "a b&c", "missing": nil, "yes": false}
@@ -153,7 +153,7 @@ func TestQueryOfACallLosesNothing(t *testing.T) {
 
 func TestCall_SaysWhatItCannotFill(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
 		var missing *struct{ Sum int }
 		for _, result := range []any{struct{ Sum int }{}, 7, missing} {
@@ -167,7 +167,7 @@ func TestCall_SaysWhatItCannotFill(t *testing.T) {
 
 func TestARequestIsSentOnce(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, calculatorURL+"/add", strings.NewReader(`{"x":5}`))
 		if err != nil {
@@ -187,7 +187,7 @@ func TestARequestIsSentOnce(t *testing.T) {
 
 func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		for _, test := range []struct {
 			address  string
@@ -227,7 +227,7 @@ func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 
 func TestBadArgumentIsNamed(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
 		err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": "five"}, nil)
 		failed, ok := errors.AsType[*bus.Error](err)
@@ -239,7 +239,7 @@ func TestBadArgumentIsNamed(t *testing.T) {
 
 func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
 			err := caller.Call(t.Context(), address, nil, nil)
@@ -270,7 +270,7 @@ func TestCall_NoInstance(t *testing.T) {
 
 func TestUnicast_IsBalancedAndDirectAddressingIsNot(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, first := newCalculator(t, w)
 		second := w.connect(calculatorHost)
 		serve(t, second, calculator{second.ID()}, bus.Method("Who", bus.NoQueue()))
@@ -312,7 +312,7 @@ func publish(t *testing.T, conn *bus.Conn, url string) (ids []string) {
 
 func TestMulticast_ReachesAllOnce(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, first := newCalculator(t, w)
 		all := []string{first.ID()}
 		for range 3 {
@@ -341,7 +341,7 @@ func TestMulticast_ReachesAllOnce(t *testing.T) {
 
 func TestHandler_KnowsItsCaller(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
 		var told struct {
 			Host, ID string
@@ -386,7 +386,7 @@ func (r relay) Pass(ctx context.Context, hops int) (depth int, budget time.Durat
 
 func TestChainGoesDeeperWithLessTime(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("relay.example")
 		serve(t, conn, relay{conn, "https://relay.example/pass"})
 		var out struct {
@@ -412,7 +412,7 @@ func TestChainGoesDeeperWithLessTime(t *testing.T) {
 func TestTimeBudgetEndsTheCall(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, _ := newCalculator(t, b.world)
+		caller, _ := newCalculator(t, b.testBus)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		err := caller.Call(ctx, calculatorURL+"/wait", nil, nil)
@@ -443,7 +443,7 @@ func TestEndpointTimeBudget(t *testing.T) {
 
 func TestHandler_Limit(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(calculatorHost, bus.WithMaxHandlers(1))
 		hold, held := make(chan struct{}), make(chan struct{})
 		err := callee.Handle("GET", "/hold", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -471,7 +471,7 @@ func TestHandler_Limit(t *testing.T) {
 
 func TestWebHandler(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect("web.example"), w.connect("caller.example")
 		err := callee.Handle("", "/files/{dir}/{path+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -502,7 +502,7 @@ func TestWebHandler(t *testing.T) {
 
 func TestHeaders_OfTheChainAreForwarded(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		front, back := w.connect("front.example"), w.connect("back.example")
 		seen := make(chan http.Header, 1)
 		err := back.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header }))
@@ -541,7 +541,7 @@ func TestHeaders_OfTheChainAreForwarded(t *testing.T) {
 
 func TestMostSpecificEndpointAnswers(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect("routes.example"), w.connect("caller.example")
 		for _, route := range []string{"GET /a/{x}", "GET /a/search", "* /a/any", "GET /a/{rest+}", "GET /{x}/b", "POST /a/search"} {
 			method, path, _ := strings.Cut(route, " ")
@@ -572,7 +572,7 @@ func TestMostSpecificEndpointAnswers(t *testing.T) {
 
 func TestOverlapWithoutQueueRunsOnce(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect("routes.example"), w.connect("caller.example")
 		runs := make(chan string, 100)
 		for _, path := range []string{"/a/{x}", "/a/search", "/{x}/search"} {

@@ -28,7 +28,7 @@ func TestDetour(t *testing.T) {
 	files := http.FileServerFS(fstest.MapFS{
 		"open.txt": {Data: []byte("open")}, "dir/b.txt": {Data: []byte("open")}, "private/x": {Data: []byte("secret")}, "one.txt": {Data: []byte("secret")},
 	})
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect("files.example", i.trust()), w.connect("caller.example")
 		for path, options := range map[string][]bus.HandleOption{
 			"/files/{path+}":         nil,

@@ -36,7 +36,7 @@ func errOutOfReach() error { return &net.OpError{Op: "dial", Err: errors.New("ou
 // TestUnreachableBrokerHoldsNobodyUp connects to others meanwhile, and is impatient.
 func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	w, nowhere := &world{Bus: newBus(t)}, newUnreachable()
+	w, nowhere := &testBus{Bus: newBus(t)}, newUnreachable()
 	connect := func(ctx context.Context, options ...bus.ConnectOption) <-chan error {
 		ended := make(chan error, 1)
 		go func() {
@@ -74,7 +74,7 @@ func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 // TestConnect_WaitsForTheBroker has two connections wait for one broker that comes late; the one that dials goes away.
 func TestConnect_WaitsForTheBroker(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
 	options := []bus.ConnectOption{bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour)}
 	first, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func TestConnect_WaitsForTheBroker(t *testing.T) {
 // TestConnect_WaitsForAGivenConnection hands over one that is on its way to a broker.
 func TestConnect_WaitsForAGivenConnection(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
 	app, err := nats.Connect("", nats.InProcessServer(late), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
 	if err != nil {
@@ -140,7 +140,7 @@ func TestConnect_WaitsForAGivenConnection(t *testing.T) {
 // TestConnect_TriesOnce where nobody wants to wait.
 func TestConnect_TriesOnce(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 100)}
 	connect := func() (*bus.Conn, error) {
 		return bus.Connect(t.Context(), "one.example", bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
@@ -164,7 +164,7 @@ func TestConnect_TriesOnce(t *testing.T) {
 // TestConnectionWithoutEcho would lose the multicasts among its hosts.
 func TestConnectionWithoutEcho(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	app, err := nats.Connect("", nats.InProcessServer(w.Broker()), nats.NoEcho())
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestConnectionWithoutEcho(t *testing.T) {
 // TestConnect_WaitsForABrokerThatIsAway joins those of the process that wait for it to come back.
 func TestConnect_WaitsForABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	broker := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1), here: true}
 	app, err := nats.Connect("", nats.InProcessServer(broker), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
 	if err != nil {

@@ -1,14 +1,21 @@
 package bus_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
 )
 
 func loadDocument(t *testing.T, conn *bus.Conn, url string) *openapi3.T {
@@ -29,7 +36,7 @@ func loadDocument(t *testing.T, conn *bus.Conn, url string) *openapi3.T {
 
 func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect(calculatorHost, bus.WithVersion("7"), bus.WithBaseURL("https://door.example/"))
 		serve(t, conn, calculator{}, bus.Method("Panic", bus.Undocumented()), bus.Method("Exit", bus.Port(444)))
 		document := loadDocument(t, conn, calculatorURL+"/openapi.json")
@@ -66,7 +73,7 @@ func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 
 func TestDocument_NamesTheAddressItWasReachedAt(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect(calculatorHost)
 		serve(t, conn, calculator{})
 		if got := loadDocument(t, conn, calculatorURL+"/openapi.json").Servers[0].URL; got != "http://127.0.0.1:8080" {
@@ -93,7 +100,7 @@ func TestDocument_NamesTheAddressItWasReachedAt(t *testing.T) {
 
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		ids := publish(t, caller, "https://all:888/ping")
 		if len(ids) != 2 {
@@ -117,4 +124,389 @@ func TestDiscovery(t *testing.T) {
 			}
 		}
 	})
+}
+
+// CanaryCoin is of a type that only a hidden endpoint uses, and holds CanaryMetal.
+type CanaryCoin struct {
+	CanaryWeight int           `json:"canaryWeight" jsonschema:"description=canary of a field"`
+	Metals       []CanaryMetal `json:"metals"`
+}
+
+// CanaryMetal is used by a hidden type alone.
+type CanaryMetal struct {
+	CanaryName string `json:"canaryName" jsonschema:"enum=canary-gold,enum=canary-silver"`
+}
+
+// Stone is used by a hidden endpoint and by one that everybody sees.
+type Stone struct {
+	Weight int `json:"weight"`
+}
+
+// treasury keeps things. Its comment is for everybody, since everybody sees something of it.
+type treasury struct{}
+
+// Stones are for everybody.
+func (treasury) Stones(least Stone) (stones []Stone) { return []Stone{least} }
+
+// CanaryMint is a canary in a comment.
+func (treasury) CanaryMint(canaryCount int, like Stone) (canaryCoin CanaryCoin) {
+	return CanaryCoin{CanaryWeight: canaryCount + like.Weight}
+}
+
+// CreateCanaryVault is another one.
+func (treasury) CreateCanaryVault(httpRequestBody CanaryMetal) (httpResponseBody map[string]CanaryMetal, httpStatusCode int) {
+	return map[string]CanaryMetal{"canary": httpRequestBody}, 0
+}
+
+// canaries is a type all of whose methods are hidden, so that its comment, with a canary, is too.
+type canaries struct{}
+
+// CanarySing sings.
+func (canaries) CanarySing() (canarySong string) { return "canary" }
+
+const treasuryHost = "treasury.example"
+
+// serveTreasury has endpoints of each kind that only some callers may see.
+func serveTreasury(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	serve(t, conn, treasury{}, bus.RequireClaims(keepers), bus.Method("Stones", bus.AllowAnonymous()))
+	serve(t, conn, canaries{}, bus.RequireClaims(`"canary" in roles`))
+	for path, options := range map[string][]bus.HandleOption{
+		"/canary/{canaryId}":    {bus.RequireClaims(keepers), bus.Description("A canary in a description.")},
+		"/internal-canary":      {bus.RequireClaims(keepers), bus.Port(444)},
+		"/files/{path+}":        {bus.Description("Files of everybody.")},
+		"/stones/{canaryShape}": {bus.RequireClaims(keepers + ` && "canary-claim" in roles`)},
+	} {
+		if err := conn.Handle("GET", path, http.NotFoundHandler(), options...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestHiddenIsNowhere looks for every name, type and word of what a caller may not call, in all that the caller can read.
+func TestHiddenIsNowhere(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		i := newIssuer(t)
+		conn := w.connect(treasuryHost, i.trust())
+		serveTreasury(t, conn)
+		caller := w.connect("caller.example")
+		for name, token := range map[string]string{
+			"nobody": "", "another role": i.token(claims.Claims{"roles": []string{"cook"}}), "bad": "x",
+		} {
+			ctx := bus.WithActor(t.Context(), token)
+			for path, status := range map[string]int{
+				"/openapi.json": 200, ":444/openapi.json": 404, "/stones": 200, "/nothing": 404, "/mint": 404,
+			} {
+				response, err := caller.Do(mustRequest(t, "https://"+treasuryHost+path).WithContext(ctx))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name == "bad" && status == 200 || path == ":444/openapi.json" && name == "bad" {
+					status = 401
+				}
+				read := readAll(t, response)
+				if response.StatusCode != status {
+					t.Errorf("%s reads %s: %d, want %d", name, path, response.StatusCode, status)
+				}
+				if strings.Contains(strings.ToLower(read), "canar") {
+					t.Errorf("%s reads of a canary at %s: %s", name, path, read)
+				}
+			}
+			for _, path := range []string{"/canary-mint", "/canary-vaults", "/canary/7", "/canary-sing"} {
+				err := caller.Call(ctx, "https://"+treasuryHost+path, nil, nil)
+				told := strings.ReplaceAll(fmt.Sprint(err), path, "") // what the caller knew
+				if status := bus.StatusOf(err); strings.Contains(strings.ToLower(told), "canar") || status != 401 && status != 403 && status != 405 {
+					t.Errorf("%s calls %s: %v", name, path, err)
+				}
+			}
+		}
+		document := documentOf(t, caller, i.token(claims.Claims{"roles": []string{"keeper", "canary"}}), 443)
+		for _, path := range []string{"canary-mint", "canary-vaults", "canary/{canaryId}", "canary-sing", "stones"} {
+			if document.Paths.Value("/"+treasuryHost+":443/"+path) == nil {
+				t.Errorf("a keeper does not see %s", path)
+			}
+		}
+	})
+}
+
+// documentOf reads a document as somebody sees it, which has to be valid.
+func documentOf(t *testing.T, conn *bus.Conn, token string, port int) *openapi3.T {
+	t.Helper()
+	request := mustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost, port)).WithContext(bus.WithActor(t.Context(), token))
+	response, err := conn.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := readAll(t, response)
+	if response.StatusCode == http.StatusNotFound {
+		return &openapi3.T{Components: new(openapi3.Components), Paths: new(openapi3.Paths)}
+	}
+	if got := response.Header.Get("Cache-Control"); got != "private, no-store" {
+		t.Errorf("Cache-Control is %q", got)
+	}
+	document, err := openapi3.NewLoader().LoadFromData([]byte(text))
+	if err == nil {
+		err = document.Validate(t.Context())
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if document.Components == nil {
+		document.Components = new(openapi3.Components)
+	}
+	return document
+}
+
+// TestMoreClaimsShowMore holds that a document for fewer claims is part of that for more.
+func TestMoreClaimsShowMore(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		i := newIssuer(t)
+		serveTreasury(t, w.connect(treasuryHost, i.trust()))
+		caller := w.connect("caller.example")
+		roles := []string{"keeper", "canary", "canary-claim", "cook"}
+		documents := make(map[int]*openapi3.T) // by the roles of their reader, as bits
+		for port, few := range map[int]int{443: 1, 444: 0} {
+			for set := range 1 << len(roles) {
+				var some []string
+				for bit, role := range roles {
+					if set&(1<<bit) != 0 {
+						some = append(some, role)
+					}
+				}
+				documents[set] = documentOf(t, caller, i.token(claims.Claims{"roles": some}), port)
+			}
+			if got := documents[0].Paths.Len(); got < few {
+				t.Errorf("without roles there are %d paths on port %d", got, port)
+			}
+			for fewer := range documents {
+				for more := range documents {
+					if fewer&more == fewer {
+						checkPart(t, documents[fewer], documents[more])
+					}
+				}
+			}
+		}
+	})
+}
+
+func checkPart(t *testing.T, fewer, more *openapi3.T) {
+	t.Helper()
+	for path, item := range fewer.Paths.Map() {
+		other := more.Paths.Value(path)
+		if other == nil {
+			t.Errorf("%s is lost with more claims", path)
+			continue
+		}
+		for method, operation := range item.Operations() {
+			checkEqual(t, method+" "+path, operation, other.GetOperation(method))
+		}
+	}
+	for name, schema := range fewer.Components.Schemas {
+		checkEqual(t, name, schema, more.Components.Schemas[name])
+	}
+	for name, scheme := range fewer.Components.SecuritySchemes {
+		checkEqual(t, name, scheme, more.Components.SecuritySchemes[name])
+	}
+}
+
+// checkEqual compares as JSON.
+func checkEqual(t *testing.T, what string, one, other any) {
+	t.Helper()
+	var texts [2]string
+	for i, value := range []any{one, other} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(text)
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("%s is\n%s\nand with more claims\n%s", what, texts[0], texts[1])
+	}
+}
+
+// TestDocuments_AskForTokens holds that an operation says when a token is asked for.
+func TestDocuments_AskForTokens(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		i := newIssuer(t)
+		conn := w.connect(treasuryHost, i.trust())
+		serveTreasury(t, conn)
+		if open := documentOf(t, conn, "", 443); len(open.Components.SecuritySchemes) != 0 {
+			t.Errorf("without a token there are the schemes %v", open.Components.SecuritySchemes)
+		}
+		document := documentOf(t, conn, i.keeper(), 443)
+		scheme := document.Components.SecuritySchemes["bearer"]
+		if len(document.Components.SecuritySchemes) != 1 || scheme.Value.Type != "http" || scheme.Value.Scheme != "bearer" || scheme.Value.BearerFormat != "JWT" {
+			t.Errorf("the schemes are %v", document.Components.SecuritySchemes)
+		}
+		asks := openapi3.NewSecurityRequirements().With(openapi3.SecurityRequirement{"bearer": {}})
+		mint := document.Paths.Value("/" + treasuryHost + ":443/canary-mint").Post
+		stones := document.Paths.Value("/" + treasuryHost + ":443/stones").Post
+		if !reflect.DeepEqual(mint.Security, asks) || stones.Security != nil || document.Security != nil {
+			t.Errorf("asked for: %v, of nobody: %v, %v", mint.Security, stones.Security, document.Security)
+		}
+	})
+}
+
+// TestReadersAreNotMixedUp has two readers of one document ask at once, again and again.
+func TestReadersAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		i := newIssuer(t)
+		serveTreasury(t, w.connect(treasuryHost, i.trust()))
+		caller := w.connect("caller.example")
+		keeper := i.keeper()
+		var readers sync.WaitGroup
+		for range 8 {
+			for token, want := range map[string]bool{"": false, keeper: true} {
+				readers.Go(func() {
+					for n := range 60 {
+						request := mustRequest(t, "https://"+treasuryHost+"/openapi.json").WithContext(bus.WithActor(t.Context(), token))
+						request.Header.Set("X-Forwarded-Proto", "http")
+						request.Header.Set("X-Forwarded-Host", fmt.Sprintf("door%d.example", n)) // more addresses than are kept
+						response, err := caller.Do(request)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if got := readAll(t, response); strings.Contains(got, "anary") != want {
+							t.Errorf("want a canary: %v, and got %s", want, got)
+							return
+						}
+					}
+				})
+			}
+		}
+		readers.Wait()
+	})
+}
+
+// readAll returns the body of a response.
+func readAll(t *testing.T, response *http.Response) string {
+	t.Helper()
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
+}
+
+// TestDocument_OfRefusesWhatServeRefuses holds that a document is not of a service that could not start.
+func TestDocument_OfRefusesWhatServeRefuses(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("twins.example")
+	for name, option := range map[string]bus.ServeOption{
+		"port 0":     bus.Port(0),
+		"port 417":   bus.Port(417),
+		"port 888":   bus.Port(888),
+		"body limit": bus.MaxBodyBytes(-1),
+		"HEAD":       bus.Method("Two", bus.HTTPMethod("HEAD")),
+		"a conflict": bus.Method("Two", bus.Path("/one")),
+		"documents":  bus.Method("Two", bus.Path("/openapi.json"), bus.HTTPMethod("GET")),
+		"claims":     bus.RequireClaims("level >"),
+		"two claims": bus.Method("Two", bus.RequireClaims("a"), bus.RequireClaims("b")),
+		"no option":  nil,
+	} {
+		served := bus.Serve(conn, twins{}, option)
+		_, described := bus.OpenAPIOf("twins.example", twins{}, option)
+		if served == nil || described == nil {
+			t.Errorf("%s: served %v, described %v", name, served, described)
+			continue
+		}
+		_, why, found := strings.Cut(served.Error(), " on twins.example: ")
+		if !found || !strings.HasSuffix(described.Error(), why) {
+			t.Errorf("%s: described %v, served %v", name, described, served)
+		}
+	}
+	if _, err := bus.OpenAPIOf("not a host", twins{}); err == nil || !strings.Contains(err.Error(), "not a host") {
+		t.Errorf("a bad host: %v", err)
+	}
+}
+
+// TestDocument_OfEventsRefusesWhatSubscribeRefuses holds that a document is not of events that nobody could handle.
+func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("twins.example")
+	for name, test := range map[string]struct {
+		source string
+		impl   any
+		option bus.SubscribeOption
+	}{
+		"no events":  {"source.example", twins{}, bus.TimeBudget(0)},
+		"a bad host": {"not a host", happening{}, bus.TimeBudget(0)},
+		"port":       {"source.example", happening{}, bus.Method("OnDone", bus.Port(444))},
+		"body limit": {"source.example", happening{}, bus.MaxBodyBytes(-1)},
+		"no option":  {"source.example", happening{}, nil},
+	} {
+		subscribed := bus.Subscribe(conn, test.source, test.impl, test.option)
+		_, described := bus.EventsOpenAPIOf(test.source, test.impl, test.option)
+		if subscribed == nil || described == nil {
+			t.Errorf("%s: subscribed %v, described %v", name, subscribed, described)
+			continue
+		}
+		_, why, found := strings.Cut(subscribed.Error(), "to the events of "+test.source+": ")
+		if !found || !strings.HasSuffix(described.Error(), why) {
+			t.Errorf("%s: described %v, subscribed %v", name, described, subscribed)
+		}
+	}
+	document, err := bus.EventsOpenAPIOf("source.example", happening{}, bus.Durable())
+	for _, want := range []string{`"/source.example:417/on-done":{"post":`, `"x-stored":true`} {
+		if !strings.Contains(string(document), want) {
+			t.Errorf("%s is not in %s, %v", want, document, err)
+		}
+	}
+}
+
+type happening struct{}
+
+func (happening) OnDone() error { return nil }
+
+// TestDisplacedEndpointsAreTold serves paths that OpenAPI cannot distinguish.
+func TestDisplacedEndpointsAreTold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		log := new(lines)
+		conn := b.connect("files.example", bus.WithLogger(zerolog.New(log)))
+		for _, each := range []struct {
+			method, path string
+			options      []bus.HandleOption
+			told         int
+		}{
+			{"GET", "/files/{path+}", nil, 0},
+			{"PUT", "/files/{name}", nil, 0},
+			{"GET", "/files/{name}", []bus.HandleOption{bus.Port(444)}, 0},
+			{"GET", "/files/{name}", []bus.HandleOption{bus.Undocumented()}, 0},
+			{"", "/files/{a}/{rest+}", nil, 0},
+			{"PUT", "/files/{path+}", nil, 1},
+			{"DELETE", "/logs/{path+}", nil, 1},
+			{"DELETE", "/logs/{name}", nil, 2},
+		} {
+			if err := conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...); err != nil {
+				t.Fatal(err)
+			}
+			if told := log.count("not in documents"); told != each.told {
+				t.Errorf("after %s %s: %d warnings, want %d:\n%s", each.method, each.path, told, each.told, log)
+			}
+		}
+	})
+}
+
+// TestFewEndpointsAreCompared holds that registering an endpoint does not take longer the more others there are.
+func TestFewEndpointsAreCompared(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("files.example")
+	for _, path := range []string{"/a", "/b", "/a/{x}", "/a/{y+}", "/a/{x}/c", "/{x}/b"} {
+		if err := conn.Handle("GET", path, http.NotFoundHandler()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, others := range map[string]int{"/a": 1, "/c": 0, "/a/{z}": 2, "/{z}/b": 1} {
+		if compared := bus.BesideInDocuments(conn, 443, path); compared != others {
+			t.Errorf("%s is compared with %d others, want %d", path, compared, others)
+		}
+	}
 }

@@ -1,11 +1,13 @@
 package bus_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -109,7 +111,7 @@ func TestIsInternal(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.world, scriptedHost, ack)
+		newScripted(t, b.testBus, scriptedHost, ack)
 		client := http.Client{Transport: b.connect("caller.example")}
 		for url, timeout := range map[string]bool{strings.TrimPrefix(scriptedURL, "GET "): true, "https://nobody.example/x": false} {
 			_, err := client.Do(mustRequest(t, url)) //nolint:bodyclose // there is no response
@@ -139,7 +141,7 @@ func (wrapper) Wrapped() error {
 
 func TestTheTextOfAWrappedErrorTravels(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("wrapper.example")
 		serve(t, conn, wrapper{})
 		err := conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
@@ -167,7 +169,7 @@ func (c custom) StatusCode() int { return int(c) }
 
 func TestAnErrorIsNeverASuccess(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		logged := new(lines)
 		conn := w.connect("clueless.example", bus.WithLogger(zerolog.New(logged)))
 		serve(t, conn, clueless{})
@@ -207,7 +209,7 @@ func (dialler) Dial(why string) error {
 func TestTheTextOfADriverIsInternal(t *testing.T) {
 	t.Parallel()
 	for why, status := range map[string]int{"late": 504, "left": 503, "lost": 500} {
-		overBoth(t, func(t *testing.T, w *world) {
+		overBoth(t, func(t *testing.T, w *testBus) {
 			logged := new(lines)
 			serve(t, w.connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
 			caller := w.connect("caller.example")
@@ -269,7 +271,7 @@ func (patient) Explain(ctx context.Context) error {
 func TestTheErrorOfAContextIsNoFault(t *testing.T) {
 	t.Parallel()
 	for end, status := range map[error]int{context.DeadlineExceeded: 504, context.Canceled: 503} {
-		overBoth(t, func(t *testing.T, w *world) {
+		overBoth(t, func(t *testing.T, w *testBus) {
 			logged := new(lines)
 			serve(t, w.connect("ended.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), over{end})
 			err := w.connect("caller.example").Call(t.Context(), "https://ended.example/end", nil, nil)
@@ -288,3 +290,343 @@ func TestTheErrorOfAContextIsNoFault(t *testing.T) {
 type over struct{ why error }
 
 func (o over) End() error { return o.why }
+
+const (
+	soldOut = "https://shop.example/problems/sold-out"
+	stopped = "https://shop.example/problems/stopped"
+)
+
+// shortage are the details of soldOut.
+type shortage struct {
+	SKU   string            `json:"sku"`
+	Left  uint64            `json:"left"`
+	Where []string          `json:"where"`
+	Price json.Number       `json:"price"`
+	More  map[string]string `json:"more"`
+}
+
+// precise has numbers that a float64 would round.
+var precise = shortage{"t\"é\u2028", math.MaxUint64, []string{"a", "b"}, "1.10", map[string]string{"title": "nested names are free"}}
+
+// merchant fails in two ways with one status, and is three services in a row.
+type merchant struct{ conn *bus.Conn }
+
+func (merchant) Order(why string) error {
+	switch why {
+	case "sold out":
+		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise)
+	case "stopped":
+		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no longer made"), stopped, nil)
+	case "plain":
+		return bus.Errorf(http.StatusConflict, "no")
+	case "literal":
+		return &bus.Error{Status: http.StatusConflict, Type: stopped}
+	case "internal":
+		return bus.ErrorWithDetails(errors.New("the disk is full"), soldOut, precise)
+	case "wrapped":
+		return fmt.Errorf("order 7: %w", bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
+	case "another status":
+		return bus.Errorf(http.StatusBadGateway, "asked: %w", bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
+	default:
+		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, map[string]any{"id": 7, "left": 1, "title": "Sold out"})
+	}
+}
+
+func (s merchant) Relay(ctx context.Context, why string, hops int) error {
+	path := "order"
+	if hops > 0 {
+		path = "relay"
+	}
+	return s.conn.Call(ctx, "https://shop.example/"+path, bus.Args{"why": why, "hops": hops - 1}, nil)
+}
+
+// TestDetails_Travel holds what arrives at the far end of a chain of calls, from a handler that passes on the errors of others.
+func TestDetails_Travel(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		conn := w.connect("shop.example")
+		serve(t, conn, merchant{conn})
+		caller := w.connect("caller.example")
+		for why, test := range map[string]struct {
+			status   int
+			kind     string
+			detail   string
+			details  bool
+			internal bool
+		}{
+			"sold out":       {409, soldOut, "none left", true, false},
+			"stopped":        {409, stopped, "no longer made", false, false},
+			"plain":          {409, "", "no", false, false},
+			"literal":        {409, stopped, "", false, false},
+			"internal":       {500, soldOut, "the disk is full", true, true},
+			"wrapped":        {409, soldOut, "order 7: none left", true, false},
+			"another status": {502, "", "asked: none left", false, false},
+		} {
+			for hops := range 3 {
+				err := caller.Call(t.Context(), "https://shop.example/relay", bus.Args{"why": why, "hops": hops}, nil)
+				failed := asBusError(t, err)
+				if failed.Status != test.status || failed.Type != test.kind || failed.Detail != test.detail || bus.IsInternal(err) != test.internal ||
+					failed.Path != "/order" || failed.Host != "shop.example" {
+					t.Errorf("%s over %d hops: %+v", why, hops, failed)
+				}
+				var got shortage
+				err = failed.DecodeDetails(&got)
+				if test.details && (err != nil || fmt.Sprint(got) != fmt.Sprint(precise)) {
+					t.Errorf("%s over %d hops: %+v, %v", why, hops, got, err)
+				}
+				if !test.details && (err == nil || err.Error() != "the error has no details") {
+					t.Errorf("%s over %d hops has details: %+v, %v", why, hops, got, err)
+				}
+			}
+		}
+	})
+}
+
+// TestDetails_AreNotShared holds that what one who gets an error does with its details is seen by nobody else.
+func TestDetails_AreNotShared(t *testing.T) {
+	t.Parallel()
+	given := map[string]any{"where": []string{"a"}}
+	err := bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, given)
+	given["where"].([]string)[0] = "changed"
+	failed := asBusError(t, err)
+	for range 2 {
+		var members map[string]json.RawMessage
+		if err := failed.DecodeDetails(&members); err != nil || string(members["where"]) != `["a"]` {
+			t.Errorf("%s, %v", members, err)
+		}
+		copy(members["where"], `["b"]`)
+		members["more"] = nil
+	}
+}
+
+func TestErrors_OfOneTypeAreAlike(t *testing.T) {
+	t.Parallel()
+	kind := &bus.Error{Type: soldOut}
+	wrapped := bus.Errorf(http.StatusBadGateway, "asked: %w", merchant{}.Order("sold out"))
+	for name, test := range map[string]struct {
+		err, target error
+		want        bool
+	}{
+		"the same":       {merchant{}.Order("sold out"), kind, true},
+		"wrapped":        {merchant{}.Order("wrapped"), kind, true},
+		"inside another": {wrapped, kind, true},
+		"another":        {merchant{}.Order("stopped"), kind, false},
+		"none":           {merchant{}.Order("plain"), kind, false},
+		"neither":        {merchant{}.Order("plain"), &bus.Error{Status: http.StatusConflict}, false},
+		"no error":       {errors.New("x"), kind, false},
+		"a sentinel":     {merchant{}.Order("sold out"), bus.ErrTimeout, false},
+	} {
+		if got := errors.Is(test.err, test.target); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestWithDetails(t *testing.T) {
+	t.Parallel()
+	if err := bus.ErrorWithDetails(nil, soldOut, precise); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	cause := errors.New("cause")
+	before := bus.Errorf(http.StatusConflict, "no: %w", cause)
+	after := bus.ErrorWithDetails(bus.ErrorWithDetails(before, stopped, map[string]int{"a": 1}), soldOut, nil)
+	failed := asBusError(t, after)
+	if failed.Type != soldOut || failed.DecodeDetails(&struct{}{}) == nil || failed.Detail != "no: cause" || !errors.Is(after, cause) {
+		t.Errorf("%+v", failed)
+	}
+	if asBusError(t, before).Type != "" {
+		t.Error("the error was changed")
+	}
+	if failed := asBusError(t, bus.ErrorWithDetails(conflictError{cause}, soldOut, nil)); failed.Status != 409 || !errors.Is(failed, cause) {
+		t.Errorf("%+v", failed)
+	}
+}
+
+// cyclic refers to itself.
+type cyclic struct{ Next *cyclic }
+
+// TestDetails_LeftOut holds which details do not travel, and how an author is told.
+func TestDetails_LeftOut(t *testing.T) {
+	t.Parallel()
+	endless := new(cyclic)
+	endless.Next = endless
+	nested := any(1)
+	for range 70 {
+		nested = []any{nested}
+	}
+	var nothing *shortage
+	for name, test := range map[string]struct {
+		details any
+		want    string // JSON; "" for none
+		told    string // of DecodeDetails, when there are none
+	}{
+		"nothing":         {nil, "", "the error has no details"},
+		"a nil pointer":   {nothing, "", "the error has no details"},
+		"an empty object": {struct{}{}, "", "the error has no details"},
+		"a nil map":       {map[string]int(nil), "", "the error has no details"},
+		"a list":          {[]int{1}, "", "left out: []int is no JSON object"},
+		"a text":          {"x", "", "left out: string is no JSON object"},
+		"a function":      {map[string]any{"a": func() {}}, "", "left out: map[string]interface {} is no JSON object"},
+		"not a number":    {map[string]float64{"a": math.NaN()}, "", "left out: map[string]float64 is no JSON object"},
+		"endless":         {endless, "", "left out: *bus_test.cyclic is no JSON object"},
+		"too deep":        {map[string]any{"a": nested}, "", "nests deeper than 64 levels"},
+		"too large":       {map[string]string{"a": strings.Repeat("x", 64<<10)}, "", "they are 65544 bytes of JSON; the limit is 65536"},
+		"not UTF-8":       {map[string]string{"a": "x\xffy"}, `{"a":"x�y"}`, ""},
+		"names of others": {map[string]any{"id": 7, "status": 1, "ID": 8, "": nil}, `{"":null,"ID":8}`, ""},
+		"only others":     {map[string]any{"errors": 7, "title": 1}, "", "left out: every error has members of these names: errors, title"},
+		"digits":          {map[string]json.Number{"a": "1e400", "b": "0.10", "c": "12345678901234567890123"}, `{"a":1e400,"b":0.10,"c":12345678901234567890123}`, ""},
+		"raw":             {json.RawMessage(`{ "a": [1.50] }`), `{"a":[1.50]}`, ""},
+		"almost too long": {map[string]string{"a": strings.Repeat("x", 64<<10-8)}, `{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`, ""},
+	} {
+		failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
+		if failed.Type != soldOut || failed.Status != 409 {
+			t.Errorf("%s: %+v", name, failed)
+		}
+		members := map[string]json.RawMessage{}
+		err := failed.DecodeDetails(&members)
+		if test.want == "" {
+			if err == nil || !strings.Contains(err.Error(), test.told) {
+				t.Errorf("%s: %s, %v", name, members, err)
+			}
+			continue
+		}
+		if got, fault := json.Marshal(members); err != nil || fault != nil || string(got) != test.want {
+			t.Errorf("%s: %.200s, %v", name, got, err)
+		}
+	}
+}
+
+func TestDetails_ThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, map[string]string{"left": "many"}))
+	for told, into := range map[string]any{
+		"do not fit *bus_test.shortage: /left expects": new(shortage), "do not fit bus_test.shortage: ": shortage{},
+		"do not fit <nil>: ": nil, "do not fit *int: ": (*int)(nil), "do not fit *string: ": new(string),
+	} {
+		if err := failed.DecodeDetails(into); err == nil || !strings.Contains(err.Error(), told) {
+			t.Errorf("into %T: %v", into, err)
+		}
+	}
+}
+
+// TestDetails_LeftOutAreLogged holds that the author of a handler is told once for each answer, from a method and from a web
+// handler.
+func TestDetails_LeftOutAreLogged(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		for host, path := range map[string]string{"shop.example": "/order?why=reserved", "web.example": "/web"} {
+			logged := new(lines)
+			conn := w.connect(host, bus.WithLogger(zerolog.New(logged)))
+			serve(t, conn, merchant{conn})
+			if err := conn.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				bus.WriteError(w, r, merchant{}.Order("reserved"))
+			})); err != nil {
+				t.Fatal(err)
+			}
+			failed := asBusError(t, conn.Call(t.Context(), "GET https://"+host+path, nil, nil))
+			got := shortage{}
+			if err := failed.DecodeDetails(&got); err != nil || got.Left != 1 || failed.ID != conn.ID() {
+				t.Errorf("%s: %+v, %v", path, got, err)
+			}
+			bus.FlushLog(conn)
+			line := logged.line(t, "details of an error left out")
+			if line["level"] != "warn" || line["reason"] != "every error has members of these names: id, title" || line["msgId"] != failed.MsgID {
+				t.Errorf("%s: logged is %v", path, line)
+			}
+		}
+	})
+}
+
+// TestForeignProblems holds what arrives of a problem that an http.Handler writes by itself, and what is passed on.
+func TestForeignProblems(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		conn := w.connect("web.example")
+		var body string
+		answer := func(path string, answer http.HandlerFunc) {
+			if err := conn.Handle("POST", path, answer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answer("/foreign", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json; charset=utf-8")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(body))
+		})
+		answer("/passed", func(w http.ResponseWriter, r *http.Request) {
+			bus.WriteError(w, r, conn.Call(r.Context(), "https://web.example/foreign", nil, nil))
+		})
+		for name, test := range map[string]struct {
+			body, kind, detail, details string
+			arguments                   int
+		}{
+			"credit": {
+				`{"type":"https://example.com/probs/out-of-credit","title":"You do not have enough credit.","detail":"Your balance is 30.",` +
+					`"instance":"/account/12345/msgs/abc","balance":30.00,"accounts":["/account/12345","/account/67890"]}`,
+				"https://example.com/probs/out-of-credit", "Your balance is 30.", `{"accounts":["/account/12345","/account/67890"],"balance":30.00}`, 0,
+			},
+			"validation": {
+				`{"type":"https://example.net/validation-error","errors":[{"detail":"must be positive","pointer":"#/age"}]}`,
+				"https://example.net/validation-error", "", `{"errors":[{"detail":"must be positive","pointer":"#/age"}]}`, 1,
+			},
+			"by name":       {`{"type":"about:blank","errors":{"age":["must be positive"]}}`, "", "", `{"errors":{"age":["must be positive"]}}`, 0},
+			"arguments":     {`{"errors":[{"name":"x","in":"body","detail":"is odd"}]}`, "", "", `{}`, 1},
+			"other types":   {`{"type":5,"detail":"yes","id":7,"status":"403","internal":"no","host":{},"left":1,"errors":null}`, "", "yes", `{"left":1}`, 0},
+			"relative":      {`{"type":"/problems/x"}`, "/problems/x", "", `{}`, 0},
+			"a large one":   {`{"more":"` + strings.Repeat("x", 1<<19) + `"}`, "", "", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, 0},
+			"too large":     {`{"type":"x","detail":"y","more":"` + strings.Repeat("x", 1<<20) + `"}`, "x", "y", `{}`, 0},
+			"too strange":   {`{"type":"x","detail":{},"more":"` + strings.Repeat("x", 1<<20) + `"}`, "", "", `{}`, 0},
+			"no object":     {`["x"]`, "", "", `{}`, 0},
+			"null":          {`null`, "", "", `{}`, 0},
+			"not JSON":      {`{"type":"x"`, "", "", `{}`, 0},
+			"twice":         {`{"type":"x","type":"y"}`, "", "", `{}`, 0},
+			"case counts":   {`{"Type":"x","Detail":"y"}`, "", "", `{"Detail":"y","Type":"x"}`, 0},
+			"not UTF-8":     {"{\"type\":\"\xff\"}", "", "", `{}`, 0},
+			"escaped names": {`{"\u0074ype":"x","a\nb":1}`, "x", "", `{"a\nb":1}`, 0},
+		} {
+			body = test.body
+			for _, path := range []string{"/foreign", "/passed"} {
+				failed := asBusError(t, conn.Call(t.Context(), "https://web.example"+path, nil, nil))
+				members := map[string]json.RawMessage{}
+				_ = failed.DecodeDetails(&members)
+				got, err := json.Marshal(members)
+				if err != nil || failed.Status != 403 || failed.Type != test.kind || failed.Detail != test.detail || string(got) != test.details || len(failed.Arguments) != test.arguments {
+					t.Errorf("%s: %s: %.300s\n%.200s, arguments %v", name, path, failed, got, failed.Arguments)
+				}
+			}
+		}
+	})
+}
+
+// TestDetails_OverHTTP holds what a client of a gateway reads: valid JSON, without a name twice.
+func TestDetails_OverHTTP(t *testing.T) {
+	t.Parallel()
+	recorder := httptest.NewRecorder()
+	failed := *asBusError(t, merchant{}.Order("reserved"))
+	failed.Type = "urn:x\xff"
+	bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), &failed)
+	want := `{"type":"urn:x�","title":"Conflict","status":409,"detail":"none left","instance":"/x","left":1}`
+	if got := recorder.Body.String(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// FuzzProblem passes a problem on twice: what one service has understood of it, the next one does, too.
+func FuzzProblem(f *testing.F) {
+	f.Add([]byte(`{"type":"urn:x","title":"x","status":409,"detail":"d","instance":"/x","host":"a.b","id":"a1","msgId":"m","traceId":"t"}`))
+	f.Add([]byte(`{"type":"about:blank","executed":"no","internal":true,"errors":[{"name":"x","in":"body","detail":"y"}],"left":1.50}`))
+	f.Add([]byte(`{"errors":[{"detail":"y","pointer":"#/x"}],"host":7,"status":"409","":null,"Type":"x","\u0074ype":"y"}`))
+	f.Add([]byte("{\"errors\":null,\"more\":{\"a\":[1e400,\"\\ud83d\\ude00\\u2028<\"]},\"x\\ny\":\"\x7f\"}"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		first, passed := bus.PassedOn(body)
+		second, again := bus.PassedOn(passed)
+		if !json.Valid(passed) || !bytes.Equal(passed, again) {
+			t.Fatalf("%s became %s, and then %s", body, passed, again)
+		}
+		var one, other map[string]json.RawMessage
+		failed, failedToo := first.DecodeDetails(&one), second.DecodeDetails(&other)
+		if fmt.Sprint(failed) != fmt.Sprint(failedToo) || fmt.Sprint(one) != fmt.Sprint(other) || first.Type != second.Type || first.Detail != second.Detail {
+			t.Fatalf("%s became %+v, and then %+v", body, first, second)
+		}
+	})
+}

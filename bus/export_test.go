@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
@@ -101,4 +104,52 @@ func PassedOn(body []byte) (*Error, []byte) {
 		Status: http.StatusConflict, Header: wire.Header{{Name: "Content-Type", Value: restmap.ProblemType}}, Body: body,
 	})
 	return failed, failed.body()
+}
+
+// HoldIntake keeps a connection from taking anything that comes until it is released.
+func HoldIntake(c *Conn) (release func()) {
+	const subject = "held.by.a.test"
+	held, released := make(chan struct{}), make(chan struct{})
+	err := c.session.Subscribe(&natsconn.Subscription{Subject: subject, Receive: func(*nats.Msg, *wire.Reader) worker.Job {
+		close(held)
+		<-released
+		return nil
+	}})
+	if err == nil {
+		err = c.broker.PublishNow(subject, "", nil)
+	}
+	if err != nil {
+		panic(err)
+	}
+	<-held
+	return func() { close(released) }
+}
+
+// HoldBacklog makes the requests that are queued for handlers wait until it is released.
+func HoldBacklog(c *Conn) (release func()) { return c.broker.Backlog().Hold() }
+
+// StopAsking stops the timers of the consumers of a connection, so that no fetch counts as lost.
+func StopAsking(c *Conn) {
+	for _, reader := range c.events.reading() {
+		reader.(*durable.Consumer).Stop()
+	}
+}
+
+// HeldEvents returns how many stored events of a connection wait for room.
+func HeldEvents(c *Conn) (count int) {
+	for _, reader := range c.events.reading() {
+		count += reader.(*durable.Consumer).Waiting()
+	}
+	return count
+}
+
+// TraceIDOf returns the trace that a traceparent names.
+func TraceIDOf(parent string) string {
+	return traceIDOf(wire.Header{{Name: "traceparent", Value: parent}})
+}
+
+// RunningControls returns how many requests of the framework are handled.
+func RunningControls(c *Conn) int {
+	inside, _ := c.server.Controls.Count()
+	return inside
 }

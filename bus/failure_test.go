@@ -3,11 +3,16 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
@@ -59,7 +64,7 @@ func TestTryAgain(t *testing.T) {
 // TestFailureIsWhatTheCallerGets holds what interceptors on both sides see of a call that fails: what its caller does.
 func TestFailureIsWhatTheCallerGets(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		var seen []*bus.Error // of one call at a time
 		look := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
@@ -154,4 +159,386 @@ func TestFailureOfSuccessAllocatesNothing(t *testing.T) { //nolint:paralleltest 
 	}); got != 0 {
 		t.Errorf("%v allocations", got)
 	}
+}
+
+// failing fails as a function, and as a web method in each way that there is.
+type failing struct{ conn *bus.Conn }
+
+// whatFails says how each failure is answered and logged.
+func whatFails() map[string]struct {
+	err           error
+	status        int
+	detail, level string
+} {
+	return map[string]struct {
+		err           error
+		status        int
+		detail, level string
+	}{
+		"fault":    {errors.New("the disk is full"), 500, "the disk is full", "error"},
+		"late":     {fmt.Errorf("asking the disk: %w", context.DeadlineExceeded), 504, "asking the disk: context deadline exceeded", "error"},
+		"over":     {context.DeadlineExceeded, 504, "context deadline exceeded", "debug"},
+		"missing":  {bus.Errorf(http.StatusNotFound, "no product 7"), 404, "no product 7", "debug"},
+		"upstream": {bus.Errorf(http.StatusBadGateway, "no answer from the bank"), 502, "no answer from the bank", "debug"},
+		"kind":     {bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise), 409, "none left", "debug"},
+	}
+}
+
+func (f failing) Function(ctx context.Context, why string) error { return f.err(ctx, why) }
+
+func (f failing) Returned(_ http.ResponseWriter, r *http.Request) error {
+	return f.err(r.Context(), r.URL.Query().Get("why"))
+}
+
+func (f failing) Written(w http.ResponseWriter, r *http.Request) {
+	bus.WriteError(w, r, f.err(r.Context(), r.URL.Query().Get("why")))
+}
+
+// Proxied passes on the answer of another service byte for byte.
+func (f failing) Proxied(w http.ResponseWriter, r *http.Request) error {
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "https://far.example/function?"+r.URL.RawQuery, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := f.conn.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
+	w.WriteHeader(response.StatusCode)
+	_, err = io.Copy(w, response.Body)
+	return err
+}
+
+func (f failing) err(ctx context.Context, why string) error {
+	if f.conn != nil {
+		return f.conn.Call(ctx, "https://far.example/function", bus.Args{"why": why}, nil)
+	}
+	return whatFails()[why].err
+}
+
+// TestLinesOfFailures holds that a failure is logged once, in the same way whether a function returns it or a web handler writes
+// it, at first hand or passed on from another service.
+func TestLinesOfFailures(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		serve(t, w.connect("far.example"), failing{})
+		for why := range whatFails() {
+			for _, path := range []string{"function", "returned", "written"} {
+				checkLineOfFailure(t, w, path, why, false)
+				checkLineOfFailure(t, w, path, why, true)
+			}
+			checkLineOfFailure(t, w, "proxied", why, true)
+		}
+	})
+}
+
+func checkLineOfFailure(t *testing.T, w *testBus, path, why string, passedOn bool) {
+	t.Helper()
+	logged, want := new(lines), whatFails()[why]
+	conn := w.connect("failing.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+	defer closeConn(t, conn)
+	service := failing{}
+	if passedOn {
+		service.conn = conn
+	}
+	serve(t, conn, service)
+	err := w.connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why="+why, nil, nil)
+	failed, _ := errors.AsType[*bus.Error](err)
+	if failed == nil || failed.Status != want.status {
+		t.Fatalf("%s %s, passed on %t: %v", path, why, passedOn, err)
+	}
+	line := logged.line(t, "request failed")
+	kind, _ := line["type"].(string)
+	if line["level"] != want.level || line["status"] != float64(want.status) || line["detail"] != want.detail || kind != failed.Type {
+		t.Errorf("%s %s, passed on %t: logged is %v", path, why, passedOn, line)
+	}
+	if logged.count("request served") != 0 {
+		t.Errorf("%s %s, passed on %t: it is served and failed", path, why, passedOn)
+	}
+}
+
+// TestLineOfAFailedCall holds that the caller's line tells what it was answered.
+func TestLineOfAFailedCall(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		logged := new(lines)
+		serve(t, w.connect("far.example"), failing{})
+		caller := w.connect("caller.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+		_ = caller.Call(t.Context(), "https://far.example/function", bus.Args{"why": "kind"}, nil)
+		if line := logged.line(t, "call failed"); line["status"] != 409.0 || line["detail"] != "none left" || line["type"] != soldOut || line["level"] != "debug" {
+			t.Errorf("logged is %v", line)
+		}
+	})
+}
+
+// plain answers with a status, and says nothing of why.
+type plain struct{}
+
+func (plain) Function(status int) (httpStatusCode int) { return status }
+
+func (plain) Web(w http.ResponseWriter, r *http.Request) {
+	status := map[string]int{"500": 500, "503": 503, "404": 404}[r.URL.Query().Get("status")]
+	http.Error(w, "a page", status)
+}
+
+// TestStatus_WithoutAReason holds that the log and the metrics of an answer agree if a handler gives a status alone.
+func TestStatus_WithoutAReason(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		for _, path := range []string{"function", "web"} {
+			for status, level := range map[int]string{500: "error", 503: "debug", 404: "debug"} {
+				logged := new(lines)
+				conn := w.connect("plain.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+				serve(t, conn, plain{})
+				err := w.connect("caller.example").Call(t.Context(), fmt.Sprintf("GET https://plain.example/%s?status=%d", path, status), nil, nil)
+				if bus.StatusOf(err) != status {
+					t.Fatalf("%s: %v", path, err)
+				}
+				if line := logged.line(t, "request failed"); line["level"] != level || line["status"] != float64(status) || line["detail"] != nil || line["type"] != nil {
+					t.Errorf("%s: logged is %v", path, line)
+				}
+				var failed, refused int64
+				for _, served := range conn.Traffic().Served {
+					failed, refused = failed+served.Failed, refused+served.Refused
+				}
+				if isFailure := status >= 500; isFailure != (failed == 1) || isFailure != (refused == 0) {
+					t.Errorf("%s %d: %d failed, %d refused", path, status, failed, refused)
+				}
+				closeConn(t, conn)
+			}
+		}
+	})
+}
+
+// tooMuch answers with more than can be sent.
+type tooMuch struct{}
+
+func (tooMuch) Function() (text string) { return strings.Repeat("a", 64<<10) }
+
+func (tooMuch) Web(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write([]byte(tooMuch{}.Function() + "a"))
+}
+
+func (tooMuch) Fields(w http.ResponseWriter, _ *http.Request) {
+	for i := range 300 {
+		w.Header().Set(fmt.Sprintf("X-Field-%d", i), "1")
+	}
+}
+
+// TestAResponseThatIsTooLargeHasFailed holds that what cannot be sent is a fault of its service: it counts as one, and its log
+// says which limit it exceeds.
+func TestAResponseThatIsTooLargeHasFailed(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		for path, want := range map[string]string{
+			"function": "the response cannot be sent: a body of 65547 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
+			"web":      "the response cannot be sent: a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
+			"fields":   "the response cannot be sent: the head has 316 fields and about",
+		} {
+			logged := new(lines)
+			conn := w.connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMaxMessageBytes(64<<10))
+			serve(t, conn, tooMuch{})
+			err := w.connect("caller.example").Call(t.Context(), "GET https://large.example/"+path, nil, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || !strings.HasPrefix(failed.Detail, want) {
+				t.Errorf("%s: %v", path, err)
+			}
+			if line := logged.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || line["detail"] != failed.Detail || logged.count("request served") != 0 {
+				t.Errorf("%s: logged is %v", path, line)
+			}
+			var count int64
+			for _, served := range conn.Traffic().Served {
+				count += served.Failed
+			}
+			if count != 1 {
+				t.Errorf("%s: %d requests have failed", path, count)
+			}
+			closeConn(t, conn)
+		}
+	})
+}
+
+// faults are handlers that go wrong.
+func faults() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/text":    func(http.ResponseWriter, *http.Request) { panic("boom") },
+		"/error":   func(http.ResponseWriter, *http.Request) { panic(errors.New("boom")) },
+		"/nothing": func(http.ResponseWriter, *http.Request) { panic(nil) }, //nolint:govet // that is what is tested
+		"/pointer": func(_ http.ResponseWriter, r *http.Request) { _ = r.Response.Status },
+		"/map":     func(_ http.ResponseWriter, r *http.Request) { r.Trailer["x"] = nil },
+		"/index":   func(_ http.ResponseWriter, r *http.Request) { _ = r.URL.Path[len(r.URL.Path)] },
+		"/closed":  func(http.ResponseWriter, *http.Request) { closed := make(chan int); close(closed); close(closed) },
+		"/type":    func(_ http.ResponseWriter, r *http.Request) { _ = any(r).(error) },
+		"/again": func(http.ResponseWriter, *http.Request) {
+			defer func() { panic(recover()) }()
+			panic("boom")
+		},
+	}
+}
+
+// TestPanicsEndTheirOwnCall has handlers panic in every way beside one that is at work, which does not hear of it.
+func TestPanicsEndTheirOwnCall(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		callee, caller := w.connect("faults.example"), w.connect("caller.example")
+		entered, leave, answered := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		all := faults()
+		all["/work"] = func(http.ResponseWriter, *http.Request) { close(entered); <-leave }
+		for path, handler := range all {
+			if err := callee.Handle(http.MethodGet, path, handler); err != nil {
+				t.Fatal(err)
+			}
+		}
+		go func() { answered <- caller.Call(t.Context(), "GET https://faults.example/work", nil, nil) }()
+		await(t, "the one that works", entered)
+		for path := range faults() {
+			err := caller.Call(t.Context(), "GET https://faults.example"+path, nil, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || failed.ID != callee.ID() ||
+				!strings.Contains(failed.Detail, "the handler panicked: ") || strings.Contains(failed.Detail, "goroutine") {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		if running := callee.Stats().InFlight; running != 1 {
+			t.Errorf("%d handlers run, want the one that works", running)
+		}
+		close(leave)
+		if err := await(t, "its answer", answered); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAbort has a handler end as those of net/http may, who are not logged there either: its caller is answered, and the log
+// has a line for debugging.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		logged := new(lines)
+		callee, caller := w.connect("faults.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.connect("caller.example")
+		if err := callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("half"))
+			panic(http.ErrAbortHandler)
+		})); err != nil {
+			t.Fatal(err)
+		}
+		err := caller.Call(t.Context(), "GET https://faults.example/", nil, nil)
+		failed, _ := errors.AsType[*bus.Error](err)
+		if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || failed.Detail != "the handler gave no answer: net/http: abort Handler" {
+			t.Errorf("%v", err)
+		}
+		if line := logged.line(t, "request failed"); line["level"] != "debug" || line["status"] != 500.0 || line["detail"] != failed.Detail || line["stack"] != nil {
+			t.Errorf("logged is %v", line)
+		}
+	})
+}
+
+// TestHandler_ThatWritesTooMuch sets the status twice, and writes once the answer has gone.
+func TestHandler_ThatWritesTooMuch(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		callee, caller := w.connect("faults.example"), w.connect("caller.example")
+		over, wrote := make(chan struct{}), make(chan error, 1)
+		err := callee.Handle(http.MethodGet, "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints) // passed over
+			w.WriteHeader(http.StatusTeapot)
+			w.WriteHeader(http.StatusOK)
+			w.Header().Set("X-Late", "1")
+			_, _ = w.Write([]byte("short"))
+			go func() {
+				<-over
+				w.Header().Set("X-Late", "2")
+				w.WriteHeader(http.StatusOK)
+				_, err := w.Write([]byte(" and stout"))
+				wrote <- err
+			}()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, body := do(t, caller, http.MethodGet, "https://faults.example/", "", "")
+		if response.StatusCode != http.StatusTeapot || body != "short" || response.Header.Get("X-Late") != "" {
+			t.Errorf("%d %v %q", response.StatusCode, response.Header, body)
+		}
+		close(over)
+		if err := await(t, "the late word", wrote); err != nil {
+			t.Error(err)
+		}
+		if dropped := caller.Stats().Malformed + callee.Stats().Malformed; dropped != 0 {
+			t.Errorf("%d messages were dropped", dropped)
+		}
+	})
+}
+
+// TestEvent_OfClosedConnection has the metrics tell of an event that is fired too late, as they do of a call.
+func TestEvent_OfClosedConnection(t *testing.T) {
+	t.Parallel()
+	closed := newBus(t).Connect("orders.example")
+	if err := closed.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := closed.Publish(t.Context(), "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
+			t.Error(err)
+		}
+	}
+	if made := closed.Traffic().Made; len(made) != 1 || made[0].Failed != 2 {
+		t.Errorf("counted as %+v", made)
+	}
+}
+
+// TestFailedMulticast has the interceptors, the metrics and the log tell of a multicast that has reached nobody what its caller
+// is told.
+func TestFailedMulticast(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		callee := w.connect(calculatorHost)
+		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, test := range map[string]struct {
+			ctx             context.Context
+			body            string
+			end             func(*bus.Conn)
+			status          int
+			refused, failed int64
+		}{
+			"too large":   {t.Context(), strings.Repeat("x", 2<<20), func(*bus.Conn) {}, 413, 1, 0},
+			"cancelled":   {cancelled, "", func(*bus.Conn) {}, 503, 0, 1},
+			"not allowed": {bus.WithOutgoingHeader(t.Context(), "Host", "x"), "", func(*bus.Conn) {}, 400, 1, 0},
+			"closed":      {t.Context(), "", func(c *bus.Conn) { _ = c.Close(t.Context()) }, 503, 0, 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				log, seen := new(lines), 0
+				caller := w.connect("caller.example", bus.WithLogger(zerolog.New(log)), bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+					return func(ctx context.Context, call *bus.Exchange) error {
+						err := next(ctx, call)
+						seen = call.Status(err)
+						return err
+					}
+				}))
+				test.end(caller)
+				request, err := http.NewRequestWithContext(test.ctx, http.MethodPost, calculatorURL+"/who", strings.NewReader(test.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var told []int
+				for _, err := range caller.Multicast(request) {
+					told = append(told, bus.StatusOf(err))
+				}
+				if len(told) != 1 || told[0] != test.status || seen != test.status {
+					t.Errorf("the caller is told %d, the interceptor %d, want %d", told, seen, test.status)
+				}
+				made := caller.Traffic().Made
+				if len(made) != 1 || made[0].Refused != test.refused || made[0].Failed != test.failed {
+					t.Errorf("counted as %+v", made)
+				}
+				if !strings.Contains(log.String(), `"message":"call failed"`) {
+					t.Errorf("logged as %s", log)
+				}
+			})
+		}
+	})
 }

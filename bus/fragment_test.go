@@ -2,20 +2,28 @@ package bus_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 const bytesURL = "https://bytes.example"
@@ -82,7 +90,7 @@ func checkNothingLeft(t *testing.T, conns ...*bus.Conn) {
 func TestEverySizeAroundTheLimitOfTheBroker(t *testing.T) {
 	t.Parallel()
 	const payload = 2048
-	w := &world{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
 	handleBytes(t, callee)
 	for size := payload - 600; size <= payload+1; size++ {
@@ -150,7 +158,7 @@ func checkFailed(t *testing.T, what string, err error, status int, executed bus.
 // TestLimitOfAnEndpoint sends more in parts than an endpoint takes.
 func TestLimitOfAnEndpoint(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
 	handleBytes(t, callee, bus.MaxBodyBytes(20_000))
 	for _, size := range []int{20_000, 20_001, 24_000, 400_000} {
@@ -171,7 +179,7 @@ func TestLimitOfAnEndpoint(t *testing.T) {
 // TestLargeCallsAtOnce mixes the parts of many messages.
 func TestLargeCallsAtOnce(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, other, caller := w.connect("bytes.example"), w.connect("bytes.example"), w.connect("caller.example")
 	handleBytes(t, callee)
 	handleBytes(t, other)
@@ -193,7 +201,7 @@ func TestLargeCallsAtOnce(t *testing.T) {
 // TestMulticast_LargeMessages has three instances give large answers, and refuses a large question.
 func TestMulticast_LargeMessages(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
 	for range 3 {
 		handleBytes(t, w.connect("bytes.example"), bus.NoQueue())
@@ -243,7 +251,7 @@ func TestLargeCallWithoutQueue(t *testing.T) {
 // TestAHeadLargerThanTheBrokerTakes cannot travel in parts either.
 func TestAHeadLargerThanTheBrokerTakes(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
 	handleBytes(t, callee)
 	request := mustRequest(t, bytesURL+"/bytes")
@@ -263,7 +271,7 @@ func TestAnySizeOverBrokersOfAnySize(t *testing.T) {
 		payload := 800 + source.IntN(40_000)
 		t.Run(fmt.Sprintf("messages of %d", payload), func(t *testing.T) {
 			t.Parallel()
-			w := &world{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
+			w := &testBus{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
 			handleBytes(t, w.connect("bytes.example"))
 			caller := w.connect("caller.example")
 			for range 8 {
@@ -271,4 +279,187 @@ func TestAnySizeOverBrokersOfAnySize(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHalfFinishedRequestsCostNoMoreThanIsCounted compares what first parts take with what they are said to take, on which the
+// bounds rely.
+func TestHalfFinishedRequestsCostNoMoreThanIsCounted(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
+	for _, fields := range []int{0, 8} {
+		t.Run(fmt.Sprintf("%d fields", fields), func(t *testing.T) {
+			w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+			callee := w.connect("bytes.example", bus.WithMaxMessageBytes(1<<20))
+			handleBytes(t, callee)
+			raw := rawClient(t, w)
+			part := (&sender{t: t, callee: callee}).part(1, 2, "a")
+			for field := range fields {
+				part.Header = append(part.Header, wire.Field{Name: fmt.Sprintf("X-%d", field), Value: strings.Repeat("x", 240)})
+			}
+			s := &sender{t: t, raw: raw, plane: w.Plane(), callee: callee}
+			before := memoryInUse()
+			const requests = 900
+			for i := range requests {
+				part.MsgID = fmt.Sprintf("m%d", i)
+				s.send(part)
+			}
+			flush(t, raw)
+			awaitUnfinished(t, callee, requests)
+			took, counted := memoryInUse()-before, bus.HeldByParts(callee)
+			if took > counted {
+				t.Errorf("%d requests take %d bytes each, %d are counted", requests, took/requests, counted/requests)
+			}
+		})
+	}
+}
+
+func memoryInUse() int {
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what was in a pool
+	runtime.ReadMemStats(&memory)
+	return int(memory.HeapAlloc)
+}
+
+// awaitUnfinished returns when so many requests have been taken in.
+func awaitUnfinished(t *testing.T, callee *bus.Conn, count int) {
+	t.Helper()
+	for bus.UnfinishedMessages(callee) < count && t.Context().Err() == nil {
+		runtime.Gosched()
+	}
+}
+
+// TestReplacedInstanceLosesNoLargeCall replaces instances while they are sent requests in parts.
+func TestReplacedInstanceLosesNoLargeCall(t *testing.T) {
+	t.Parallel()
+	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
+	caller := w.connect("caller.example")
+	start := func() *bus.Conn {
+		conn := w.connect("bytes.example")
+		handleBytes(t, conn)
+		return conn
+	}
+	_, leaves := start(), start()
+	var calls sync.WaitGroup
+	var stop atomic.Bool
+	for range 8 {
+		calls.Go(func() {
+			for !stop.Load() && !t.Failed() {
+				checkEcho(t, caller, 50_000)
+			}
+		})
+	}
+	for range 10 {
+		next := start()
+		if err := leaves.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		checkNothingLeft(t, leaves)
+		leaves = next
+	}
+	stop.Store(true)
+	calls.Wait()
+	checkNothingLeft(t, caller)
+}
+
+// TestLargeCallOutlivesTheInstancesThatTakeIt has each instance leave when it has the first part, and together they take far
+// longer than a host may be away.
+func TestLargeCallOutlivesTheInstancesThatTakeIt(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, next := b.connect("caller.example"), b.connect("bytes.example")
+		requests := b.listen(subject.Subscription(b.Plane(), "443", "bytes.example", "POST", "echo"))
+		raw := rawClient(t, b.testBus)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			checkEcho(t, caller, 3<<20)
+		}()
+		for n := range 3 {
+			leaves := &scripted{host: "bytes.example", id: fmt.Sprintf("s%daaaaaaaa", n), plane: b.Plane(), raw: raw, script: []wire.OpCode{ack}}
+			select {
+			case first := <-requests:
+				time.Sleep(time.Second)
+				leaves.receive(first) // it is not there for the others
+			case <-ended:
+				t.Fatal("the call has not waited for the next instance")
+			}
+		}
+		handleBytes(t, next)
+		<-ended
+		checkNothingLeft(t, caller, next)
+	})
+}
+
+// TestClose_DoesNotWaitForParts closes an instance that has the first part of a request.
+func TestClose_DoesNotWaitForParts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee := b.connect("bytes.example")
+		handleBytes(t, callee)
+		s := newSender(t, b.testBus, callee)
+		s.send(s.part(1, 2, "a"))
+		checkTold(t, "the first part", s.heard(), nil)
+		begun := time.Now()
+		if err := callee.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(begun); waited > time.Second {
+			t.Errorf("Close has waited for %s", waited)
+		}
+		checkNothingLeft(t, callee)
+		synctest.Wait()
+	})
+}
+
+// TestCallerLeavesAmongParts has callers give up while their request, or the response, is on its way.
+func TestCallerLeavesAmongParts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
+		handleBytes(t, callee)
+		for budget := time.Duration(1); budget < time.Second; budget *= 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), budget)
+			err := caller.Call(ctx, bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", 3<<20)}, nil)
+			cancel()
+			if status := bus.StatusOf(err); status != 200 && status != 503 && status != 504 {
+				t.Errorf("within %s: %v", budget, err)
+			}
+		}
+		time.Sleep(time.Minute) // on the clock of the bubble: nobody has time left
+		synctest.Wait()
+		checkNothingLeft(t, caller, callee)
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d slots are left open", open)
+		}
+	})
+}
+
+// TestAnotherBrokerTakesLess replaces the broker by one that takes smaller messages, and by one that takes larger ones.
+func TestAnotherBrokerTakesLess(t *testing.T) {
+	t.Parallel()
+	running, err := broker.Start(broker.Listen("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { running.Close() })
+	url := running.URL()
+	options := []bus.ConnectOption{bus.WithURL(url), bus.WithoutShortCircuit(), bus.WithLogger(zerolog.Nop())}
+	conn, err := bus.Connect(t.Context(), "bytes.example", options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	handleBytes(t, conn)
+	for _, payload := range []int{1 << 20, 4096, 64 << 10} {
+		back := conn.NATS().StatusChanged(nats.CONNECTED)
+		running.Close()
+		if running, err = broker.Start(broker.Listen(strings.TrimPrefix(url, "nats://")), broker.MaxPayload(payload)); err != nil {
+			t.Fatal(err)
+		}
+		<-back
+		if err := conn.NATS().Flush(); err != nil {
+			t.Fatal(err)
+		}
+		checkEcho(t, conn, 300_000)
+	}
+	checkNothingLeft(t, conn)
 }

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/claims/claimstest"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -29,7 +32,7 @@ const (
 	senderID   = "s9aaaaaaaa"
 )
 
-func newSender(t *testing.T, w *world, callee *bus.Conn) *sender {
+func newSender(t *testing.T, w *testBus, callee *bus.Conn) *sender {
 	t.Helper()
 	s := &sender{t: t, raw: rawClient(t, w), plane: w.Plane(), callee: callee, answers: make(chan *nats.Msg, 1<<15)}
 	if _, err := s.raw.ChanSubscribe(subject.Response(s.plane, senderHost, senderID), s.answers); err != nil {
@@ -90,7 +93,7 @@ func TestPartsThatAreNotInOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(64<<10))
 		handleBytes(t, callee)
-		s := newSender(t, b.world, callee)
+		s := newSender(t, b.testBus, callee)
 		changed := func(part *wire.Request, change func(*wire.Request)) *wire.Request {
 			change(part)
 			return part
@@ -167,7 +170,7 @@ func TestPartsThatAreNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.world, callee)
+		s := newSender(t, b.testBus, callee)
 		for _, value := range []string{"0/3", "-1/3", "4/3", "1/0", "0/0", "1", "1/", "/3", "+1/3", "1/3/5", "1 / 3", "1,3", "a/b", "1/9999999999", "1/3\r\nBus-Fragment: 2/3"} {
 			text := strings.Replace(string(wire.AppendRequest(nil, s.part(1, 3, "a"))), "1/3", value, 1)
 			s.sendText(s.part(1, 3, "a"), []byte(text))
@@ -186,7 +189,7 @@ func TestMalformedPart(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.world, callee)
+		s := newSender(t, b.testBus, callee)
 		first, second, last := s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")
 		for name, test := range map[string]struct {
 			old, replacement string // in the second part
@@ -238,7 +241,7 @@ func TestThousandsOfHalfFinishedRequests(t *testing.T) {
 		const limit = 256 << 10
 		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(limit))
 		handleBytes(t, callee)
-		s, body := newSender(t, b.world, callee), strings.Repeat("b", 1000)
+		s, body := newSender(t, b.testBus, callee), strings.Repeat("b", 1000)
 		idle := b.goroutines()
 		refused := 0
 		for i := range 10_000 {
@@ -277,7 +280,7 @@ func TestFirstPartsOfForgedSenders(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.world, callee)
+		s := newSender(t, b.testBus, callee)
 		for name, count := range map[string]int{"refused": 1 << 17, "kept": 3} {
 			for i := range 10_000 {
 				part := s.part(1, count, "a")
@@ -315,7 +318,7 @@ func TestACancelledHalfIsFreed(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.world, callee)
+		s := newSender(t, b.testBus, callee)
 		s.send(s.part(1, 2, "a"))
 		synctest.Wait()
 		if unfinished := bus.UnfinishedMessages(callee); unfinished != 1 {
@@ -339,5 +342,149 @@ func TestACancelledHalfIsFreed(t *testing.T) {
 			}
 		}
 		checkNothingLeft(t, callee)
+	})
+}
+
+// parts are those of a request in three parts, the first of which brings a token.
+func (s *sender) parts(token string) []*wire.Request {
+	made := []*wire.Request{s.part(1, 3, strings.Repeat("a", 20_000)), s.part(2, 3, "b"), s.part(3, 3, "c")}
+	made[0].Actor = token
+	return made
+}
+
+// TestToken_OfPartsIsVerifiedWithTheFirst holds that nobody without a good token has memory for parts.
+func TestToken_OfPartsIsVerifiedWithTheFirst(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		i := newIssuer(t)
+		open, closed, unkeyed := b.connect("bytes.example", i.trust()), b.connect("bytes.example", i.trust()), b.connect("bytes.example")
+		handleBytes(t, open)
+		handleBytes(t, closed, bus.RequireClaims(keepers))
+		handleBytes(t, unkeyed)
+		for name, token := range i.badTokens() {
+			for _, callee := range []*bus.Conn{open, closed, unkeyed} {
+				checkRefusedAtOnce(t, b, callee, name, token, "401 ")
+			}
+		}
+		checkRefusedAtOnce(t, b, closed, "none", "", "401 a token is required")
+		checkRefusedAtOnce(t, b, closed, "of no use", i.token(nil), "403 the claims of the token do not give access")
+		checkRefusedAtOnce(t, b, unkeyed, "good", i.keeper(), "401 token: no token is accepted here")
+		for name, callee := range map[string]*bus.Conn{"public": open, "for keepers": closed} {
+			checkTold(t, name, callInParts(t, b, callee, i.keeper()), []string{"200 aaa"})
+		}
+		checkTold(t, "nobody", callInParts(t, b, open, ""), []string{"200 aaa"})
+		checkNothingLeft(t, open, closed, unkeyed)
+	})
+}
+
+// callInParts sends all parts to one instance, and returns what has come.
+func callInParts(t *testing.T, b *bubble, callee *bus.Conn, token string) (told []string) {
+	t.Helper()
+	s := newSender(t, b.testBus, callee)
+	for _, part := range s.parts(token) {
+		part.Host = callee.ID() + ".bytes.example"
+		s.send(part)
+		told = append(told, s.heard()...)
+	}
+	return told
+}
+
+// checkRefusedAtOnce expects the first part to be acked and refused, and the others to be passed over.
+func checkRefusedAtOnce(t *testing.T, b *bubble, callee *bus.Conn, name, token, want string) {
+	t.Helper()
+	s := newSender(t, b.testBus, callee)
+	for number, part := range s.parts(token) {
+		part.Host = callee.ID() + ".bytes.example"
+		s.send(part)
+		told := s.heard()
+		if number > 0 {
+			checkTold(t, name, told, nil)
+			continue
+		}
+		if len(told) != 2 || told[0] != "202 " {
+			t.Errorf("%s: told %q, want an ack and a refusal", name, told)
+		}
+		checkTold(t, name, told, []string{want})
+		if held := bus.HeldByParts(callee); held > 4<<10 {
+			t.Errorf("%s: %d bytes are held of a request that is refused", name, held)
+		}
+	}
+	time.Sleep(11 * time.Second) // on the clock of the bubble: the note is gone, too
+	checkTold(t, name, s.heard(), nil)
+	checkNothingLeft(t, callee)
+}
+
+// slowKeys is a key set that is there when a test says so.
+type slowKeys chan string
+
+func (k slowKeys) RoundTrip(request *http.Request) (*http.Response, error) {
+	select {
+	case text := <-k:
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text)), Request: request}, nil
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
+}
+
+// become has the key set read.
+func (k slowKeys) become(t *testing.T, keys ...*claimstest.Key) {
+	t.Helper()
+	text, err := claimstest.KeySet(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k <- string(text)
+}
+
+// TestPartsComeWhileTheirTokenIsVerified holds that a request is answered once, whether its parts have come first or the key of
+// its token.
+func TestPartsComeWhileTheirTokenIsVerified(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		for name, test := range map[string]struct {
+			before int // so many parts come before the key set
+			isKey  bool
+			told   string
+		}{
+			"one part, a key":   {1, true, "200 aaa"},
+			"one part, no key":  {1, false, "401 token: signed with a key"},
+			"two parts, a key":  {2, true, "200 aaa"},
+			"two parts, no key": {2, false, "401 token: signed with a key"},
+			"all parts, a key":  {3, true, "200 aaa"},
+			"all parts, no key": {3, false, "401 token: signed with a key"},
+		} {
+			keys, known, another := make(slowKeys, 1), newKey(t), newKey(t)
+			keys.become(t, known)
+			verifier, err := claims.Open(t.Context(), claims.Config{KeySet: "https://keys.example/", HTTPClient: &http.Client{Transport: keys}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			callee := b.connect("bytes.example", bus.WithVerifier(verifier))
+			handleBytes(t, callee)
+			s := newSender(t, b.testBus, callee)
+			time.Sleep(time.Minute) // on the clock of the bubble: the key set may be read again
+			parts := s.parts((&issuer{t: t}).sign(another, nil))
+			for _, part := range parts[:test.before] {
+				s.send(part)
+			}
+			told := s.heard()
+			checkTold(t, name+", before", told, nil)
+			if test.isKey {
+				known = another
+			}
+			keys.become(t, known)
+			told = append(told, s.heard()...)
+			for _, part := range parts[test.before:] {
+				s.send(part)
+			}
+			told = append(told, s.heard()...)
+			time.Sleep(11 * time.Second) // all time budgets are over
+			checkTold(t, name, append(told, s.heard()...), []string{test.told})
+			checkNothingLeft(t, callee)
+			if err := callee.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			verifier.Close()
+		}
 	})
 }

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
 	tracesdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/otelbus"
+	"github.com/busline/busline/bus/subject"
 )
 
 const lingualHost = "lingual.example"
@@ -73,9 +75,9 @@ func told(header http.Header) string {
 	return strings.Join(fields, " ")
 }
 
-func overBothLingual(t *testing.T, test func(t *testing.T, w *world, caller *bus.Conn)) {
+func overBothLingual(t *testing.T, test func(t *testing.T, w *testBus, caller *bus.Conn)) {
 	t.Helper()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(lingualHost)
 		serve(t, callee, lingual{callee})
 		test(t, w, w.connect("caller.example"))
@@ -86,7 +88,7 @@ func overBothLingual(t *testing.T, test func(t *testing.T, w *world, caller *bus
 // a service in between if it is a field that travels on.
 func TestRequestHeader(t *testing.T) {
 	t.Parallel()
-	overBothLingual(t, func(t *testing.T, _ *world, caller *bus.Conn) {
+	overBothLingual(t, func(t *testing.T, _ *testBus, caller *bus.Conn) {
 		both := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), "accept-language", "eo"), "X-Word", "a word")
 		for _, test := range []struct {
 			ctx        context.Context
@@ -131,7 +133,7 @@ func TestRequestHeader(t *testing.T) {
 // TestRequestHeader_OfEach holds that multicasts and events carry the fields, too, and that interceptors see them.
 func TestRequestHeader_OfEach(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		ctx := bus.WithOutgoingHeader(t.Context(), "X-Word", "hello")
 		seen := make(chan string, 3)
 		caller := w.connect(ordersHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
@@ -184,7 +186,7 @@ func TestRequestHeader_OfEach(t *testing.T) {
 // TestFieldsOfTheBusAreNotForCallers holds that a call which cannot carry what it was given is not made.
 func TestFieldsOfTheBusAreNotForCallers(t *testing.T) {
 	t.Parallel()
-	overBothLingual(t, func(t *testing.T, _ *world, caller *bus.Conn) {
+	overBothLingual(t, func(t *testing.T, _ *testBus, caller *bus.Conn) {
 		for _, name := range []string{"", "Host", "content-type", "Content-Encoding", "Content-Length", "Bus-Actor", "bus-else", "Connection", "No Token", "New\nLine"} {
 			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), name, "x"), "X-Word", "y")
 			err := caller.Call(ctx, "https://lingual.example/hear", nil, nil)
@@ -202,7 +204,7 @@ func TestFieldsOfTheBusAreNotForCallers(t *testing.T) {
 // TestResponseHeader holds that a method can set fields of its response, but not those that the bus sets.
 func TestResponseHeader(t *testing.T) {
 	t.Parallel()
-	overBothLingual(t, func(t *testing.T, w *world, caller *bus.Conn) {
+	overBothLingual(t, func(t *testing.T, w *testBus, caller *bus.Conn) {
 		for path, want := range map[string]string{
 			"hear":       "Content-Language=eo Content-Type=application/json Link=</a>,</b> Location=/things/5",
 			"fail":       "Content-Type=application/problem+json",
@@ -242,7 +244,7 @@ func TestResponseHeader(t *testing.T) {
 // TestWithResponseHeader has callers that get only results see the header of the response.
 func TestWithResponseHeader(t *testing.T) {
 	t.Parallel()
-	overBothLingual(t, func(t *testing.T, w *world, caller *bus.Conn) {
+	overBothLingual(t, func(t *testing.T, w *testBus, caller *bus.Conn) {
 		var header http.Header
 		ctx := bus.CaptureResponseHeader(bus.WithOutgoingHeader(t.Context(), "X-Asked", "1"), &header)
 		ctx = bus.WithOutgoingHeader(ctx, "X-More", "2")
@@ -272,7 +274,7 @@ func TestWithResponseHeader(t *testing.T) {
 // Go values, and that one call's fields are not another's.
 func TestResponseHeader_OfValues(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		seen := make(chan string, 2)
 		location := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
@@ -303,7 +305,7 @@ func TestResponseHeader_OfValues(t *testing.T) {
 // context, which may be one that has others, or none.
 func TestInterceptor_GivesHeader(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(lingualHost)
 		serve(t, callee, lingual{callee})
 		for want, change := range map[string]func(context.Context) context.Context{
@@ -328,7 +330,7 @@ func TestInterceptor_GivesHeader(t *testing.T) {
 // TestTrace_OfTheHeader holds that a trace given as header fields is continued, with its state.
 func TestTrace_OfTheHeader(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(lingualHost)
 		serve(t, callee, lingual{callee})
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -352,7 +354,7 @@ func TestTrace_OfTheHeader(t *testing.T) {
 // TestLateResponseHeader has a method go on setting fields after it has returned, while its response is sent.
 func TestLateResponseHeader(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		late := &late{make(chan struct{})}
 		serve(t, w.connect(lingualHost), late)
 		caller := w.connect("caller.example")
@@ -382,4 +384,60 @@ func (l *late) Go(ctx context.Context) {
 		}
 		l.done <- struct{}{}
 	}()
+}
+
+// TestHeaders_AreNotLogged has calls fail that have secrets in their headers and bodies, in both directions, and broken
+// messages that have them too: what is logged has none of them, nor has an error.
+func TestHeaders_AreNotLogged(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		written := new(lines)
+		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
+		callee, caller := w.connect("careless.example", loud, bus.WithMaxMessageBytes(64<<10)), w.connect("caller.example", loud)
+		handlers := map[string]http.HandlerFunc{
+			"/panic": func(http.ResponseWriter, *http.Request) { panic("boom") },
+			"/fail":  func(w http.ResponseWriter, r *http.Request) { bus.WriteError(w, r, errors.New("failed")) },
+			"/large": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("canary", 20_000))) },
+			"/heads": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-A", strings.Repeat("canary", 20_000)) },
+			"/odd":   func(w http.ResponseWriter, _ *http.Request) { w.Header()["Canary\r\n"] = []string{"canary\x00"} },
+		}
+		for path, handler := range handlers {
+			err := callee.Handle(http.MethodGet, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Set-Cookie", "session=canary")
+				handler(w, r)
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		serve(t, callee, calculator{}, bus.ExcludeMethods("Panic"))
+		for _, path := range []string{"/panic", "/fail", "/large", "/heads", "/odd", "/add?x=canary", "/add?y=%zz", "/nothing"} {
+			call := mustRequest(t, "https://careless.example"+path)
+			call.Header.Set("Cookie", "session=canary")
+			call.Header.Set("Authorization", "Basic canary")
+			call.Header["X-Odd\n"] = []string{"canary\r\n"}
+			response, err := caller.Do(call)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			_, _ = fmt.Fprintf(written, "%v %+v\n", err, err)
+		}
+		raw := rawClient(t, w)
+		for _, line := range []string{"Cookie : canary", " canary", "canary", "Cookie: canary\x00", "Content-Length: 1\r\nCookie: canary", "Transfer-Encoding: canary"} {
+			message := strings.ReplaceAll(request("GET /add HTTP/1.1", "careless.example", "Cookie: canary"), "\n", "\r\n")
+			message = strings.TrimSuffix(message, "\r\n") + line + "\r\n\r\n"
+			if err := raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "add"), []byte(message)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flush(t, raw)
+		closeConn(t, callee)
+		text := written.String()
+		if !strings.Contains(text, "handler panicked") || !strings.Contains(text, "boom") {
+			t.Errorf("too little is written:\n%s", text)
+		}
+		if at := strings.Index(text, "canary"); at >= 0 {
+			t.Errorf("a secret is written: …%.400s", text[max(0, at-200):])
+		}
+	})
 }

@@ -21,7 +21,7 @@ func TestOverflowIsCounted(t *testing.T) {
 		conn := b.connect("caller.example", bus.WithLogger(zerolog.New(log)))
 		to := subject.Response(b.Plane(), conn.Host(), conn.ID())
 		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: ack, FromHost: "evil.example", FromID: scriptedID, MsgID: "m1"})
-		raw := rawClient(t, b.world)
+		raw := rawClient(t, b.testBus)
 		if !conn.Healthy() || conn.Stats().SlowConsumerDropped != 0 {
 			t.Error("not healthy at first")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (n *notes) noting(name string) bus.Interceptor {
 
 func TestInterceptors_AreNested(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		seen := new(notes)
 		callee := w.connect(calculatorHost, bus.WithInterceptors(seen.noting("connection"), seen.noting("second")))
 		serve(t, callee, calculator{callee.ID()}, bus.Intercept(seen.noting("service")), bus.Method("Add", bus.Intercept(seen.noting("method"))))
@@ -67,7 +68,7 @@ func TestInterceptors_AreNested(t *testing.T) {
 // TestInterceptor_Sees holds what an interceptor is told of a call, on both sides.
 func TestInterceptor_Sees(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		var mu sync.Mutex
 		seen := map[bus.Side]bus.Exchange{}
 		look := func(next bus.CallFunc) bus.CallFunc {
@@ -120,7 +121,7 @@ func TestInterceptor_Refuses(t *testing.T) {
 			}
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		for _, side := range []bus.Side{bus.ServerSide, bus.ClientSide} {
 			host := side.String() + ".example"
 			callee := w.connect(host, bus.WithInterceptors(refuse(bus.ServerSide), refuse(0)))
@@ -143,7 +144,7 @@ func TestInterceptor_Refuses(t *testing.T) {
 // TestInterceptor_Answers has it answer in place of the endpoint, and change what the endpoint has answered.
 func TestInterceptor_Answers(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				switch call.Path {
@@ -187,7 +188,7 @@ func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 			return nil
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(calculatorHost)
 		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		caller := w.connect("caller.example", bus.WithInterceptors(closed))
@@ -220,7 +221,7 @@ func TestInterceptor_CallsAgain(t *testing.T) {
 			return next(ctx, call)
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		seen := new(notes)
 		callee := w.connect(calculatorHost, bus.WithInterceptors(seen.noting("callee")))
 		serve(t, callee, calculator{callee.ID()})
@@ -234,7 +235,7 @@ func TestInterceptor_CallsAgain(t *testing.T) {
 // TestMulticast_Interceptors sees one call for all answers.
 func TestMulticast_Interceptors(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		for range 3 {
 			callee := w.connect(calculatorHost)
 			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
@@ -305,7 +306,7 @@ func TestInterceptor_Alone(t *testing.T) {
 // TestInterceptors_SeeCrashes has handlers panic and exit.
 func TestInterceptors_SeeCrashes(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		seen := new(notes)
 		watch := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) (err error) {
@@ -351,7 +352,7 @@ func TestInterceptor_AddsHeader(t *testing.T) {
 		X    int   `json:"x"`
 		List []int `json:"list"`
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		seen := new(notes)
 		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
@@ -380,7 +381,7 @@ func TestInterceptor_AddsHeader(t *testing.T) {
 // TestInterceptor_RetriedCall_MsgID holds that an interceptor of the caller sees the message id of the attempt that counted.
 func TestInterceptor_RetriedCall_MsgID(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		var seen string
 		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
@@ -393,6 +394,195 @@ func TestInterceptor_RetriedCall_MsgID(t *testing.T) {
 		failed, ok := errors.AsType[*bus.Error](err)
 		if !ok || seen == "" || seen != failed.MsgID {
 			t.Errorf("the interceptor has seen %q, and the error is of %q: %v", seen, failed.MsgID, err)
+		}
+	})
+}
+
+// TestMulticast_RepeatedByInterceptor calls again whoever has ended the loop over the answers, who wants no more of them; and
+// ranges over one multicast several times at once, whose header each call may add to.
+func TestMulticast_RepeatedByInterceptor(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		for range 2 {
+			callee := w.connect(calculatorHost)
+			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+		}
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				call.Request.Header.Add("X-Note", "one more")
+				if err := next(ctx, call); err != nil {
+					return err
+				}
+				return next(ctx, call)
+			}
+		}))
+		request := mustRequest(t, calculatorURL+"/who")
+		request.Header = http.Header{"X-A": {"1"}, "Connection": {"close"}, "Te": {"x"}, "Upgrade": {"y"}}
+		answers := caller.Multicast(request)
+		var ranges sync.WaitGroup
+		for range 4 {
+			ranges.Go(func() { first(t, answers) })
+		}
+		ranges.Wait()
+	})
+}
+
+// first takes one answer and leaves.
+func first(t *testing.T, answers iter.Seq2[*http.Response, error]) {
+	t.Helper()
+	for _, err := range answers {
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+}
+
+// TestInterceptors_ShareNoRequest has one on the side of the server add a field, which the caller does not see: not in its
+// request, and not when it calls again.
+func TestInterceptors_ShareNoRequest(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		seen := new(notes)
+		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				seen.addf("%s", call.Request.Header.Get("X-Secret"))
+				call.Request.Header.Add("X-Secret", "of the server")
+				return next(ctx, call)
+			}
+		}))
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				_ = next(ctx, call)
+				if got := call.Request.Header.Get("X-Secret"); got != "" {
+					t.Errorf("the caller sees %q", got)
+				}
+				return next(ctx, call)
+			}
+		}))
+		add(t, caller, calculatorHost)
+		for _, got := range seen.all() {
+			if got != "" {
+				t.Errorf("the callee has sent itself %q", got)
+			}
+		}
+	})
+}
+
+// TestInterceptors_OutliveTheirCaller has the caller leave, and look at its request, while one on the side of the server
+// adds fields. It is for the race detector.
+func TestInterceptors_OutliveTheirCaller(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var ended sync.WaitGroup
+		ended.Add(1)
+		callee := b.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				if call.Side == bus.ServerSide {
+					defer ended.Done()
+					<-ctx.Done()
+					call.Request.Header.Add("X-Late", "yes")
+				}
+				return next(ctx, call)
+			}
+		}))
+		serve(t, callee, calculator{callee.ID()})
+		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				err := next(ctx, call)
+				_ = call.TraceID()
+				return err
+			}
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_ = caller.Call(ctx, calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		ended.Wait()
+	})
+}
+
+// TestInterceptor_ReplacesResponse has one on either side put a copy with one more field in the place of a response. The
+// results arrive all the same, whether or not they are in its body.
+func TestInterceptor_ReplacesResponse(t *testing.T) {
+	t.Parallel()
+	replace := func(next bus.CallFunc) bus.CallFunc {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			err := next(ctx, call)
+			if err == nil {
+				replaced := *call.Response
+				replaced.Header = append(slices.Clip(replaced.Header), replaced.Header...)
+				call.Response = &replaced
+			}
+			return err
+		}
+	}
+	type arguments struct {
+		X int `json:"x"`
+		Y int `json:"y"`
+	}
+	type results struct {
+		Sum int `json:"sum"`
+	}
+	overBoth(t, func(t *testing.T, w *testBus) {
+		replacing, plain := w.connect("replacing.example", bus.WithInterceptors(replace)), w.connect(calculatorHost)
+		serve(t, replacing, calculator{replacing.ID()})
+		serve(t, plain, calculator{plain.ID()})
+		for caller, url := range map[*bus.Conn]string{w.connect("caller.example"): "https://replacing.example", replacing: calculatorURL} {
+			got, err := bus.NewOperation[arguments, results](caller, "POST "+url+"/add").Call(t.Context(), arguments{1, 2})
+			if err != nil || got.Results.Sum != 3 {
+				t.Errorf("%s: %+v %v", url, got, err)
+			}
+			var out results
+			if err := caller.Call(t.Context(), url+"/add", arguments{1, 2}, &out); err != nil || out.Sum != 3 {
+				t.Errorf("%s: %+v %v", url, out, err)
+			}
+		}
+	})
+}
+
+// stuckOnce lets go of its first call only when it is told to.
+type stuckOnce struct {
+	mu    sync.Mutex // protects calls
+	calls int
+	let   chan struct{}
+}
+
+// Take says which call it is.
+func (s *stuckOnce) Take(x int) (number int) {
+	s.mu.Lock()
+	s.calls++
+	number = s.calls
+	s.mu.Unlock()
+	if number == 1 {
+		<-s.let
+	}
+	return number
+}
+
+// TestInterceptor_CallsAgainBesideTheFirst has a handler end whose caller has called again, while that is answered. It is
+// for the race detector.
+func TestInterceptor_CallsAgainBesideTheFirst(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		impl := &stuckOnce{let: make(chan struct{})}
+		callee := b.connect(calculatorHost)
+		serve(t, callee, impl)
+		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+				defer cancel()
+				_ = next(short, call)
+				err := next(ctx, call)
+				close(impl.let)
+				return err
+			}
+		}))
+		var out struct {
+			Number int `json:"number"`
+		}
+		if err := caller.Call(t.Context(), calculatorURL+"/take", bus.Args{"x": 1}, &out); err != nil || out.Number != 2 {
+			t.Error(out, err)
 		}
 	})
 }

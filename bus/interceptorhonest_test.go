@@ -30,7 +30,7 @@ func TestInterceptor_RefusalHasNotRun(t *testing.T) {
 	refuse := func(bus.CallFunc) bus.CallFunc {
 		return func(context.Context, *bus.Exchange) error { return refusal }
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(refuse))
 		serve(t, callee, calculator{callee.ID()})
 		err := w.connect("caller.example").Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
@@ -66,7 +66,7 @@ func TestInterceptor_ExitHasNotRun(t *testing.T) {
 			return nil
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect(calculatorHost, bus.WithInterceptors(exit)), w.connect("caller.example")
 		serve(t, callee, calculator{callee.ID()})
 		for path, want := range map[string]bus.Executed{"/add": bus.ExecutedNo, "/who": bus.ExecutedYes} {
@@ -87,7 +87,7 @@ func TestInterceptor_ErrorHasRun(t *testing.T) {
 			return bus.Errorf(http.StatusTeapot, "spoilt")
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		spoilt, plain := w.connect("spoilt.example", bus.WithInterceptors(spoil)), w.connect(calculatorHost)
 		serve(t, spoilt, calculator{spoilt.ID()})
 		serve(t, plain, calculator{plain.ID()})
@@ -117,7 +117,7 @@ func TestInterceptor_RetryIsHonest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			overBoth(t, func(t *testing.T, w *world) {
+			overBoth(t, func(t *testing.T, w *testBus) {
 				callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {
 						if call.Request.Header.Get("X-Refuse") != "" {
@@ -152,7 +152,7 @@ func TestInterceptor_WithoutAnswer(t *testing.T) {
 			return nil
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, quiet := w.connect(calculatorHost), w.connect("quiet.example", bus.WithInterceptors(swallow))
 		serve(t, callee, calculator{callee.ID()})
 		serve(t, quiet, calculator{quiet.ID()})
@@ -183,7 +183,7 @@ func TestInterceptor_Copies(t *testing.T) {
 			return next(ctx, &another)
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, copies := w.connect(calculatorHost), w.connect("copies.example", bus.WithInterceptors(copying))
 		serve(t, callee, calculator{callee.ID()})
 		serve(t, copies, calculator{copies.ID()})
@@ -211,7 +211,7 @@ func TestInterceptor_Recovers(t *testing.T) {
 			return next(ctx, call)
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(recovering))
 		serve(t, callee, calculator{callee.ID()})
 		if err := w.connect("caller.example").Call(t.Context(), calculatorURL+"/panic", nil, nil); err != nil {
@@ -236,7 +236,7 @@ func TestInterceptor_ClearsRequest(t *testing.T) {
 			return next(ctx, call)
 		}
 	}
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		log := new(lines)
 		options := []bus.ConnectOption{bus.WithInterceptors(clearRequest), bus.WithInterceptors(clearRequest), bus.WithLogger(zerolog.New(log).Level(zerolog.DebugLevel))}
 		callee := w.connect(calculatorHost, options...)

@@ -53,7 +53,7 @@ func failures() map[string]failure {
 func TestFailuresLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		deaf, mute := newScripted(t, b.world, "deaf.example"), newScripted(t, b.world, "mute.example", ack)
+		deaf, mute := newScripted(t, b.testBus, "deaf.example"), newScripted(t, b.testBus, "mute.example", ack)
 		callee := b.connect(calculatorHost)
 		serve(t, callee, calculator{})
 		caller := b.connect("caller.example")
@@ -92,8 +92,8 @@ func TestFailuresLeaveNothingBehind(t *testing.T) {
 func TestFailedMulticastsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.world, "deaf.example")
-		newScripted(t, b.world, "mute.example", ack)
+		newScripted(t, b.testBus, "deaf.example")
+		newScripted(t, b.testBus, "mute.example", ack)
 		caller := b.connect("caller.example")
 		idle := b.goroutines()
 		const times = 80

@@ -42,7 +42,7 @@ func closeConn(t *testing.T, conn *bus.Conn) {
 }
 
 // passesBroker reports whether a unicast from caller to host is seen by the broker.
-func passesBroker(t *testing.T, w *world, caller *bus.Conn, host string) bool {
+func passesBroker(t *testing.T, w *testBus, caller *bus.Conn, host string) bool {
 	t.Helper()
 	requests := tap(t, w, w.Plane()+".443.>")
 	add(t, caller, host)
@@ -53,7 +53,7 @@ func passesBroker(t *testing.T, w *world, caller *bus.Conn, host string) bool {
 }
 
 // newPair connects two services, each with the options made for it.
-func newPair(t *testing.T, w *world, options func() []bus.ConnectOption) (one, other *bus.Conn) {
+func newPair(t *testing.T, w *testBus, options func() []bus.ConnectOption) (one, other *bus.Conn) {
 	t.Helper()
 	var made []*bus.Conn
 	for _, host := range []string{"one.example", "other.example"} {
@@ -66,7 +66,7 @@ func newPair(t *testing.T, w *world, options func() []bus.ConnectOption) (one, o
 
 func TestConnectionsShareALink(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
 	elsewhere := newBus(t).Connect("one.example")
 	if one.NATS() != other.NATS() || one.NATS() == elsewhere.NATS() {
@@ -101,7 +101,7 @@ func TestConnectionsShareALink(t *testing.T) {
 
 func TestConnectionsWithoutSharing(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	shared := w.Connect("shared.example")
 	one, other := newPair(t, w, func() []bus.ConnectOption {
 		return []bus.ConnectOption{bus.WithoutSharing(), withShortCircuit(true)}
@@ -130,7 +130,7 @@ type application struct {
 	failed             chan error
 }
 
-func newApplication(t *testing.T, w *world) *application {
+func newApplication(t *testing.T, w *testBus) *application {
 	t.Helper()
 	a := &application{lost: make(chan struct{}, 8), back: make(chan struct{}, 8), closed: make(chan struct{}, 8), failed: make(chan error, 8)}
 	made, err := nats.Connect("",
@@ -150,7 +150,7 @@ func newApplication(t *testing.T, w *world) *application {
 
 func TestWithNATS(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	app, another := newApplication(t, w), newApplication(t, w)
 	one, other := newPair(t, w, func() []bus.ConnectOption { return []bus.ConnectOption{bus.WithNATS(app.Conn)} })
 	apart := w.Connect("apart.example", bus.WithNATS(another.Conn))
@@ -184,7 +184,7 @@ func TestWithNATS(t *testing.T) {
 // TestWithNATSKeepsCallbacks loses the broker for a moment.
 func TestWithNATSKeepsCallbacks(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	app := newApplication(t, w)
 	conn := w.Connect("one.example", bus.WithNATS(app.Conn), bus.WithoutShortCircuit())
 	serve(t, conn, calculator{})
@@ -229,7 +229,7 @@ func TestWithNATSKeepsCallbacks(t *testing.T) {
 // TestClose_WhileTheApplicationDrains has an application drain its connection first, which goes on for as long as it is busy itself.
 func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	app := newApplication(t, w)
 	conn := w.Connect("one.example", bus.WithNATS(app.Conn))
 	serve(t, conn, calculator{})
@@ -262,7 +262,7 @@ func TestClose_WhileTheApplicationDrains(t *testing.T) {
 
 func TestWithClosedNATS(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	app := newApplication(t, w)
 	app.Close()
 	_, err := bus.Connect(t.Context(), "one.example", bus.WithNATS(app.Conn), bus.WithPlane(w.Plane()))
@@ -274,7 +274,7 @@ func TestWithClosedNATS(t *testing.T) {
 // TestClosedLinkIsMadeAnew has somebody close what is shared.
 func TestClosedLinkIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	before := w.Connect("before.example")
 	closed := before.NATS()
 	closed.Close()
@@ -295,7 +295,7 @@ func TestClosedLinkIsMadeAnew(t *testing.T) {
 // under it.
 func TestLinksComeAndGo(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	var (
 		users sync.WaitGroup
 		mu    sync.Mutex // protects seen

@@ -1,16 +1,49 @@
 package bus_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
 )
+
+// lines is what is logged, perhaps by many goroutines.
+type lines struct {
+	mu   sync.Mutex // protects text
+	text bytes.Buffer
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *lines) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), part)
+}
 
 // line returns the only line with a message, "" for none.
 func (l *lines) line(t *testing.T, message string) map[string]any {
@@ -40,7 +73,7 @@ func (l *lines) line(t *testing.T, message string) map[string]any {
 func TestLogLines(t *testing.T) {
 	t.Parallel()
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		issuer := newIssuer(t)
 		served, made := new(lines), new(lines)
 		callee := w.connect(calculatorHost, bus.WithLogger(zerolog.New(served).Level(zerolog.DebugLevel)), issuer.trust())
@@ -92,4 +125,181 @@ func TestLogLines(t *testing.T) {
 			log.mu.Unlock()
 		}
 	})
+}
+
+// blockedWriter is a log writer that blocks until it is closed, and then keeps what it was given.
+type blockedWriter struct {
+	free chan struct{}
+	lines
+}
+
+func (w *blockedWriter) Write(line []byte) (int, error) {
+	<-w.free
+	return w.lines.Write(line)
+}
+
+// TestConn_JunkWithBlockedLog holds that messages that are not understood stop neither calls nor Close, however slowly their lines
+// are written, and that few lines are written of them, with a count.
+func TestConn_JunkWithBlockedLog(t *testing.T) {
+	t.Parallel()
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	log := &blockedWriter{free: make(chan struct{})}
+	conn := w.connect(calculatorHost, bus.WithLogger(zerolog.New(log).Level(zerolog.InfoLevel)))
+	serve(t, conn, calculator{conn.ID()})
+	raw := rawClient(t, w)
+	const junk = 2000
+	for number := range junk {
+		if err := raw.Publish(w.Plane()+"."+addSubject, fmt.Appendf(nil, "junk %d\r\n\r\n", number)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := raw.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.connect("caller.example").Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil); err != nil {
+		t.Errorf("a call behind %d messages: %v", junk, err)
+	}
+	if dropped := conn.Stats().Malformed; dropped != junk {
+		t.Errorf("%d messages were dropped, want %d", dropped, junk)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := conn.Close(ctx); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	close(log.free)
+	bus.FlushLog(conn)
+	if got := log.count("message dropped"); got != 10 {
+		t.Errorf("%d lines of dropped messages, want 10:\n%s", got, log)
+	}
+}
+
+// panickyWriter is a log writer that panics.
+type panickyWriter struct{}
+
+func (panickyWriter) Write([]byte) (int, error) { panic("the log writer is broken") }
+
+// TestConn_PanickyLog holds that a log writer that panics ends neither a call nor the process.
+func TestConn_PanickyLog(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		logger := zerolog.New(panickyWriter{}).Level(zerolog.DebugLevel)
+		conn := w.connect(calculatorHost, bus.WithLogger(logger))
+		serve(t, conn, calculator{conn.ID()})
+		caller := w.connect("caller.example", bus.WithLogger(logger))
+		var out struct{ Sum int }
+		if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+			t.Errorf("%d, %v", out.Sum, err)
+		}
+		for path, status := range map[string]int{"/panic": 500, "/exit": 500, "/nothing": 404} {
+			if err := caller.Call(t.Context(), calculatorURL+path, nil, nil); bus.StatusOf(err) != status {
+				t.Errorf("%s: %v, want status %d", path, err, status)
+			}
+		}
+		bus.Drop(conn, bytes.ErrTooLarge)
+		closeConn(t, conn)
+	})
+}
+
+// toSlog returns a logger that writes into lines, without the time and the id of an instance.
+func toSlog(to io.Writer, level slog.Leveler) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "id" {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
+// TestWithSlog holds the lines that a connection writes to those that slog writes of them.
+func TestWithSlog(t *testing.T) {
+	t.Parallel()
+	written := new(lines)
+	logger := bustest.New(t).Connect("library.example", bus.WithSlog(toSlog(written, slog.LevelInfo))).Logger()
+	logger.Debug().Msg("below the level of the app")
+	logger.Info().Int("n", 3_000_000).Float64("x", 0.5).Bool("a", true).Msg("info")
+	logger.Warn().Err(errors.New("it is late")).Msg("warn")
+	logger.Error().Str("message", "field").Msg("error")
+	logger.Log().Msg("no level")
+	want := `level=INFO msg=info a=true host=library.example n=3000000 x=0.5
+level=WARN msg=warn error="it is late" host=library.example
+level=ERROR msg=error host=library.example
+level=INFO msg="no level" host=library.example
+`
+	if got := written.String(); !strings.Contains(got, want) || strings.Contains(got, "below") {
+		t.Errorf("slog writes\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestWithSlogAtItsLevel has the level of a logger change while the connection is open.
+func TestWithSlogAtItsLevel(t *testing.T) {
+	t.Parallel()
+	written, level := new(lines), new(slog.LevelVar)
+	b := bustest.New(t)
+	conn := b.Connect("wrapper.example", bus.WithSlog(toSlog(written, level)))
+	serve(t, conn, wrapper{})
+	call := func() { _ = conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil) }
+	call()
+	if lines := written.count("request failed"); lines != 0 {
+		t.Errorf("%d lines at level info", lines)
+	}
+	level.Set(slog.LevelDebug)
+	call()
+	if served, made := written.count(`level=DEBUG msg="request failed"`), written.count(`level=DEBUG msg="call failed"`); served != 1 || made != 1 {
+		t.Errorf("%d and %d lines of a call at level debug, want one each", served, made)
+	}
+}
+
+// TestTheLastLoggerCounts has both kinds of logger given, and none.
+func TestTheLastLoggerCounts(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	first, second := new(lines), new(lines)
+	one := b.Connect("one.example", bus.WithLogger(zerolog.New(first)), bus.WithSlog(toSlog(second, nil))).Logger()
+	one.Warn().Msg("to slog")
+	two := b.Connect("two.example", bus.WithSlog(toSlog(second, nil)), bus.WithLogger(zerolog.New(first))).Logger()
+	two.Warn().Msg("to zerolog")
+	if first.count("to zerolog") != 1 || second.count("to slog") != 1 || first.count("to slog")+second.count("to zerolog") != 0 {
+		t.Error("the last option does not count")
+	}
+	if conn, err := bus.Connect(t.Context(), "three.example", append(b.Options(), bus.WithSlog(nil))...); err == nil || !strings.Contains(err.Error(), "bus.WithSlog: the logger is nil") {
+		t.Errorf("connected %v, %v", conn, err)
+	}
+}
+
+// passer passes on what has failed deeper in the chain, in words of its own.
+type passer struct{ conn *bus.Conn }
+
+func (p passer) Pass(ctx context.Context, depth int) error {
+	if depth == 0 {
+		return bus.Errorf(http.StatusNotFound, "no product 7")
+	}
+	return fmt.Errorf("at depth %d: %w", depth, p.conn.Call(ctx, "https://passer.example/pass", bus.Args{"depth": depth - 1}, nil))
+}
+
+func (p passer) Explain(ctx context.Context) error {
+	return bus.Errorf(http.StatusBadGateway, "asked: %w", p.Pass(ctx, 1))
+}
+
+// TestAWrappedErrorIsOneSentence holds that no status and no sender turns up in a text that is shown to people, however long
+// the chain is, and that the log tells all of it.
+func TestAWrappedErrorIsOneSentence(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"pass?depth=3": "404 Not Found: at depth 3: at depth 2: at depth 1: no product 7",
+		"explain":      "502 Bad Gateway: asked: at depth 1: no product 7",
+	} {
+		overBoth(t, func(t *testing.T, w *testBus) {
+			logged := new(lines)
+			conn := w.connect("passer.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+			serve(t, conn, passer{conn})
+			err := w.connect("caller.example").Call(t.Context(), "GET https://passer.example/"+path, nil, nil)
+			if text, _, _ := strings.Cut(fmt.Sprint(err), " ("); text != want {
+				t.Errorf("%s: %v, want %s", path, err, want)
+			}
+			if logged.count("404 Not Found: no product 7 (passer.example/pass "+conn.ID()+")") == 0 {
+				t.Errorf("%s: the log does not tell who failed", path)
+			}
+		})
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -59,7 +60,7 @@ func TestMulticast_NamesTheSilent(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, real := b.connect("caller.example"), b.newCalculators(3)
 		slices.Sort(real)
-		silent := newScripted(t, b.world, calculatorHost, ack)
+		silent := newScripted(t, b.testBus, calculatorHost, ack)
 		for name, ending := range endings() {
 			ctx, cancel := ending.wait(t.Context())
 			got := gather(ctx, t, caller, everything)
@@ -91,7 +92,7 @@ func TestMulticast_NoneLost(t *testing.T) {
 		const budget, count = time.Second, 20
 		caller := b.connect("caller.example")
 		for i := range count {
-			late := newScripted(t, b.world, calculatorHost, ack)
+			late := newScripted(t, b.testBus, calculatorHost, ack)
 			answer := &scripted{host: late.host, id: fmt.Sprintf("%c1aaaaaaaa", 'a'+i), plane: late.plane, raw: late.raw, script: []wire.OpCode{res}}
 			late.id = answer.id
 			_, err := late.raw.Subscribe(b.Plane()+".443.>", func(message *nats.Msg) {
@@ -140,8 +141,8 @@ func TestMulticast_LeftEarly(t *testing.T) {
 func TestMulticast_LeftAtTheFirstSilent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.world, calculatorHost, ack)
-		other := newScripted(t, b.world, calculatorHost, ack)
+		newScripted(t, b.testBus, calculatorHost, ack)
+		other := newScripted(t, b.testBus, calculatorHost, ack)
 		other.id = "s2aaaaaaaa" // nothing was asked yet
 		caller := b.connect("caller.example")
 		for limit := 1; limit <= 2; limit++ {
@@ -199,7 +200,7 @@ func TestMulticast_TooLate(t *testing.T) {
 // TestMulticast_EndedByClose closes the caller while an instance has not answered: whoever waits is told why.
 func TestMulticast_EndedByClose(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		silent := newScripted(t, w, calculatorHost, ack)
 		var got gathered
@@ -237,4 +238,214 @@ func closeNow(t *testing.T, conn *bus.Conn) {
 	if err := conn.Close(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "cut off 0 handlers and 1 call:") {
 		t.Errorf("Close: %v", err)
 	}
+}
+
+// newCrowd serves GET /who and GET /context by two instances.
+func (b *bubble) newCrowd() {
+	b.t.Helper()
+	for range 2 {
+		conn := b.connect(calculatorHost)
+		serve(b.t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Context", bus.NoQueue()))
+	}
+}
+
+// TestKilledInstanceIsWaitedForOnce kills an instance that has acked the greeting of the caller.
+func TestKilledInstanceIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.newCrowd()
+		raw := rawClient(t, b.testBus)
+		slow{host: calculatorHost, id: "s1aaaaaaaa", greets: true}.serve(t, raw, b.Plane())
+		caller := b.connect("caller.example")
+		synctest.Wait() // for the ack of its greeting
+		raw.Close()
+		synctest.Wait()
+		if ids, took := publishFor(t, caller, calculatorURL+"/who"); len(ids) != 2 || took < 250*time.Millisecond {
+			t.Errorf("%v answered within %s: nothing was known of the one that is gone", ids, took)
+		}
+		if ids, took := publishFor(t, caller, calculatorURL+"/context"); len(ids) != 2 || took > 20*time.Millisecond {
+			t.Errorf("%v answered within %s: the one that is gone was waited for again", ids, took)
+		}
+	})
+}
+
+// TestStalledInstanceIsExpectedAgain has an instance that misses one multicast, and is slow at the next.
+func TestStalledInstanceIsExpectedAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const id = "s1aaaaaaaa"
+		b.newCrowd()
+		b.newSlow(slow{host: calculatorHost, id: id, takes: 300 * time.Millisecond, greets: true})
+		b.newSlow(slow{host: calculatorHost, id: id, path: "context", takes: 200 * time.Millisecond})
+		caller := b.connect("caller.example")
+		if ids := publish(t, caller, calculatorURL+"/who"); slices.Contains(ids, id) {
+			t.Fatalf("%v answered: nothing is learnt from this test", ids)
+		}
+		time.Sleep(time.Second) // on the clock of the bubble
+		if ids := publish(t, caller, calculatorURL+"/context"); !slices.Contains(ids, id) {
+			t.Errorf("only %v answered", ids)
+		}
+	})
+}
+
+// TestQueueSpeaksForItsInstances calls an endpoint with a queue: that one instance alone has acked says nothing of the others.
+func TestQueueSpeaksForItsInstances(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const id = "s1aaaaaaaa"
+		b.newCrowd()
+		b.newSlow(slow{host: calculatorHost, id: id, takes: 200 * time.Millisecond, greets: true})
+		caller := b.connect("caller.example")
+		if ids := publish(t, caller, calculatorURL+"/add?x=1&y=2"); len(ids) != 1 {
+			t.Fatalf("%v answered, want one of the queue", ids)
+		}
+		if ids := publish(t, caller, calculatorURL+"/who"); !slices.Contains(ids, id) {
+			t.Errorf("only %v answered", ids)
+		}
+	})
+}
+
+// serveQuick serves GET /all of slow.example on another instance, which answers after half a second.
+func serveQuick(t *testing.T, b *bubble) {
+	t.Helper()
+	err := b.connect("slow.example").Handle("GET", "/all", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		<-time.After(time.Second / 2)
+	}), bus.NoQueue())
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMulticast_ResponderThatLeaves leaves the loop over the answers at the first one, in each way there is: the instances that
+// owe an answer hear of it.
+func TestMulticast_ResponderThatLeaves(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		one, other := serveWaiting(t, b.connect("slow.example")), serveWaiting(t, b.connect("slow.example"))
+		serveQuick(t, b)
+		operation := bus.NewOperation[struct{}, struct{}](caller, "GET https://slow.example/all")
+		boom := errors.New("boom")
+		for name, leave := range map[string]func(){
+			"break": func() {
+				for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all")) {
+					if err != nil {
+						t.Error(err)
+					}
+					break
+				}
+			},
+			"break out of an operation": func() {
+				for _, err := range operation.Multicast(t.Context(), struct{}{}) {
+					if err != nil {
+						t.Error(err)
+					}
+					break
+				}
+			},
+			"a panic": func() {
+				defer func() {
+					if reason, ok := recover().(error); !ok || !errors.Is(reason, boom) {
+						t.Error(reason)
+					}
+				}()
+				for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all")) {
+					panic(errors.Join(boom, err))
+				}
+			},
+		} {
+			leave()
+			wantCancelled(t, name+": one", one, time.Second/2)
+			wantCancelled(t, name+": the other", other, time.Second/2)
+		}
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d calls are still open", open)
+		}
+	})
+}
+
+// TestMulticast_EndCancelsNone listens for cancels while multicasts end by themselves, and while one is left when all
+// have answered.
+func TestMulticast_EndCancelsNone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, ids := b.connect("caller.example"), b.newCalculators(3)
+		asked := b.listen(b.Plane() + ".888.>")
+		for range 3 { // the first one learns who is there
+			for _, limit := range []int{everything, len(ids)} {
+				if got := gather(t.Context(), t, caller, limit); len(got.ids) != len(ids) || len(got.errors) != 0 {
+					t.Errorf("%v answered, then %v", got.ids, got.errors)
+				}
+			}
+		}
+		synctest.Wait()
+		for range len(asked) {
+			if to := (<-asked).Subject; strings.HasSuffix(to, ".cancel") { // and no hello that comes late
+				t.Errorf("sent: %s", to)
+			}
+		}
+	})
+}
+
+// TestInstances_ThatNameOneQueueAllCount multicasts to instances, not ours, that answer without a queue and say the hostname in
+// Bus-Queue, as one may read the interface. Each response counts, whoever acks first, and also once it is known who
+// answers.
+func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		want := []string{"q1aaaaaaaa", "q2aaaaaaaa", "q3aaaaaaaa"}
+		order, raw := slices.Clone(want), rawClient(t, b.testBus)
+		if _, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", calculatorHost, "GET", "who"), func(m *nats.Msg) {
+			var request wire.Request
+			if err := wire.ParseRequest(m.Data, &request); err != nil {
+				t.Error(err)
+				return
+			}
+			for _, said := range []wire.Response{{Status: 202, OpCode: ack}, {Status: 200, OpCode: res}} {
+				for _, id := range order {
+					said.FromHost, said.FromID, said.MsgID, said.Queue = calculatorHost, id, request.MsgID, calculatorHost
+					_ = raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, &said))
+				}
+			}
+			order = append(order[1:], order[0])
+		}); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, raw)
+		caller := b.connect("caller.example")
+		for call := range 5 {
+			if got := gather(t.Context(), t, caller, everything); !slices.Equal(got.ids, want) || len(got.errors) > 0 {
+				t.Errorf("call %d: answered by %v, %v", call, got.ids, got.errors)
+			}
+		}
+	})
+}
+
+// TestGreetingsWaitForEachOther holds that a connection does not greet while the greetings of others are still to be taken.
+func TestGreetingsWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		first, second := b.connect("first.example"), b.connect("second.example")
+		synctest.Wait()
+		hellos := b.listen(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"))
+		release := bus.HoldIntake(first)
+		served := make(chan error, 2)
+		for _, conn := range []*bus.Conn{first, second} {
+			go func() { served <- bus.Serve(conn, calculator{conn.ID()}) }()
+		}
+		synctest.Wait()
+		if len(hellos) != 0 || len(served) != 0 {
+			t.Errorf("%d hellos of %d services while nothing is taken", len(hellos), len(served))
+		}
+		release()
+		for range cap(served) {
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if len(hellos) != cap(served) {
+			t.Errorf("%d hellos of %d services", len(hellos), cap(served))
+		}
+	})
 }

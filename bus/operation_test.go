@@ -77,7 +77,7 @@ func (s shelf) Who(fail bool) (id string, err error) {
 const shelfURL = "https://shelf.example"
 
 // newShelf serves the shelf and returns who calls it.
-func newShelf(t *testing.T, w *world) *bus.Conn {
+func newShelf(t *testing.T, w *testBus) *bus.Conn {
 	t.Helper()
 	conn := w.connect("shelf.example")
 	serve(t, conn, shelf{conn.ID()}, bus.Resource("books"), bus.Method("Who", bus.NoQueue()))
@@ -156,7 +156,7 @@ func call[A, R any](t *testing.T, conn *bus.Conn, address string, arguments A, s
 
 func TestOperations_SortTheirArguments(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller := newShelf(t, w)
 		since := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 		call(t, caller, "POST "+shelfURL+"/books", bookArguments{book{Title: "Emma"}}, 201, bookResults{"Emma"})
@@ -181,7 +181,7 @@ func TestOperations_SortTheirArguments(t *testing.T) {
 // Call sorts arguments in the same way.
 func TestCall_FillsThePath(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller := newShelf(t, w)
 		var out struct{ Told, Title string }
 		if err := caller.Call(t.Context(), "PUT "+shelfURL+"/books/{id}?force=true", bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out); err != nil || out.Told != "7 true Emma" {
@@ -240,7 +240,7 @@ func TestBadCallsDoNotLeave(t *testing.T) {
 // TestResultsInAnyCase reads results into structs without tags, as Call does; where there are tags the case counts.
 func TestResultsInAnyCase(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		serve(t, w.connect(calculatorHost), calculator{})
 		caller := w.connect("caller.example")
 		type plain struct{ Sum int }
@@ -263,7 +263,7 @@ func TestResultsInAnyCase(t *testing.T) {
 
 func TestOperations_Fail(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller := newShelf(t, w)
 		_, err := bus.NewOperation[idArguments, book](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"none"})
 		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 404 || failed.Detail != "no book none" || failed.Host != "shelf.example" {
@@ -282,7 +282,7 @@ func TestOperations_Fail(t *testing.T) {
 
 func TestOperations_ArePublished(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		var ids []string
 		for range 3 {
 			conn := w.connect("shelf.example")

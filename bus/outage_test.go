@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/natsconn"
@@ -105,7 +108,7 @@ const slowURL = "GET https://slow.example/slow?for="
 // TestServe_WhileTheConnectionBreaks loses the broker at the moment at which it is asked whether it has the subscriptions.
 func TestServe_WhileTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	way := &fragile{InProcessConnProvider: w.Broker()}
 	watch := &watchedBroker{InProcessConnProvider: way}
 	conn := w.Connect("slow.example", bus.WithBroker(watch))
@@ -218,7 +221,7 @@ func TestResponse_WaitsForItsCaller(t *testing.T) {
 // there would be one. A broker client that reconnects cannot do so in a bubble, so that the clock is a real one.
 func TestCallsSurviveACut(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	connect := func(host string) (*bus.Conn, *fragile) {
 		way := &fragile{InProcessConnProvider: w.Broker()}
 		return w.connect(host, bus.WithBroker(onlyBroker{way})), way
@@ -333,7 +336,7 @@ func TestClosedConnectionIsMadeAnew(t *testing.T) {
 // TestClosedGivenConnection is for the application to make anew.
 func TestClosedGivenConnection(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t)}
+	w := &testBus{Bus: newBus(t)}
 	app := newApplication(t, w)
 	callee := w.Connect("slow.example")
 	serveSlow(t, callee)
@@ -376,5 +379,110 @@ func TestResponse_OfClosedGivenConnection(t *testing.T) {
 			t.Errorf("closed after %s, want the 1s of the handler: %v", took, err)
 		}
 		wantFailed(t, "the call", <-called, 504, bus.ErrInstanceLost)
+	})
+}
+
+// TestWhyTheBrokerStaysAway loses the broker. At one address nobody listens any more, at the other somebody with a certificate
+// of another authority. The environment belongs to the process, so it does not run beside others.
+func TestWhyTheBrokerStaysAway(t *testing.T) {
+	here := net.IPv4(127, 0, 0, 1)
+	authority := certify(t, nil)
+	t.Setenv("BUS_NATS_CA", authority.file)
+	good, bad := tlsBroker(t, certify(t, authority, here)), tlsBroker(t, certify(t, certify(t, nil), here))
+	log := new(journal)
+	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(good.URL()+","+bad.URL()), bus.WithLogger(zerolog.New(log)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeConn(t, conn)
+	good.Close()
+	log.await(t, "certificate signed by unknown authority")
+	log.await(t, "connection refused")
+}
+
+// throttle has a limit for each caller, and passes on what others say who have one.
+type throttle struct{ conn *bus.Conn }
+
+func (throttle) Refuse(milliseconds int) error {
+	return &bus.Error{Status: http.StatusTooManyRequests, Detail: "too many calls", RetryAfter: time.Duration(milliseconds) * time.Millisecond}
+}
+
+func (s throttle) Relay(ctx context.Context, milliseconds int) error {
+	err := s.conn.Call(ctx, "https://throttle.example/refuse", bus.Args{"milliseconds": milliseconds}, nil)
+	return fmt.Errorf("relayed: %w", err)
+}
+
+func (throttle) Busy() error {
+	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.ExecutedNo, RetryAfter: time.Second}
+}
+
+// TestBusyCallee holds that a handler which has run does not ask to be called again because somebody else had no time.
+func TestBusyCallee(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		conn := w.connect("throttle.example")
+		serve(t, conn, throttle{conn})
+		if err := conn.Handle("GET", "/passed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bus.WriteError(w, r, throttle{}.Busy())
+		})); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/busy", "/passed"} {
+			failed := asBusError(t, conn.Call(t.Context(), "GET https://throttle.example"+path, nil, nil))
+			if failed.Status != 503 || failed.RetryAfter != 0 || failed.Executed != bus.ExecutedYes {
+				t.Errorf("%s: %v, after %s, executed %s", path, failed, failed.RetryAfter, failed.Executed)
+			}
+		}
+	})
+}
+
+// TestRetryAfter holds that a service can say when to come again, and that it is heard at the far end of a chain of calls,
+// in whole seconds.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		conn := w.connect("throttle.example")
+		serve(t, conn, throttle{conn})
+		if err := conn.Handle("GET", "/handled/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", r.PathValue("said"))
+			w.WriteHeader(http.StatusTooManyRequests)
+		})); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Handle("GET", "/passed/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bus.WriteError(w, r, conn.Call(r.Context(), "GET https://throttle.example/handled/"+r.PathValue("said"), nil, nil))
+		})); err != nil {
+			t.Fatal(err)
+		}
+		caller := w.connect("caller.example")
+		for target, want := range map[string]time.Duration{
+			"/refuse?milliseconds=120000": 2 * time.Minute,
+			"/refuse?milliseconds=1001":   2 * time.Second,
+			"/refuse?milliseconds=1":      time.Second,
+			"/refuse?milliseconds=0":      0,
+			"/refuse?milliseconds=-1000":  0,
+			"/relay?milliseconds=120000":  2 * time.Minute,
+			"/relay?milliseconds=1500":    2 * time.Second,
+			"/handled/120":                2 * time.Minute,
+			"/passed/120":                 2 * time.Minute,
+			"/passed/0":                   0,
+			"/passed/-1":                  0,
+			"/passed/1.5":                 0,
+			"/passed/99999999999":         0,
+			"/passed/Wed,%2021%20Oct%202099%2007:28:00%20GMT": 0,
+		} {
+			failed := asBusError(t, caller.Call(t.Context(), "GET https://throttle.example"+target, nil, nil))
+			if failed.Status != http.StatusTooManyRequests || failed.RetryAfter != want {
+				t.Errorf("%s: %v, after %s, want %s", target, failed, failed.RetryAfter, want)
+			}
+			said, written := "", httptest.NewRecorder()
+			if want > 0 {
+				said = fmt.Sprint(int(want / time.Second))
+			}
+			bus.WriteError(written, httptest.NewRequest(http.MethodGet, "/", nil), failed)
+			if got := written.Header().Get("Retry-After"); got != said {
+				t.Errorf("%s: passed on as %q, want %q", target, got, said)
+			}
+		}
 	})
 }

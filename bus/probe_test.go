@@ -37,7 +37,7 @@ func TestLostInstanceEndsTheCall(t *testing.T) {
 			{1001 * time.Millisecond, 2400 * time.Millisecond},
 			{5500 * time.Millisecond, 6400 * time.Millisecond},
 		} {
-			server := newScripted(t, b.world, scriptedHost, ack)
+			server := newScripted(t, b.testBus, scriptedHost, ack)
 			begun := time.Now()
 			server.dies(test.dies)
 			wantLost(t, test.dies.String(), caller.Call(t.Context(), scriptedURL, nil, nil))
@@ -57,7 +57,7 @@ func TestMulticast_LostInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
 		b.newCalculators(2)
-		server := newScripted(t, b.world, calculatorHost, ack)
+		server := newScripted(t, b.testBus, calculatorHost, ack)
 		server.dies(100 * time.Millisecond)
 		answers := 0
 		begun := time.Now()
@@ -81,7 +81,7 @@ func TestLivingInstanceIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee := b.connect("caller.example"), b.connect("slow.example")
-		server := newScripted(t, b.world, scriptedHost, ack)
+		server := newScripted(t, b.testBus, scriptedHost, ack)
 		asked := b.listen(b.Plane() + ".r.example.scripted." + scriptedID)
 		for _, path := range []string{"/slow", "/all"} {
 			err := callee.Handle("GET", path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -120,8 +120,8 @@ func TestForgedLossIsNotBelieved(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
 		requests, asked := b.listen(b.Plane()+".443.>"), b.listen(b.Plane()+".r.example.scripted.>")
-		newScripted(t, b.world, scriptedHost, ack)
-		evil := rawClient(t, b.world)
+		newScripted(t, b.testBus, scriptedHost, ack)
+		evil := rawClient(t, b.testBus)
 		forge := func(to string) {
 			if err := evil.PublishMsg(&nats.Msg{Subject: to, Header: nats.Header{"Status": {"503"}}}); err != nil {
 				t.Error(err)

@@ -14,7 +14,7 @@ import (
 // has, and may have done anything before.
 func TestAProxyHasRun(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		serve(t, w.connect(calculatorHost), calculator{})
 		proxy, caller := w.connect("proxy.example"), w.connect("caller.example")
 		err := proxy.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

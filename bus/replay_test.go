@@ -18,7 +18,7 @@ import (
 // TestReplayedRequestRunsAgain sends one request several times: the bus never does that, and does not look for who does.
 func TestReplayedRequestRunsAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	callee, runs := w.connect(calculatorHost), make(chan struct{}, 8)
 	err := callee.Handle(http.MethodGet, "/add", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- struct{}{} }))
 	if err != nil {
@@ -38,7 +38,7 @@ func TestReplayedRequestRunsAgain(t *testing.T) {
 // TestMessage_IDs holds that they are as many as 128 random bits, and none comes twice.
 func TestMessage_IDs(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
 		seen := make(map[string]bool)
 		for range 500 {
@@ -63,7 +63,7 @@ func TestMessage_IDs(t *testing.T) {
 func TestGuessedAnswers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		server, requests := newScripted(t, b.world, scriptedHost), b.listen(b.Plane()+".443.>")
+		server, requests := newScripted(t, b.testBus, scriptedHost), b.listen(b.Plane()+".443.>")
 		caller := b.connect("caller.example", bus.WithAckWait(time.Minute))
 		idle, before := b.goroutines(), caller.Stats().UnmatchedResponses
 		ended := make(chan error, 1)
@@ -104,7 +104,7 @@ func TestGuessedAnswers(t *testing.T) {
 // TestPlanesBesideEachOther has the same hosts on two planes of one broker, and all of them call.
 func TestPlanesBesideEachOther(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		var calls sync.WaitGroup
 		for _, plane := range []string{"one", "One", "one-", "1"} {
 			callee := w.connect(calculatorHost, bus.WithPlane(plane))

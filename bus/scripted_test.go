@@ -35,7 +35,7 @@ const (
 )
 
 // newScripted serves GET /who on port 443 of host.
-func newScripted(t *testing.T, w *world, host string, script ...wire.OpCode) *scripted {
+func newScripted(t *testing.T, w *testBus, host string, script ...wire.OpCode) *scripted {
 	t.Helper()
 	s := &scripted{
 		host: host, id: scriptedID, plane: w.Plane(),
@@ -97,7 +97,7 @@ func TestOneResultInWhateverOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
 		for name, test := range scripts() {
-			server := newScripted(t, b.world, scriptedHost, test.script...)
+			server := newScripted(t, b.testBus, scriptedHost, test.script...)
 			for range 10 {
 				var out struct{ N int }
 				out.N = -1
@@ -123,7 +123,7 @@ func TestOneResultOfEachInstanceInWhateverOrder(t *testing.T) {
 		caller := b.connect("caller.example")
 		real := b.newCalculators(2)
 		for name, test := range scripts() {
-			server := newScripted(t, b.world, calculatorHost, test.script...)
+			server := newScripted(t, b.testBus, calculatorHost, test.script...)
 			for range 3 { // responders unknown, then known
 				counts := make(map[string]int)
 				for _, id := range publish(t, caller, calculatorURL+"/who") {
@@ -147,7 +147,7 @@ func TestOneResultOfEachInstanceInWhateverOrder(t *testing.T) {
 func TestOnlyWhoAckedIsBelieved(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		server, requests := newScripted(t, b.world, scriptedHost, ack), b.listen(b.Plane()+".443.>")
+		server, requests := newScripted(t, b.testBus, scriptedHost, ack), b.listen(b.Plane()+".443.>")
 		caller := b.connect("caller.example")
 		ended := make(chan error, 1)
 		var out struct{ N int }
@@ -186,7 +186,7 @@ func TestOnlyWhoAckedIsBelieved(t *testing.T) {
 func TestWhoAcksTwiceIsOne(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.world, scriptedHost, ack, ack)
+		newScripted(t, b.testBus, scriptedHost, ack, ack)
 		cancels := b.listen(b.Plane() + ".888.example.scripted." + scriptedID + ".|.POST.cancel")
 		err := b.connect("caller.example").Call(t.Context(), scriptedURL, nil, nil)
 		if failed := asBusError(t, err); failed.Status != 504 || failed.Host != scriptedHost || failed.ID != scriptedID {

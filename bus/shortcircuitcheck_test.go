@@ -82,7 +82,7 @@ func checkDifference(t *testing.T, change, message, told string, err error) {
 // arrives, and whether.
 func TestQueryArrivesAsItTravels(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("web.example")
 		err := conn.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Seen", r.RequestURI+" "+r.URL.Query().Get("q"))

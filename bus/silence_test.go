@@ -1,10 +1,16 @@
 package bus_test
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
 )
 
 // wantFailed checks an error of a call that nobody answered: what it is, and that nothing is known of its effect.
@@ -73,8 +80,8 @@ func endings() map[string]ending {
 func TestNoAck(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		wiretap := b.listen(b.Plane() + ".>") // it hides that nobody serves a host
-		newScripted(t, b.world, scriptedHost) // it has no script
+		wiretap := b.listen(b.Plane() + ".>")   // it hides that nobody serves a host
+		newScripted(t, b.testBus, scriptedHost) // it has no script
 		serving := b.connect("served.example", bus.WithoutShortCircuit())
 		if err := serving.Handle("GET", "/what", http.NotFoundHandler()); err != nil {
 			t.Fatal(err)
@@ -117,7 +124,7 @@ func drained(heard <-chan *nats.Msg) (requests []string) {
 func TestNoAckTellsHowLongItWaited(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.world, scriptedHost)
+		newScripted(t, b.testBus, scriptedHost)
 		caller := b.connect("caller.example", bus.WithAckWait(3*time.Second))
 		begun := time.Now()
 		err := caller.Call(t.Context(), scriptedURL, nil, nil)
@@ -152,7 +159,7 @@ func TestNoMulticastAck(t *testing.T) {
 func TestAckAndSilence(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		server := newScripted(t, b.world, scriptedHost, ack)
+		server := newScripted(t, b.testBus, scriptedHost, ack)
 		caller := b.connect("caller.example", bus.WithAckWait(time.Minute))
 		for name, ending := range endings() {
 			before := server.requests.Load()
@@ -177,7 +184,7 @@ func TestAckAndSilence(t *testing.T) {
 func TestLateAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.world, scriptedHost, ack)
+		newScripted(t, b.testBus, scriptedHost, ack)
 		requests := b.listen(b.Plane() + ".443.>")
 		b.newCalculators(1)
 		caller := b.connect("caller.example")
@@ -185,7 +192,7 @@ func TestLateAnswer(t *testing.T) {
 		defer cancel()
 		wantFailed(t, "in time", caller.Call(ctx, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		before := caller.Stats().UnmatchedResponses
-		late := &scripted{host: scriptedHost, id: scriptedID, plane: b.Plane(), raw: rawClient(t, b.world), script: scripts()["as it should be"].script}
+		late := &scripted{host: scriptedHost, id: scriptedID, plane: b.Plane(), raw: rawClient(t, b.testBus), script: scripts()["as it should be"].script}
 		late.receive(<-requests)
 		synctest.Wait()
 		if came := caller.Stats().UnmatchedResponses - before; came != 2 {
@@ -204,7 +211,7 @@ func TestLateAnswer(t *testing.T) {
 // TestClose_EndsACallThatIsNotAnswered closes a caller that waits for an instance that has acked.
 func TestClose_EndsACallThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		server := newScripted(t, w, scriptedHost, ack)
 		caller := w.connect("caller.example")
 		ended := make(chan error, 1)
@@ -215,5 +222,278 @@ func TestClose_EndsACallThatIsNotAnswered(t *testing.T) {
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
 		}
+	})
+}
+
+// serveHanging serves GET /hang, which does not heed its context.
+func serveHanging(t *testing.T, conn *bus.Conn, hang time.Duration) {
+	t.Helper()
+	err := conn.Handle("GET", "/hang", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(hang) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHangingHandlersHoldNobodyUp has a thousand handlers outlive the budgets of their callers.
+func TestHangingHandlersHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, callee := b.connect("caller.example"), b.connect("hanging.example")
+		serveHanging(t, callee, time.Minute)
+		idle := b.goroutines()
+		var calls sync.WaitGroup
+		for range 1000 {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				begun := time.Now()
+				err := caller.Call(ctx, "GET https://hanging.example/hang", nil, nil)
+				wantFailed(t, "the call", err, 504, bus.ErrTimeout, context.DeadlineExceeded)
+				if failed, _ := errors.AsType[*bus.Error](err); failed.Host != callee.Host() || failed.ID != callee.ID() {
+					t.Errorf("%s.%s is named", failed.ID, failed.Host)
+				}
+				if took := time.Since(begun); took != 300*time.Millisecond {
+					t.Errorf("the call took %s", took)
+				}
+			})
+		}
+		calls.Wait()
+		if hanging := callee.Stats().InFlight; hanging != 1000 {
+			t.Errorf("%d handlers hang, want all", hanging)
+		}
+		time.Sleep(time.Minute)
+		if left := b.goroutines() - idle; left != 0 {
+			t.Errorf("%d goroutines are left", left)
+		}
+		if left := bus.RunningRequests(callee); left != 0 {
+			t.Errorf("%d requests are remembered", left)
+		}
+	})
+}
+
+// TestTimeBudgetCutsNobodyOff has a handler ignore its context, which ends after 2 s: it is answered when it returns, as long
+// as its caller waits.
+func TestTimeBudgetCutsNobodyOff(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, callee := b.connect("caller.example"), b.connect("deaf.example")
+		over := make(chan error, 2)
+		err := callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "0")
+			time.Sleep(4 * time.Second)
+			over <- r.Context().Err()
+		}), bus.TimeBudget(2*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if err := caller.Call(t.Context(), "GET https://deaf.example/", nil, nil); err != nil || time.Since(begun) != 4*time.Second {
+			t.Errorf("who waits: %v after %s", err, time.Since(begun))
+		}
+		if err := <-over; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the handler's context: %v", err)
+		}
+		begun = time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		wantFailed(t, "who does not", caller.Call(ctx, "GET https://deaf.example/", nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		if took := time.Since(begun); took != 3*time.Second {
+			t.Errorf("who does not wait took %s", took)
+		}
+	})
+}
+
+// TestClose_WithAHangingHandler ends with its context and tells what it cut off.
+func TestClose_WithAHangingHandler(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, callee := b.connect("caller.example"), b.connect("hanging.example")
+		serveHanging(t, callee, time.Minute)
+		called := make(chan error, 1)
+		go func() { called <- caller.Call(t.Context(), "GET https://hanging.example/hang", nil, nil) }()
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begun := time.Now()
+		err := callee.Close(ctx)
+		if err == nil || !strings.Contains(err.Error(), "cut off 1 handler and 0 calls:") || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v", err)
+		}
+		if took := time.Since(begun); took != 3*time.Second {
+			t.Errorf("Close took %s of 3s", took)
+		}
+		err = <-called
+		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 504 || failed.Executed != bus.ExecutedUnknown {
+			t.Errorf("the call: %v", err)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// What the test tells the instance that it kills.
+const (
+	killedURL   = "BUS_TEST_KILLED_URL"
+	killedPlane = "BUS_TEST_KILLED_PLANE"
+)
+
+// TestKilledInstance kills a process with calls in flight: each ends long before its budget does, and tells why.
+func TestKilledInstance(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(killedURL) != "" {
+		serveUntilKilled(t)
+		return
+	}
+	const calls = 50
+	w := &testBus{Bus: newBus(t, broker.Listen("127.0.0.1:0")), transport: bus.WithoutShortCircuit()}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledInstance$", "-test.count=1")
+	child.Env = append(os.Environ(), killedURL+"="+w.Broker().URL(), killedPlane+"="+w.Plane())
+	output, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(output)
+	lines.Scan() // it serves
+	caller := w.connect("caller.example")
+	ends := make(chan time.Time, calls)
+	var waiting sync.WaitGroup
+	for range calls {
+		waiting.Go(func() {
+			wantFailed(t, "a call", caller.Call(t.Context(), "GET https://slow.example/wait", nil, nil), 504, bus.ErrInstanceLost)
+			ends <- time.Now()
+		})
+	}
+	for range calls {
+		lines.Scan() // a handler has begun
+	}
+	killed := time.Now()
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waiting.Wait()
+	close(ends)
+	var longest time.Duration
+	for end := range ends {
+		longest = max(longest, end.Sub(killed))
+	}
+	t.Logf("%d calls ended within %s of the kill", calls, longest)
+	if err := child.Wait(); err == nil {
+		t.Error("the process was not killed")
+	}
+	if err := caller.Call(t.Context(), "GET https://slow.example/wait", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
+// serveUntilKilled tells each step on a line of standard output.
+func serveUntilKilled(t *testing.T) {
+	t.Helper()
+	conn, err := bus.Connect(t.Context(), "slow.example", bus.WithURL(os.Getenv(killedURL)), bus.WithPlane(os.Getenv(killedPlane)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = conn.Handle("GET", "/wait", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if err := conn.NATS().Flush(); err != nil { // the ack, or the caller would be right that there was none
+			panic(err)
+		}
+		fmt.Fprintln(os.Stdout, "a handler runs")
+		select {}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(os.Stdout, "it serves")
+	select {}
+}
+
+// box says what it was asked for. The body of Update is taken, so that the other arguments are in the query.
+type box struct{}
+
+type (
+	boxArguments struct {
+		ID    string   `json:"id"`
+		Grid  [][]int  `json:"grid"`
+		Books []book   `json:"books"`
+		Pair  [2]int   `json:"pair"`
+		Any   any      `json:"any"`
+		Tags  []string `json:"tags"`
+		Sizes []int    `json:"sizes"`
+		Book  book     `json:"httpRequestBody"`
+	}
+	noteArguments struct {
+		ID   string  `json:"id"`
+		Note *string `json:"note"`
+	}
+	rawArguments struct {
+		Raw json.RawMessage `json:"raw"`
+	}
+)
+
+func (box) Update(id string, grid [][]int, books []book, pair [2]int, any any, tags []string, sizes []int, httpRequestBody book) (told string) {
+	return fmt.Sprintf("%s %v %v %v %T %v %q %v %s", id, grid, books, pair, any, any, tags, sizes, httpRequestBody.Title)
+}
+
+func (box) Read(id string, note *string) (httpResponseBody string) {
+	if note == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%q", *note)
+}
+
+func (box) ListAll(raw json.RawMessage) (httpResponseBody string) { return string(raw) }
+
+const boxURL = "https://shelf.example/boxes/{id}"
+
+func TestArguments_BesideABody(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		serve(t, w.connect("shelf.example"), box{})
+		caller := w.connect("caller.example")
+		emma := book{Title: "Emma", Tags: []string{"a"}}
+		call(t, caller, "PUT "+boxURL, boxArguments{"7", [][]int{{1, 2}, {}}, []book{emma}, [2]int{3, 4}, "5", []string{"[a]", "null"}, []int{8, 9}, emma}, 200,
+			toldResults{`7 [[1 2] []] [{Emma [a]}] [3 4] string 5 ["[a]" "null"] [8 9] Emma`})
+		call(t, caller, "PUT "+boxURL, boxArguments{ID: "7", Any: []any{"a", 1}}, 200, toldResults{`7 [] [] [0 0] []interface {} [a 1] [] [] `})
+		call(t, caller, "PUT "+boxURL, boxArguments{ID: "7"}, 200, toldResults{`7 [] [] [0 0] <nil> <nil> [] [] `})
+
+		var out toldResults
+		args := bus.Args{"id": 7, "grid": [][]int{{1}}, "books": []book{emma, emma}, "sizes": []int{1, 2}, "httpRequestBody": emma}
+		if err := caller.Call(t.Context(), "PUT "+boxURL, args, &out); err != nil || out.Told != "7 [[1]] [{Emma [a]} {Emma [a]}] [0 0] <nil> <nil> [] [1 2] Emma" {
+			t.Errorf("%q, %v", out.Told, err)
+		}
+		for _, lossy := range []any{[]string{"a", ""}, []*int{nil}} {
+			err := caller.Call(t.Context(), "PUT "+boxURL, bus.Args{"id": 7, "tags": lossy, "httpRequestBody": emma}, nil)
+			failed, ok := errors.AsType[*bus.Error](err)
+			if !ok || failed.Status != 400 || failed.Executed != bus.ExecutedNo ||
+				!strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+" goes into the query: there it must be a list without null and empty texts") {
+				t.Errorf("%v: %v", lossy, err)
+			}
+		}
+	})
+}
+
+// TestJSONInAQuery: a JSON text is not the text that it stands for.
+func TestJSONInAQuery(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		serve(t, w.connect("shelf.example"), box{})
+		caller := w.connect("caller.example")
+		for _, raw := range []string{`"5"`, `5`, `"a"`, `true`, `{"a":1}`} {
+			call(t, caller, "GET https://shelf.example/boxes", rawArguments{json.RawMessage(raw)}, 200, raw)
+		}
+	})
+}
+
+// TestEmptyTextBehindAPointer: what is empty in a query counts as absent.
+func TestEmptyTextBehindAPointer(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		serve(t, w.connect("shelf.example"), box{})
+		caller := w.connect("caller.example")
+		empty, text := "", "a"
+		call(t, caller, "GET "+boxURL, noteArguments{"7", nil}, 200, "none")
+		call(t, caller, "GET "+boxURL, noteArguments{"7", &empty}, 200, `""`)
+		call(t, caller, "GET "+boxURL, noteArguments{"7", &text}, 200, `"a"`)
 	})
 }

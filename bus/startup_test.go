@@ -18,7 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
@@ -214,4 +216,211 @@ func TestRevokedUser(t *testing.T) {
 
 func passwordOf(user, password string) string {
 	return fmt.Sprintf("authorization { users: [ { user: %q, password: %q } ] }", user, password)
+}
+
+// configured starts a broker that clients reach over TCP.
+func configured(t *testing.T, config string) (url string) {
+	t.Helper()
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Close)
+	return started.URL()
+}
+
+// seedOf writes the secret of a new user to a file, and returns what a broker knows it by.
+func seedOf(t *testing.T) (public, file string) {
+	t.Helper()
+	keys := newKeys(t, nkeys.CreateUser)
+	seed, err := keys.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if public, err = keys.PublicKey(); err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(t.TempDir(), "user.nk")
+	if err := os.WriteFile(file, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return public, file
+}
+
+// TestStartup_WithCredentials has the environment name a token, a password, a key or a certificate. What the broker does
+// not take is an error at once, which names it only by its variable. It does not run beside others.
+func TestStartup_WithCredentials(t *testing.T) {
+	authority := certify(t, nil)
+	server, client := certify(t, authority, net.IPv4(127, 0, 0, 1)), certify(t, authority)
+	public, seed := seedOf(t)
+	_, other := seedOf(t)
+	urls := map[string]string{
+		"token":       configured(t, `authorization { token: "t0ken" }`),
+		"password":    configured(t, `authorization { users: [ { user: "one", password: "secret" } ] }`),
+		"key":         configured(t, fmt.Sprintf(`authorization { users: [ { nkey: %s } ] }`, public)),
+		"certificate": configured(t, fmt.Sprintf(`tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }`, server.file, server.keyIn, authority.file)),
+	}
+	const refused = "Authorization Violation"
+	for _, test := range []struct {
+		name, broker string
+		environment  map[string]string
+		want         string
+	}{
+		{"a token", "token", map[string]string{"BUS_NATS_TOKEN": "t0ken"}, ""},
+		{"another token", "token", map[string]string{"BUS_NATS_TOKEN": "guessed"}, refused},
+		{"no token", "token", nil, refused},
+		{"a password", "password", map[string]string{"BUS_NATS_USER": "one", "BUS_NATS_PASSWORD": "secret"}, ""},
+		{"another password", "password", map[string]string{"BUS_NATS_USER": "one", "BUS_NATS_PASSWORD": "guessed"}, refused},
+		{"no password", "password", map[string]string{"BUS_NATS_USER": "one"}, refused},
+		{"a password of nobody", "password", map[string]string{"BUS_NATS_PASSWORD": "guessed"}, "BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not"},
+		{"a key", "key", map[string]string{"BUS_NATS_NKEY": seed}, ""},
+		{"another key", "key", map[string]string{"BUS_NATS_NKEY": other}, refused},
+		{"a key that is none", "key", map[string]string{"BUS_NATS_NKEY": server.keyIn}, "BUS_NATS_NKEY: "},
+		{"a certificate", "certificate", map[string]string{"BUS_NATS_CERT": client.file, "BUS_NATS_KEY": client.keyIn}, ""},
+		{"half a certificate", "certificate", map[string]string{"BUS_NATS_CERT": client.file}, "BUS_NATS_CERT and BUS_NATS_KEY go together"},
+		{"no file of a certificate", "certificate", map[string]string{"BUS_NATS_CERT": "/nowhere", "BUS_NATS_KEY": client.keyIn}, "BUS_NATS_CERT: open /nowhere: "},
+		{"no file of credentials", "token", map[string]string{"BUS_NATS_CREDS": "/nowhere"}, "BUS_NATS_CREDS: open /nowhere: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("BUS_NATS_CA", authority.file)
+			if test.broker != "certificate" {
+				t.Setenv("BUS_NATS_CA", "")
+			}
+			for name, value := range test.environment {
+				t.Setenv(name, value)
+			}
+			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(urls[test.broker]), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+			if err == nil {
+				closeConn(t, conn)
+			}
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want … %s", err, test.want)
+			}
+			if err != nil && (!strings.HasPrefix(err.Error(), "connect one.example: ") || strings.Contains(err.Error(), "guessed")) {
+				t.Errorf("got %v", err)
+			}
+			if test.want == refused && !errors.Is(err, nats.ErrAuthorization) {
+				t.Errorf("%v is not %v", err, nats.ErrAuthorization)
+			}
+		})
+	}
+}
+
+// TestStartup_WithUserJWT lets in whose account has signed, and fails at once otherwise. The environment belongs to the
+// process, so it does not run beside others, as all of this file.
+func TestStartup_WithUserJWT(t *testing.T) {
+	o := newOperated(t)
+	const refused = "nats: Authorization Violation"
+	file := filepath.Join(t.TempDir(), "user.creds")
+	for name, test := range map[string]struct {
+		write func()
+		want  string
+	}{
+		"good": {func() { o.newUser(file, o.account, nil) }, ""},
+		"expires later": {func() {
+			o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Add(time.Hour).Unix() })
+		}, ""},
+		"expired": {func() { o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Unix() - 1 }) }, refused},
+		"not valid yet": {func() {
+			o.newUser(file, o.account, func(c *jwt.UserClaims) { c.NotBefore = time.Now().Add(time.Hour).Unix() })
+		}, refused},
+		"another account": {func() { o.newUser(file, o.foreign, func(c *jwt.UserClaims) { c.IssuerAccount = o.public(o.account) }) }, refused},
+		"revoked":         {func() { o.revoke(o.newUser(file, o.account, nil)) }, refused},
+	} {
+		t.Setenv("BUS_NATS_CREDS", file)
+		test.write()
+		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(o.url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+		if err == nil {
+			closeConn(t, conn)
+		}
+		told := "connect one.example: connect to " + o.url + ": "
+		if (err == nil) != (test.want == "") || err != nil && (!strings.HasPrefix(err.Error(), told) ||
+			!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "BUS_NATS_CREDS")) {
+			t.Errorf("%s: got %v\nwant %s… %s", name, err, told, test.want)
+		}
+	}
+}
+
+// TestRevokedUserJWT takes a user away from a service that works, and puts another one into the file: nothing has to be
+// started again.
+func TestRevokedUserJWT(t *testing.T) {
+	o := newOperated(t)
+	file := filepath.Join(t.TempDir(), "user.creds")
+	user, log := o.newUser(file, o.account, nil), new(journal)
+	conn, err := o.connect(file, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeConn(t, conn)
+	serve(t, conn, calculator{})
+	add(t, conn, calculatorHost)
+	if !conn.Healthy() {
+		t.Error("a connection that works is not healthy")
+	}
+	o.revoke(user)
+	checkShutOut(t, conn, log, nats.ErrAuthRevoked)
+	o.letIn(conn, file)
+	add(t, conn, calculatorHost)
+}
+
+// TestExpiringUserJWT is the same for one whose time is up.
+func TestExpiringUserJWT(t *testing.T) {
+	o := newOperated(t)
+	file := filepath.Join(t.TempDir(), "user.creds")
+	conn, log := o.connectBriefly(file)
+	defer closeConn(t, conn)
+	checkShutOut(t, conn, log, nats.ErrAuthExpired)
+	o.letIn(conn, file)
+	serve(t, conn, calculator{})
+	add(t, conn, calculatorHost)
+}
+
+// connectBriefly connects with a user who may stay for two seconds, or longer where that is too short to connect.
+func (o *operated) connectBriefly(file string) (*bus.Conn, *journal) {
+	o.t.Helper()
+	for stays := 2 * time.Second; ; stays *= 2 {
+		o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Add(stays).Unix() })
+		log := new(journal)
+		conn, err := o.connect(file, log)
+		if err == nil {
+			return conn, log
+		}
+		if stays > time.Minute {
+			o.t.Fatal(err)
+		}
+	}
+}
+
+// connect joins as a calculator that calls itself over the broker.
+func (o *operated) connect(file string, log *journal) (*bus.Conn, error) {
+	o.t.Helper()
+	o.t.Setenv("BUS_NATS_CREDS", file)
+	return bus.Connect(o.t.Context(), calculatorHost, bus.WithURL(o.url), bus.WithLogger(zerolog.New(log)), bus.WithoutShortCircuit())
+}
+
+// checkShutOut waits until the broker does not let the connection in any more: that is logged, tried again and refused
+// again, and calls fail.
+func checkShutOut(t *testing.T, conn *bus.Conn, log *journal, why error) {
+	t.Helper()
+	log.await(t, strings.ToLower(why.Error()))
+	log.await(t, strings.ToLower(nats.ErrAuthorization.Error())) // the next attempt
+	if conn.Healthy() || conn.Connected() {
+		t.Error("a connection that is shut out is healthy")
+	}
+	err := conn.Call(t.Context(), calculatorURL+"/add", nil, nil)
+	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.ExecutedNo || !errors.Is(err, bus.ErrDisconnected) {
+		t.Errorf("a call meanwhile: %v", err)
+	}
+}
+
+// acquireOrReject writes a new user, and waits until the connection has found it.
+func (o *operated) letIn(conn *bus.Conn, file string) {
+	o.t.Helper()
+	changed := conn.NATS().StatusChanged(nats.CONNECTED)
+	defer conn.NATS().RemoveStatusListener(changed)
+	o.newUser(file, o.account, nil)
+	await(o.t, "a connection", changed)
+	if !conn.Healthy() {
+		o.t.Error("a connection that is back is not healthy")
+	}
 }

@@ -43,7 +43,7 @@ func newTapOf(t *testing.T, from, at *bus.Conn) *tapOf {
 
 func TestTap(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		add(t, caller, calculatorHost) // before somebody taps
 		served, made := newTapOf(t, w.connect("tap.example"), callee), newTapOf(t, w.connect("tap.example"), caller)
@@ -136,7 +136,7 @@ func TestTap_KeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures th
 // TestTap_DoesNotHoldClose closes an instance while somebody waits for its calls.
 func TestTap_DoesNotHoldClose(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		_, callee := newCalculator(t, w)
 		tapped := newTapOf(t, w.connect("tap.example"), callee)
 		ended := make(chan error, 1)
@@ -162,7 +162,7 @@ func TestTap_DoesNotHoldClose(t *testing.T) {
 func TestTap_BoundsWhoWaits(t *testing.T) {
 	t.Parallel()
 	const most = 64
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
 		asked := newTapOf(t, w.connect("tap.example"), callee)
 		ended := make(chan error, 2*most)

@@ -23,7 +23,7 @@ func (r tracedRelay) Divide(ctx context.Context, x, y int) error {
 // TestUntracedChainForwards has headers travel on where nobody makes spans, and errors tell the trace all the same.
 func TestUntracedChainForwards(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		between, callee := w.connect("relay.example"), w.connect(calculatorHost)
 		serve(t, between, tracedRelay{between})
 		serve(t, callee, calculator{callee.ID()})

@@ -14,7 +14,7 @@ import (
 // TestTranscript holds what one call looks like on the wire, byte for byte: docs/wire.md shows the same.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
-	w := &world{transport: bus.WithoutShortCircuit()}
+	w := &testBus{transport: bus.WithoutShortCircuit()}
 	w.Bus = newBus(t)
 	caller, callee := newCalculator(t, w)
 	requests, answers := tap(t, w, w.Plane()+".443.>"), tap(t, w, w.Plane()+".r.example.caller.*")
@@ -85,7 +85,7 @@ Content-Type: application/json
 }
 
 // tap listens to what passes on a broker, from a connection of its own.
-func tap(t *testing.T, w *world, subject string) <-chan *nats.Msg {
+func tap(t *testing.T, w *testBus, subject string) <-chan *nats.Msg {
 	t.Helper()
 	raw := rawClient(t, w)
 	heard := make(chan *nats.Msg, 1024)
@@ -99,7 +99,7 @@ func tap(t *testing.T, w *world, subject string) <-chan *nats.Msg {
 }
 
 // rawClient is a NATS client that knows nothing of the bus.
-func rawClient(t *testing.T, w *world) *nats.Conn {
+func rawClient(t *testing.T, w *testBus) *nats.Conn {
 	t.Helper()
 	raw, err := nats.Connect("", nats.InProcessServer(w.Broker()))
 	if err != nil {

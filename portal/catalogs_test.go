@@ -12,7 +12,7 @@ import (
 )
 
 // openPortal starts an ingress and a portal that verify tokens.
-func openPortal(t *testing.T, i *issuer) *door {
+func openPortal(t *testing.T, i *issuer) *testIngress {
 	t.Helper()
 	door := openFor(t, i)
 	if err := portal.Register(door.bus.Connect("portal", i.Trust()), patient()...); err != nil {

@@ -29,14 +29,14 @@ func (h *waiting) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, strings.Repeat("a", size))
 }
 
-func newWaiting(door *door) *waiting {
+func newWaiting(door *testIngress) *waiting {
 	handler := &waiting{make(chan int), make(chan struct{})}
 	door.serve("waiting.example", 443, handler.serve)
 	return handler
 }
 
 // post sends a body of the given size, with a length or in chunks.
-func post(door *door, path string, size int, chunked bool) answer {
+func post(door *testIngress, path string, size int, chunked bool) answer {
 	head := "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	body := strings.Repeat("a", size)
 	if chunked {

@@ -11,7 +11,7 @@ import (
 )
 
 // instances requests the running instances.
-func (d *door) instances(headers ...string) (plane string, hosts map[string][]struct {
+func (d *testIngress) instances(headers ...string) (plane string, hosts map[string][]struct {
 	ID, Version string
 	Ports       []int
 }) {

@@ -32,31 +32,31 @@ func (i *issuer) bearer(more claims.Claims) string {
 func (i *issuer) in(roles ...string) string { return i.bearer(claims.Claims{"roles": roles}) }
 
 // openFor starts an ingress that verifies tokens.
-func openFor(t *testing.T, i *issuer, options ...portal.IngressOption) *door {
+func openFor(t *testing.T, i *issuer, options ...portal.IngressOption) *testIngress {
 	t.Helper()
 	return openWith(t, []bus.ConnectOption{i.Trust()}, options...)
 }
 
-// vault is a service that asks who calls.
-type vault struct{}
+// securedService is a service that asks who calls.
+type securedService struct{}
 
 // Gold is for keepers.
-func (vault) Gold() (canaryGold int) { return 7 }
+func (securedService) Gold() (canaryGold int) { return 7 }
 
 // Stones are for everybody.
-func (vault) Stones() (stones int) { return 3 }
+func (securedService) Stones() (stones int) { return 3 }
 
 // Who is for everybody, too, and says who that is.
-func (vault) Who(ctx context.Context) (name string) {
+func (securedService) Who(ctx context.Context) (name string) {
 	told, _ := bus.ClaimsOf(ctx)
 	name, _ = told["sub"].(string)
 	return name
 }
 
 // keep serves a vault on a host.
-func (d *door) keep(host string, options ...bus.ConnectOption) {
+func (d *testIngress) keep(host string, options ...bus.ConnectOption) {
 	d.t.Helper()
-	err := bus.Serve(d.bus.Connect(host, options...), vault{},
+	err := bus.Serve(d.bus.Connect(host, options...), securedService{},
 		bus.RequireClaims(`"keeper" in roles`), bus.Method("Stones", bus.AllowAnonymous()), bus.Method("Who", bus.AllowAnonymous()))
 	if err != nil {
 		d.t.Fatal(err)

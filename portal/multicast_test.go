@@ -13,7 +13,7 @@ import (
 )
 
 // order requests a multicast from the portal.
-func (d *door) order(body string, headers ...string) answer {
+func (d *testIngress) order(body string, headers ...string) answer {
 	d.t.Helper()
 	head := append([]string{"Host: door.example", "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
 	return d.send("POST /portal/multicast HTTP/1.1\r\n"+strings.Join(head, "\r\n")+"\r\n\r\n"+body, http.MethodPost)
@@ -43,7 +43,7 @@ func (a answer) answers(t *testing.T) (got answers) {
 }
 
 // serveEach starts instances of a host without a queue, so that all of them answer.
-func (d *door) serveEach(host string, instances int, handler func(id string) http.HandlerFunc) {
+func (d *testIngress) serveEach(host string, instances int, handler func(id string) http.HandlerFunc) {
 	d.t.Helper()
 	for range instances {
 		conn := d.bus.Connect(host)

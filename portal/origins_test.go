@@ -14,11 +14,11 @@ func TestOrigins(t *testing.T) {
 	listed := open(t, portal.WithOrigins("https://app.example.com", "http://localhost:3000"))
 	anyone := open(t, portal.WithOrigins("*"))
 	nobody := open(t)
-	for _, door := range []*door{listed, anyone, nobody} {
+	for _, door := range []*testIngress{listed, anyone, nobody} {
 		door.serve("calculator.example", 443, echo)
 	}
 	tests := []struct {
-		door    *door
+		door    *testIngress
 		origin  string
 		allowed string
 	}{
@@ -61,7 +61,7 @@ func TestOrigins(t *testing.T) {
 }
 
 // preflight makes the request that a browser makes before a call with JSON.
-func preflight(door *door, origin string) answer {
+func preflight(door *testIngress, origin string) answer {
 	return door.send("OPTIONS /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: "+origin+
 		"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", "OPTIONS")
 }
@@ -74,11 +74,11 @@ func TestOtherSites(t *testing.T) {
 	listed := open(t, portal.WithOrigins("https://app.example.com"))
 	proxied := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
 	based := openWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")})
-	for _, door := range []*door{nobody, anyone, listed, proxied, based} {
+	for _, door := range []*testIngress{nobody, anyone, listed, proxied, based} {
 		door.serve("calculator.example", 443, echo)
 	}
 	tests := []struct {
-		door    *door
+		door    *testIngress
 		method  string
 		headers []string
 		detail  string // of the refusal, "" if there is none

@@ -34,7 +34,7 @@ func patient() []portal.RegisterOption {
 }
 
 // register serves the portal behind the ingress.
-func (d *door) register(options ...portal.RegisterOption) {
+func (d *testIngress) register(options ...portal.RegisterOption) {
 	d.t.Helper()
 	if err := portal.Register(d.bus.Connect("portal"), append(patient(), options...)...); err != nil {
 		d.t.Fatal(err)
@@ -42,7 +42,7 @@ func (d *door) register(options ...portal.RegisterOption) {
 }
 
 // calculate serves a calculator on a host.
-func (d *door) calculate(host string, options ...bus.ServeOption) {
+func (d *testIngress) calculate(host string, options ...bus.ServeOption) {
 	d.t.Helper()
 	if err := bus.Serve(d.bus.Connect(host), calculator{}, options...); err != nil {
 		d.t.Fatal(err)
@@ -50,7 +50,7 @@ func (d *door) calculate(host string, options ...bus.ServeOption) {
 }
 
 // publish serves a hand-written document.
-func (d *door) publish(host string, document http.HandlerFunc) {
+func (d *testIngress) publish(host string, document http.HandlerFunc) {
 	d.t.Helper()
 	if err := d.bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Undocumented()); err != nil {
 		d.t.Fatal(err)
@@ -58,7 +58,7 @@ func (d *door) publish(host string, document http.HandlerFunc) {
 }
 
 // document requests the aggregated document, which has to be valid.
-func (d *door) document(headers ...string) *openapi3.T {
+func (d *testIngress) document(headers ...string) *openapi3.T {
 	d.t.Helper()
 	got := d.get("/portal/openapi.json", headers...)
 	if kind := got.Header.Get("Content-Type"); got.StatusCode != http.StatusOK || kind != "application/json" {

@@ -22,7 +22,7 @@ func TestSandbox(t *testing.T) {
 		}
 	}
 	confined, free := open(t, portal.WithSandbox()), open(t)
-	for _, door := range []*door{confined, free} {
+	for _, door := range []*testIngress{confined, free} {
 		door.serve("web.example", 443, typed)
 		door.serve("portal.example", 443, typed)
 	}

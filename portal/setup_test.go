@@ -40,8 +40,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// door is an ingress on a bus of its own.
-type door struct {
+// testIngress is an ingress on a bus of its own.
+type testIngress struct {
 	t       *testing.T
 	bus     *bustest.Bus
 	ingress *portal.Ingress
@@ -49,15 +49,15 @@ type door struct {
 }
 
 // open starts an ingress on a bus without services.
-func open(t *testing.T, options ...portal.IngressOption) *door {
+func open(t *testing.T, options ...portal.IngressOption) *testIngress {
 	t.Helper()
 	return openWith(t, nil, options...)
 }
 
 // openWith is open with options of the ingress's connection.
-func openWith(t *testing.T, connect []bus.ConnectOption, options ...portal.IngressOption) *door {
+func openWith(t *testing.T, connect []bus.ConnectOption, options ...portal.IngressOption) *testIngress {
 	t.Helper()
-	d := &door{t: t, bus: bustest.New(t)}
+	d := &testIngress{t: t, bus: bustest.New(t)}
 	ingress, err := portal.NewIngress(d.bus.Connect("ingress", connect...), options...)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func openWith(t *testing.T, connect []bus.ConnectOption, options ...portal.Ingre
 }
 
 // serve starts an instance of a host that serves every method and path on a port.
-func (d *door) serve(host string, port int, handler http.HandlerFunc) {
+func (d *testIngress) serve(host string, port int, handler http.HandlerFunc) {
 	d.t.Helper()
 	if err := d.bus.Connect(host).Handle("*", "/{rest+}", handler, bus.Port(port)); err != nil {
 		d.t.Fatal(err)
@@ -83,13 +83,13 @@ type answer struct {
 }
 
 // get makes a GET request with headers, given as "Name: value".
-func (d *door) get(path string, headers ...string) answer {
+func (d *testIngress) get(path string, headers ...string) answer {
 	d.t.Helper()
 	return d.send("GET "+path+" HTTP/1.1\r\n"+strings.Join(append(headers, "Host: door.example", "Connection: close"), "\r\n")+"\r\n\r\n", http.MethodGet)
 }
 
 // send writes a request literally, so that no client corrects it, and reads the response.
-func (d *door) send(raw, method string) answer {
+func (d *testIngress) send(raw, method string) answer {
 	d.t.Helper()
 	return sendTo(d.t, d.server.Listener.Addr().String(), raw, method)
 }

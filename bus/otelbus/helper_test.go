@@ -52,23 +52,23 @@ type plain struct{}
 
 func (plain) Function(status int) (httpStatusCode int) { return status }
 
-// world is a bus whose connections all use one transport.
-type world struct {
+// testBus is a bus whose connections all use one transport.
+type testBus struct {
 	*bustest.Bus
 	transport bus.ConnectOption
 }
 
-func (w *world) connect(host string, options ...bus.ConnectOption) *bus.Conn {
+func (w *testBus) connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	return w.Connect(host, append([]bus.ConnectOption{w.transport}, options...)...)
 }
 
 // overBoth runs a test over the broker, and in the short circuit.
-func overBoth(t *testing.T, test func(t *testing.T, w *world)) {
+func overBoth(t *testing.T, test func(t *testing.T, w *testBus)) {
 	t.Helper()
 	for name, transport := range map[string]bus.ConnectOption{"broker": bus.WithoutShortCircuit(), "short circuit": bus.WithInterceptors()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, &world{bustest.New(t), transport})
+			test(t, &testBus{bustest.New(t), transport})
 		})
 	}
 }

@@ -53,7 +53,7 @@ func attributeOf(span tracetest.SpanStub, name string) string {
 // TestTrace follows a call over three services: four spans in one trace, each the parent of the next.
 func TestTrace(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		spans := tracetest.NewInMemoryExporter()
 		provider := tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))
 		traced := otelbus.Observe(otelbus.WithTracerProvider(provider))
@@ -89,7 +89,7 @@ func TestTrace(t *testing.T) {
 // TestTrace_OfError tells the trace in the error, and which span has failed.
 func TestTrace_OfError(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		spans := tracetest.NewInMemoryExporter()
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
 		callee := w.connect(calculatorHost, traced)
@@ -127,7 +127,7 @@ func TestTrace_OfError(t *testing.T) {
 // TestTrace_ThatTheServerBegan tells of a trace that the caller knew nothing of, whichever kind of handler has failed.
 func TestTrace_ThatTheServerBegan(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		spans := tracetest.NewInMemoryExporter()
 		callee := w.connect("failing.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
 		serve(t, callee, failing{})
@@ -145,7 +145,7 @@ func TestTrace_ThatTheServerBegan(t *testing.T) {
 func TestTrace_FromHeader(t *testing.T) {
 	t.Parallel()
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		spans := tracetest.NewInMemoryExporter()
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
 		between := w.connect("relay.example", traced)
@@ -177,7 +177,7 @@ func TestTrace_FromHeader(t *testing.T) {
 // TestTrace_FromSeveralLines has the baggage and the state of a trace come in several lines each, as a proxy may add one.
 func TestTrace_FromSeveralLines(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider()))
 		callee := w.connect("library.example", traced)
 		var state, bag string
@@ -206,7 +206,7 @@ func TestTrace_FromSeveralLines(t *testing.T) {
 // TestMeterProvider records both sides with OpenTelemetry.
 func TestMeterProvider(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		reader := metric.NewManualReader()
 		measured := otelbus.Observe(otelbus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader))))
 		callee := w.connect(calculatorHost, measured)
@@ -277,7 +277,7 @@ func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
 // one of zeros.
 func TestNoTraceOfSwitchedOffProvider(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		off, log := otelbus.Observe(otelbus.WithTracerProvider(noop.NewTracerProvider())), new(bytes.Buffer)
 		callee := w.connect(calculatorHost, off, bus.WithLogger(zerolog.New(log)))
 		serve(t, callee, calculator{})
@@ -320,7 +320,7 @@ func TestMadeUpPortsAreNotCounted(t *testing.T) {
 // TestStatus_WithoutAReason holds that a span fails if a handler answers with a bare status of 500 or above.
 func TestStatus_WithoutAReason(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		spans := tracetest.NewInMemoryExporter()
 		callee := w.connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
 		serve(t, callee, plain{})
@@ -339,7 +339,7 @@ func TestStatus_WithoutAReason(t *testing.T) {
 // TestObserve_RejectedCall holds that a call that never reaches its endpoint has a span, too.
 func TestObserve_RejectedCall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	overBoth(t, func(t *testing.T, w *testBus) {
 		spans := tracetest.NewInMemoryExporter()
 		callee := w.connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
 		serve(t, callee, plain{}, bus.RequireClaims("admin == true"))

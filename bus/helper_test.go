@@ -1,17 +1,75 @@
 package bus_test
 
 import (
+	"context"
 	"encoding/base64"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
 )
+
+// testBus is a bus whose connections all use one transport.
+type testBus struct {
+	*bustest.Bus
+	transport bus.ConnectOption
+}
+
+func (w *testBus) connect(host string, options ...bus.ConnectOption) *bus.Conn {
+	return w.Connect(host, append([]bus.ConnectOption{w.transport}, options...)...)
+}
+
+// transports are the ways to make a world out of a bus. In the last one what stays in the process also goes through the
+// bytes, and has to come out the same.
+func transports() map[string]func(*bustest.Bus) *testBus {
+	return map[string]func(*bustest.Bus) *testBus{
+		"broker":        func(b *bustest.Bus) *testBus { return &testBus{b, bus.WithoutShortCircuit()} },
+		"short circuit": func(b *bustest.Bus) *testBus { return &testBus{b, withShortCircuit(true)} },
+		"short circuit, checked": func(b *bustest.Bus) *testBus {
+			b.CheckShortCircuit()
+			return &testBus{b, withShortCircuit(true)}
+		},
+	}
+}
+
+// overBoth runs a test over each transport: what holds for one has to hold for the other.
+func overBoth(t *testing.T, test func(t *testing.T, w *testBus)) {
+	t.Helper()
+	for name, transport := range transports() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, transport(bustest.New(t)))
+		})
+	}
+}
+
+func serve[T any](t *testing.T, conn *bus.Conn, impl T, options ...bus.ServeOption) {
+	t.Helper()
+	if err := bus.Serve(conn, impl, options...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newBus(t *testing.T, options ...broker.Option) *bustest.Bus {
+	t.Helper()
+	return bustest.New(t, options...)
+}
+
+// withShortCircuit returns an option that leaves the short circuit on, or turns it off.
+func withShortCircuit(on bool) bus.ConnectOption {
+	if on {
+		return bus.WithInterceptors() // none
+	}
+	return bus.WithoutShortCircuit()
+}
 
 // issuer signs tokens, and has a verifier of them.
 type issuer struct {
@@ -109,5 +167,49 @@ func (i *issuer) badTokens() map[string]string {
 		"another audience":    i.token(but("aud", "else.example")),
 		"no audience":         i.token(but("aud", nil)),
 		"too long":            i.token(but("padding", strings.Repeat("x", 8<<10))),
+	}
+}
+
+// securedService is a service that asks who calls.
+type securedService struct{}
+
+// Open is for keepers.
+func (securedService) Open() (gold int) { return 7 }
+
+// Change is for keepers of a level.
+func (securedService) Change(by int) (gold int) { return 7 + by }
+
+// Weigh is for everybody.
+func (securedService) Weigh() (stones int) { return 3 }
+
+// Who is for everybody, too, and says who that is.
+func (securedService) Who(ctx context.Context) (name string, known bool) {
+	told, known := bus.ClaimsOf(ctx)
+	name, _ = told["sub"].(string)
+	return name, known
+}
+
+// Guard is a web endpoint, for keepers.
+func (securedService) Guard(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("pass")) }
+
+const (
+	vaultHost = "vault.example"
+	vaultURL  = "https://vault.example"
+	keepers   = `"keeper" in roles`
+)
+
+// newSecuredService serves the vault, and returns an anonymous caller of it.
+func newSecuredService(t *testing.T, w *testBus, i *issuer, options ...bus.ConnectOption) (caller *bus.Conn) {
+	t.Helper()
+	serveVault(t, w.connect(vaultHost, append(options, i.trust())...))
+	return w.connect("caller.example")
+}
+
+func serveVault(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	serve(t, conn, securedService{}, bus.RequireClaims(keepers), bus.Method("Change", bus.RequireClaims(keepers+" && level >= 3")),
+		bus.Method("Weigh", bus.AllowAnonymous(), bus.NoQueue()), bus.Method("Who", bus.AllowAnonymous()))
+	if err := conn.Handle("GET", "/door", http.NotFoundHandler(), bus.RequireClaims(keepers)); err != nil {
+		t.Fatal(err)
 	}
 }

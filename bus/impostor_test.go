@@ -17,8 +17,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// twin is an instance that is not ours and has the host and the id of one that is, as if ids were handed out twice.
-type twin struct {
+// impostor is an instance that is not ours and has the host and the id of one that is, as if ids were handed out twice.
+type impostor struct {
 	t     *testing.T
 	raw   *nats.Conn
 	of    *bus.Conn
@@ -26,9 +26,9 @@ type twin struct {
 	told  chan *nats.Msg // by the broker, that nobody is there
 }
 
-func newTwin(t *testing.T, w *world, of *bus.Conn) *twin {
+func newImpostor(t *testing.T, w *testBus, of *bus.Conn) *impostor {
 	t.Helper()
-	made := &twin{t: t, raw: rawClient(t, w), of: of, heard: make(chan *nats.Msg, 1<<12), told: make(chan *nats.Msg, 1<<8)}
+	made := &impostor{t: t, raw: rawClient(t, w), of: of, heard: make(chan *nats.Msg, 1<<12), told: make(chan *nats.Msg, 1<<8)}
 	for to, into := range map[string]chan *nats.Msg{made.response(): made.heard, made.response() + ".*": made.told} {
 		if _, err := made.raw.ChanSubscribe(to, into); err != nil {
 			t.Fatal(err)
@@ -39,10 +39,10 @@ func newTwin(t *testing.T, w *world, of *bus.Conn) *twin {
 }
 
 // response is the subject on which both of them listen.
-func (w *twin) response() string { return subject.Response(w.of.Plane(), w.of.Host(), w.of.ID()) }
+func (w *impostor) response() string { return subject.Response(w.of.Plane(), w.of.Host(), w.of.ID()) }
 
 // call publishes a request for GET on port 443.
-func (w *twin) call(host, target, msgID string) {
+func (w *impostor) call(host, target, msgID string) {
 	w.t.Helper()
 	path, _, _ := strings.Cut(target, "?")
 	to, err := subject.Address{Port: 443, Host: host, Method: http.MethodGet, Path: path}.Subject(w.of.Plane())
@@ -58,7 +58,7 @@ func (w *twin) call(host, target, msgID string) {
 }
 
 // sums waits for as many responses of the calculator, whoever they are for, and returns what they say, by message id.
-func (w *twin) sums(count int) map[string][]string {
+func (w *impostor) sums(count int) map[string][]string {
 	w.t.Helper()
 	said := make(map[string][]string)
 	for count > 0 {
@@ -79,9 +79,9 @@ func (w *twin) sums(count int) map[string][]string {
 func TestCallersWithOneID(t *testing.T) {
 	t.Parallel()
 	const calls = 100
-	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, _ := newCalculator(t, w)
-	other := newTwin(t, w, caller)
+	other := newImpostor(t, w, caller)
 	before := caller.Stats()
 	var calling sync.WaitGroup
 	calling.Go(func() {
@@ -115,9 +115,9 @@ func TestCallersWithOneID(t *testing.T) {
 // TestNobodyThereWithOneID holds that the broker tells each of its own calls.
 func TestNobodyThereWithOneID(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
-	other := newTwin(t, w, caller)
+	other := newImpostor(t, w, caller)
 	for i := range 20 {
 		msgID := "t" + strconv.Itoa(i)
 		other.call("nobody.example", "/add", msgID)
@@ -137,9 +137,9 @@ func TestNobodyThereWithOneID(t *testing.T) {
 // TestInstances_WithOneID are both reached by direct addressing, and the first to answer counts.
 func TestInstances_WithOneID(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, callee := newCalculator(t, w)
-	other, ran := newTwin(t, w, callee), make(chan struct{}, 1<<10)
+	other, ran := newImpostor(t, w, callee), make(chan struct{}, 1<<10)
 	answer := func(message *nats.Msg) {
 		var request wire.Request
 		if err := wire.ParseRequest(message.Data, &request); err != nil {
@@ -178,7 +178,7 @@ func TestInstances_WithOneID(t *testing.T) {
 // that both get the call, and one of them answers.
 func TestHostWithTheNameOfAnInstance(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, callee := newCalculator(t, w)
 	below := w.connect(callee.ID() + "." + callee.Host())
 	serve(t, below, calculator{})

@@ -51,7 +51,7 @@ func (s slow) serve(t *testing.T, raw *nats.Conn, plane string) {
 
 func (b *bubble) newSlow(s slow) {
 	b.t.Helper()
-	s.serve(b.t, rawClient(b.t, b.world), b.Plane())
+	s.serve(b.t, rawClient(b.t, b.testBus), b.Plane())
 }
 
 // greet tells everybody that it has come.
@@ -60,7 +60,7 @@ func (b *bubble) greet(s slow) {
 	hello := wire.AppendRequest(nil, &wire.Request{
 		Method: "POST", Target: "/hello", Host: "all:888", FromHost: s.host, FromID: s.id, MsgID: "hello", TimeBudget: time.Second, CallDepth: 1,
 	})
-	raw := rawClient(b.t, b.world)
+	raw := rawClient(b.t, b.testBus)
 	if err := raw.Publish(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"), hello); err != nil {
 		b.t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestMulticast_InventedGreetings(t *testing.T) {
 		}
 		serveTwo(calculatorHost)
 		caller := b.connect("caller.example")
-		raw := rawClient(t, b.world)
+		raw := rawClient(t, b.testBus)
 		to := subject.Subscription(b.Plane(), "888", "all", "POST", "hello")
 		for at := range 17_000 {
 			hello := wire.AppendRequest(nil, &wire.Request{
@@ -287,7 +287,7 @@ func TestMulticast_Streamed(t *testing.T) {
 		for i, takes := range want {
 			b.newSlow(slow{host: calculatorHost, id: fmt.Sprintf("a%daaaaaaaa", i), takes: takes})
 		}
-		newScripted(t, b.world, calculatorHost, ack) // holds the call open
+		newScripted(t, b.testBus, calculatorHost, ack) // holds the call open
 		caller := b.connect("caller.example")
 		var got []time.Duration
 		began := time.Now()

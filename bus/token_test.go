@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
+	"github.com/busline/busline/bus/subject"
 )
 
 // setKeys has connections verify the issuer's tokens as their environment says.
@@ -45,7 +47,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 	newIssuer(t).setKeys(t) // an option wins over it
 	i := newIssuer(t)
 	i.setKeys(t)
-	w := &world{newBus(t), withShortCircuit(true)}
+	w := &testBus{newBus(t), withShortCircuit(true)}
 	conn := w.connect(vaultHost)
 	serveVault(t, conn)
 	awaitVerifiers(t, 3) // those of the issuers, and the connection's
@@ -70,7 +72,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 
 func TestKeysOfAnOption(t *testing.T) {
 	newIssuer(t).setKeys(t)
-	w := &world{newBus(t), withShortCircuit(true)}
+	w := &testBus{newBus(t), withShortCircuit(true)}
 	i := newIssuer(t)
 	first, second := w.connect(vaultHost, i.trust()), w.connect("other.example", i.trust())
 	awaitVerifiers(t, 2) // those of the issuers
@@ -108,7 +110,7 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 // TestKeysThatAreForgotten holds that a connection which would accept no token, though it is told whose, says so at once; unless
 // it is told not by the environment alone.
 func TestKeysThatAreForgotten(t *testing.T) {
-	i, w := newIssuer(t), &world{newBus(t), withShortCircuit(true)}
+	i, w := newIssuer(t), &testBus{newBus(t), withShortCircuit(true)}
 	for name, value := range map[string]string{"BUS_JWT_ISSUER": issuerName, "BUS_JWT_AUDIENCE": audienceName} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
@@ -215,4 +217,137 @@ func TestKeysRotate(t *testing.T) {
 		time.Sleep(time.Hour)
 		check("an hour later", by[renewed], 401)
 	})
+}
+
+// careless goes wrong in all the ways in which a handler can, and prints what it has.
+type careless struct{}
+
+func (careless) Panic(ctx context.Context)        { panic(ctx) }
+func (careless) Fail(ctx context.Context) error   { return fmt.Errorf("failed with %v", ctx) }
+func (careless) Refuse(ctx context.Context) error { return bus.Errorf(418, "refused in %+v", ctx) }
+func (careless) Take(x int) (y int)               { return x }
+func (careless) Print(ctx context.Context) (context string) {
+	return fmt.Sprintf("%v %+v %s", ctx, ctx, bus.WithActor(ctx, bus.ActorOf(ctx)))
+}
+
+// TestToken_IsToldToNobody makes calls with tokens, good and bad, that fail in every way there is, and searches all that is
+// written, answered and documented for any part of one.
+func TestToken_IsToldToNobody(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		i := newIssuer(t)
+		written := new(lines)
+		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
+		callee, unkeyed := w.connect("careless.example", i.trust(), loud), w.connect("unkeyed.example", loud)
+		serve(t, callee, careless{}, bus.Method("Take", bus.RequireClaims(keepers)))
+		serve(t, unkeyed, careless{})
+		caller := w.connect("caller.example", loud)
+		tokens := i.badTokens()
+		tokens["good"], tokens["good, and of no use"] = i.keeper(), i.token(nil)
+		delete(tokens, "no token at all") // which has no parts to look for
+		for _, token := range tokens {
+			ctx := bus.WithActor(t.Context(), token)
+			for _, url := range []string{
+				"careless.example/panic", "careless.example/fail", "careless.example/refuse", "careless.example/print",
+				"careless.example/take?x=wrong", "careless.example/take?x=1", "careless.example/openapi.json",
+				"careless.example/nothing", "careless.example:444/take", "careless.example:888/ping",
+				"unkeyed.example/take", "unkeyed.example/openapi.json", "absent.example/",
+			} {
+				response, err := caller.Do(mustRequest(t, "https://"+url).WithContext(ctx))
+				_, _ = fmt.Fprintf(written, "%v %+v\n", err, err)
+				if err == nil {
+					_, _ = fmt.Fprintf(written, "%s %v\n", readAll(t, response), response.Header)
+				}
+			}
+			_, _ = fmt.Fprintf(written, "%v\n", caller.Call(bus.WithActor(t.Context(), "Bearer "+token), "https://careless.example/take", nil, nil))
+		}
+		sendBroken(t, w, tokens)
+		if err := callee.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		checkSecret(t, written.String(), tokens)
+	})
+}
+
+// sendBroken publishes messages that cannot be read, each with a token in it.
+func sendBroken(t *testing.T, w *testBus, tokens map[string]string) {
+	t.Helper()
+	raw := rawClient(t, w)
+	for _, token := range tokens {
+		for _, line := range []string{
+			"Bus-Actor: %s\r\nBus-Actor: %[1]s", "Bus-Actor:\r\n %s", "Bus-Actor : %s", "%s", "Bus-Call-Depth: x\r\nBus-Actor: %s", "\x00Bus-Actor: %s",
+		} {
+			message := "GET /take HTTP/1.1\r\nHost: careless.example\r\nBus-From-Host: caller.example\r\nBus-From-Id: c1aaaaaaaa\r\n" +
+				"Bus-Msg-Id: m1\r\nBus-Op-Code: Req\r\n" + fmt.Sprintf(line, token) + "\r\n\r\n"
+			if err := raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "take"), []byte(message)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := raw.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkSecret searches a text for parts of tokens. The header of one is no secret.
+func checkSecret(t *testing.T, text string, tokens map[string]string) {
+	t.Helper()
+	if !strings.Contains(text, "handler panicked") || !strings.Contains(text, "message dropped") && !strings.Contains(text, "given twice") {
+		t.Errorf("too little is written:\n%s", text)
+	}
+	const telling = 12 // letters
+	for name, token := range tokens {
+		_, rest, _ := strings.Cut(token, ".")
+		for part := range strings.SplitSeq(rest, ".") {
+			for at := 0; at+telling <= len(part); at += telling {
+				if found := strings.Index(text, part[at:at+telling]); found >= 0 {
+					t.Errorf("%s: %q is in …%.300s", name, part[at:at+telling], text[max(0, found-100):])
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestBearerIsInNoContext holds that a context which is printed says nothing of who calls.
+func TestBearerIsInNoContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(bus.WithActor(t.Context(), "canary.canary.canary"))
+	defer cancel()
+	for _, verb := range []string{"%v", "%+v", "%s"} {
+		if text := fmt.Sprintf(verb, ctx); strings.Contains(text, "canary") {
+			t.Errorf("%s prints %s", verb, text)
+		}
+	}
+}
+
+// TestClaims_AreACopy has a handler write into the claims of its caller, which must not give the token any more than it says.
+func TestClaims_AreACopy(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	w := &testBus{newBus(t), withShortCircuit(true)}
+	conn := w.connect(vaultHost, i.trust())
+	serveVault(t, conn)
+	token := i.token(claims.Claims{"roles": []any{"cook"}, "level": 1})
+	promote := func(said claims.Claims) {
+		said["roles"].([]any)[0], said["level"] = "keeper", 9
+	}
+	if err := conn.Handle("GET", "/promote", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		said, _ := bus.ClaimsOf(r.Context())
+		promote(said)
+	})); err != nil {
+		t.Fatal(err)
+	}
+	as := bus.WithActor(t.Context(), token)
+	if status := statusOf(t, as, conn, "GET", vaultURL+"/promote"); status != 200 {
+		t.Fatalf("status %d", status)
+	}
+	verified, err := conn.VerifyToken(t.Context(), token)
+	if err != nil || verified["level"] != 1.0 {
+		t.Fatalf("%v, %v", verified, err)
+	}
+	promote(verified)
+	if status := statusOf(t, as, conn, "GET", vaultURL+"/open"); status != 403 {
+		t.Errorf("a handler has let its caller in: status %d", status)
+	}
 }

@@ -31,7 +31,7 @@ type operator struct {
 
 func newOperator(t *testing.T, b *bustest.Bus) *operator {
 	t.Helper()
-	return &operator{t, rawClient(t, &world{Bus: b})}
+	return &operator{t, rawClient(t, &testBus{Bus: b})}
 }
 
 // ask returns all that is answered to a subject. A service answers in the order in which it is asked, so that nothing more
@@ -321,7 +321,7 @@ func TestService_ProtocolAnswersNotInTheWrongPlace(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn, onOther := b.connect(calculatorHost), b.connect(calculatorHost, bus.WithPlane("another"))
 		serve(t, conn, calculator{conn.ID()})
-		raw := rawClient(t, b.world)
+		raw := rawClient(t, b.testBus)
 		for to, answers := range map[string]int{
 			"$KV.products.a": 0, conn.Plane() + ".443.example.calculator.|.GET.add": 0, onOther.Plane() + ".x": 0,
 			conn.Plane() + "x": 1, "_INBOX." + conn.Plane() + ".x": 1,
@@ -349,7 +349,7 @@ func TestService_ProtocolUnderAFlood(t *testing.T) {
 		conn := b.connect(calculatorHost)
 		serve(t, conn, calculator{conn.ID()})
 		flood, last := b.listen("flood"), b.listen("last")
-		raw := rawClient(t, b.world)
+		raw := rawClient(t, b.testBus)
 		for range 1000 {
 			if err := raw.PublishRequest("$SRV.STATS", "flood", nil); err != nil {
 				t.Fatal(err)
@@ -406,7 +406,7 @@ func TestService_IsGoneBeforeItsHandlers(t *testing.T) {
 	called, closed := make(chan error, 1), make(chan error, 1)
 	go func() { called <- caller.Call(t.Context(), calculatorURL+"/stay", nil, nil) }()
 	await(t, "the handler", entered)
-	gone := tap(t, &world{Bus: b}, b.Plane()+".888.all.|.POST.bye")
+	gone := tap(t, &testBus{Bus: b}, b.Plane()+".888.all.|.POST.bye")
 	go func() { closed <- conn.Close(context.WithoutCancel(t.Context())) }()
 	await(t, "its farewell", gone)
 	if !newOperator(t, b).isAbsent("$SRV.PING." + calculatorName) {
@@ -430,4 +430,51 @@ type calculatorThatStays struct {
 func (c calculatorThatStays) Stay() {
 	c.entered <- struct{}{}
 	<-c.leave
+}
+
+// TestService_IsShownAgain cuts the connection, and has it closed for good.
+func TestService_IsShownAgain(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(conn *bus.Conn, way *fragile){
+		"cut":    func(_ *bus.Conn, way *fragile) { way.cut(false) },
+		"closed": func(conn *bus.Conn, _ *fragile) { conn.NATS().Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &testBus{Bus: newBus(t)}
+			way := &fragile{InProcessConnProvider: w.Broker()}
+			one, other := w.Connect(calculatorHost, bus.WithBroker(way)), w.Connect(calculatorHost, bus.WithBroker(way))
+			serve(t, one, calculator{one.ID()})
+			serve(t, other, calculator{other.ID()})
+			here := tap(t, w, "here")
+			lose(one, way)
+			for len(here) == 0 { // until it is back, nothing is sent
+				_ = one.NATS().Publish("here", nil)
+			}
+			asks := newOperator(t, w.Bus)
+			want := slices.Sorted(slices.Values([]string{one.ID(), other.ID()}))
+			for _, subject := range []string{"$SRV.PING", "$SRV.PING." + calculatorName} {
+				if got := asks.ids(subject, one, other); !slices.Equal(got, want) {
+					t.Errorf("%s is answered by %v, want %v", subject, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestService_OnGivenConnection shows what is served on a connection of the application, which stays open.
+func TestService_OnGivenConnection(t *testing.T) {
+	t.Parallel()
+	w := &testBus{Bus: newBus(t)}
+	given := newApplication(t, w)
+	conn := w.Connect(calculatorHost, bus.WithNATS(given.Conn))
+	serve(t, conn, calculator{conn.ID()})
+	asks := newOperator(t, w.Bus)
+	if got := asks.ids("$SRV.PING", conn); !slices.Equal(got, []string{conn.ID()}) {
+		t.Errorf("answered by %v", got)
+	}
+	closeConn(t, conn)
+	if !asks.isAbsent("$SRV.PING") || given.NumSubscriptions() != 0 {
+		t.Errorf("%d subscriptions are left", given.NumSubscriptions())
+	}
 }

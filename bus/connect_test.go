@@ -1,0 +1,481 @@
+package bus_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/claims"
+)
+
+// TestOwnHost connects under what is no hostname: the error says so before the broker is asked, and what was meant.
+func TestOwnHost(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"":                                `label "" is not 1 to 63 characters of`,
+		"all":                             `the host "all" is reserved`,
+		"two words.example":               `label "two words" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`,
+		"Calculator.example":              `did you mean "calculator.example"?`,
+		"calculator.example:443":          `did you mean "calculator.example"?`,
+		"https://Calculator.example:443/": `did you mean "calculator.example"?`,
+		"calculator.example/add":          `did you mean "calculator.example"?`,
+	} {
+		_, err := bus.Connect(t.Context(), host, bus.WithURL("nats://127.0.0.1:1"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", host, err)
+		}
+	}
+	_, err := bus.Connect(t.Context(), "https://all/", bus.WithURL("nats://127.0.0.1:1"))
+	if err == nil || strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("what is reserved is meant: %v", err)
+	}
+}
+
+// TestShortCircuitSwitch reads what is to be one of two.
+func TestShortCircuitSwitch(t *testing.T) { //nolint:paralleltest // the environment is that of the process
+	b := newBus(t)
+	for _, set := range []struct {
+		value string
+		err   bool
+	}{{"", false}, {"0", false}, {"1", false}, {"false", false}, {"2", true}, {"off", true}} {
+		t.Setenv("BUS_SHORT_CIRCUIT", set.value)
+		conn, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(b.Broker()), bus.WithPlane(b.Plane()))
+		if set.err != (err != nil && strings.Contains(err.Error(), "BUS_SHORT_CIRCUIT")) {
+			t.Errorf("%q: %v", set.value, err)
+		}
+		if err == nil {
+			closeConn(t, conn)
+		}
+	}
+}
+
+// TestOptionsWinOverFaultyVariables holds that what an option says instead is not asked of the environment.
+func TestOptionsWinOverFaultyVariables(t *testing.T) { //nolint:paralleltest // the environment is that of the process
+	b := newBus(t)
+	given, err := nats.Connect("", nats.InProcessServer(b.Broker()), nats.ReconnectBufSize(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer given.Close()
+	here := bus.WithBroker(b.Broker())
+	for _, test := range []struct {
+		name, value string
+		instead     []bus.ConnectOption
+	}{
+		{"BUS_SHORT_CIRCUIT", "perhaps", []bus.ConnectOption{here, bus.WithoutShortCircuit()}},
+		{"BUS_PLANE", "a.b", []bus.ConnectOption{here, bus.WithPlane(b.Plane())}},
+		{"BUS_BASE_URL", "nonsense", []bus.ConnectOption{here, bus.WithBaseURL("https://api.example.com")}},
+		{"BUS_NATS_CERT", "alone.pem", []bus.ConnectOption{bus.WithNATS(given)}},
+		{"BUS_NATS_URL", "two words", []bus.ConnectOption{bus.WithNATS(given)}},
+		{"BUS_LOG_LEVEL", "loud", []bus.ConnectOption{here, bus.WithLogger(zerolog.Nop())}},
+		{"BUS_LOG_FORMAT", "xml", []bus.ConnectOption{here, bus.WithLogger(zerolog.Nop())}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(test.name, test.value)
+			if conn, err := bus.Connect(t.Context(), "caller.example", here); err == nil {
+				closeConn(t, conn)
+				t.Errorf("%s=%s passes without an option", test.name, test.value)
+			}
+			conn, err := bus.Connect(t.Context(), "caller.example", test.instead...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeConn(t, conn)
+		})
+	}
+}
+
+// TestConnectionNames has the broker tell the names of its connections, as "nats server report connections" shows them.
+func TestConnectionNames(t *testing.T) {
+	t.Parallel()
+	e := startEnforcing(t, broker.Listen("127.0.0.1:0"), broker.Config(`
+		accounts {
+			APP: { users: [ { user: app, password: secret } ] }
+			SYS: { users: [ { user: sys, password: secret } ] }
+		}
+		system_account: SYS`))
+	asApp := bus.WithURL(e.as("app"))
+	first, second := e.connect("first.example", asApp), e.connect("second.example", asApp)
+	alone := e.connect("alone.example", asApp, bus.WithoutSharing())
+	want := []string{first.ID() + ".first.example", alone.ID() + ".alone.example"}
+	slices.Sort(want)
+	if got := connectionNames(t, e.as("sys")); !slices.Equal(got, want) {
+		t.Errorf("connections %q, want %q, the first one of those that share", got, want)
+	}
+	closeConn(t, first)
+	if got := connectionNames(t, e.as("sys")); !slices.Equal(got, want) || !second.Connected() {
+		t.Errorf("connections %q once the first one has left, want %q", got, want)
+	}
+}
+
+// connectionNames asks the broker for the connections of the account APP.
+func connectionNames(t *testing.T, url string) (names []string) {
+	t.Helper()
+	system, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer system.Close()
+	answer, err := system.Request("$SYS.REQ.SERVER.PING.CONNZ", []byte(`{"auth":true,"acc":"APP"}`), 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		Data struct {
+			Connections []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal(answer.Data, &told); err != nil {
+		t.Fatal(err)
+	}
+	for _, connection := range told.Data.Connections {
+		names = append(names, connection.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestOneBroker holds that no option which says where the broker is has another one ignored.
+func TestOneBroker(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	here, given, there := bus.WithBroker(b.Broker()), bus.WithNATS(rawClient(t, &testBus{Bus: b})), bus.WithURL("nats://127.0.0.1:1")
+	for want, options := range map[string][]bus.ConnectOption{
+		"bus.WithBroker and bus.WithURL":                  {here, there},
+		"bus.WithNATS and bus.WithURL":                    {there, given},
+		"bus.WithNATS and bus.WithBroker":                 {given, here},
+		"bus.WithNATS and bus.WithBroker and bus.WithURL": {there, here, given},
+	} {
+		want = "connect x.example: " + want + " say which broker to use, each in its way: use one of them"
+		if _, err := bus.Connect(t.Context(), "x.example", options...); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestBroker_OfATest gives way to what the code under test asks for.
+func TestBroker_OfATest(t *testing.T) {
+	t.Parallel()
+	b, other := bustest.New(t), newBus(t)
+	elsewhere, err := broker.Start(broker.Listen("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(elsewhere.Close)
+	quiet := bus.WithLogger(zerolog.Nop())
+	for name, option := range map[string]bus.ConnectOption{
+		"given": bus.WithNATS(rawClient(t, &testBus{Bus: other})), "a URL": bus.WithURL(elsewhere.URL()), "another": bus.WithBroker(other.Broker()),
+	} {
+		conn := b.Connect("one.example", option, quiet)
+		if conn.Plane() != b.Plane() {
+			t.Errorf("%s: plane %s", name, conn.Plane())
+		}
+		if err := b.Connect("caller.example").Call(t.Context(), "https://one.example:888/ping", nil, nil); bus.StatusOf(err) != 503 {
+			t.Errorf("%s: it is on the bus of the test: %v", name, err)
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNoURLOfABroker fails at once, and not when the time is up; a login is not shown.
+func TestNoURLOfABroker(t *testing.T) {
+	t.Parallel()
+	const none = " is none (BUS_NATS_URL or bus.WithURL): write nats://host:4222"
+	for url, want := range map[string]string{
+		":::":                               `the URL of the broker, ":::",` + none,
+		"::1:4222":                          `the URL of the broker, "::1:4222",` + none,
+		"two words":                         `"two words",` + none,
+		"nats://h:port":                     `"nats://h:port",` + none,
+		"h:99999":                           `"h:99999",` + none,
+		"nats://127.0.0.1:1, %zz":           `"%zz",` + none,
+		"nats://one:sec/ret@h:4222":         "the URL of the broker" + none,
+		"nats://one:sec,ret@h:4222":         "the URL of the broker" + none,
+		"http://127.0.0.1:1":                "connect to http://127.0.0.1:1: nats: no servers available for connection; a broker's URL has the scheme nats, tls, ws or wss, not http: change BUS_NATS_URL or bus.WithURL",
+		"nats://127.0.0.1:1,tcp://[::1]:1/": "a broker's URL has the scheme nats, tls, ws or wss, not tcp",
+	} {
+		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+		if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", url, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "sec") {
+			t.Errorf("the password is told: %v", err)
+		}
+	}
+}
+
+// TestCommaInAPassword holds that a password is not told of where a comma in it looks like the end of an address.
+func TestCommaInAPassword(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"nats://one:77,sec@127.0.0.1:1":                   "nats://…, 127.0.0.1:1",
+		"one:77,sec@w,7,d@127.0.0.1:1":                    "…, …, …, 127.0.0.1:1",
+		"nats://a:1,nats://o:sec@127.0.0.1:1,127.0.0.1:1": "nats://a:1, nats://127.0.0.1:1, 127.0.0.1:1",
+	} {
+		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
+		if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: no broker at "+want+": ") || strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "lookup 7") {
+			t.Errorf("%q: %v, want %s", url, err, want)
+		}
+	}
+}
+
+// TestURLsOfABroker connects with all that nats.go takes for the same broker.
+func TestURLsOfABroker(t *testing.T) { //nolint:paralleltest // the environment is that of the process
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Close)
+	address := strings.TrimPrefix(started.URL(), "nats://")
+	t.Setenv("BUS_NATS_URL", address)
+	for _, url := range []string{"", address, "nats://" + address, "NATS://" + address + "/", " nats://" + address + " ,, ", "http://" + address, "tcp://" + address, "::," + address} {
+		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
+		if err != nil {
+			t.Errorf("%q: %v", url, err)
+			continue
+		}
+		closeConn(t, conn)
+	}
+}
+
+// TestNoConnection passes a connection that is nil, as after an error of Connect that nobody looked at.
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	for want, try := range map[string]func() error{
+		"bus_test.wrapper cannot be served without a connection": func() error { return bus.Serve(nil, wrapper{}) },
+		"bus_test.wrapper cannot be subscribed to the events of source.example without a connection": func() error {
+			return bus.Subscribe(nil, "source.example", wrapper{})
+		},
+		"503 Service Unavailable: https://x.example/y cannot be called without a connection": func() error {
+			err := (*bus.Conn)(nil).Call(t.Context(), "https://x.example/y", nil, nil)
+			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Executed != bus.ExecutedNo {
+				t.Errorf("executed: %v", err)
+			}
+			return err
+		},
+		"503 Service Unavailable: https://x.example:417/on-y cannot be called without a connection": func() error {
+			return (*bus.Conn)(nil).Publish(t.Context(), "https://x.example:417/on-y", nil)
+		},
+	} {
+		if err := try(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+const noHandler = " returned nil in place of a handler: have it return one that calls next, or next itself"
+
+// TestNoOption hands over options that are nil, as a function may return that has none to set.
+func TestNoOption(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	conn := b.Connect("wrapper.example")
+	var composed atomic.Int64
+	passing := func(next bus.CallFunc) bus.CallFunc { return next }
+	ending := func(bus.CallFunc) bus.CallFunc { return nil }
+	serverOnly := func(next bus.CallFunc) bus.CallFunc { // composed once by Connect, and then for each endpoint
+		if composed.Add(1) > 1 {
+			return nil
+		}
+		return next
+	}
+	late := b.Connect("late.example", bus.WithInterceptors(serverOnly))
+	for want, try := range map[string]func() error{
+		"connect none.example: option 2 is nil: leave it out": func() error {
+			_, err := bus.Connect(t.Context(), "none.example", bus.WithPlane("p"), nil)
+			return err
+		},
+		"serve bus_test.wrapper on wrapper.example: option 1 is nil: leave it out": func() error {
+			return bus.Serve(conn, wrapper{}, nil, bus.AllowAnonymous())
+		},
+		`serve bus_test.wrapper on wrapper.example: bus.Method("Wrapped"): option 2 is nil: leave it out`: func() error {
+			return bus.Serve(conn, wrapper{}, bus.Method("Wrapped", bus.AllowAnonymous(), nil))
+		},
+		"subscribe bus_test.wrapper of wrapper.example to the events of source.example: option 1 is nil: leave it out": func() error {
+			return bus.Subscribe(conn, "source.example", wrapper{}, nil)
+		},
+		"400 Bad Request: events of wrapper.example: option 2 is nil: leave it out": func() error {
+			_, err := conn.NewPublisher("wrapper.example", bus.Durable(), nil)
+			return err
+		},
+		"connect none.example: interceptor 2 is nil: leave it out of bus.WithInterceptors": func() error {
+			_, err := bus.Connect(t.Context(), "none.example", bus.WithInterceptors(passing, nil))
+			return err
+		},
+		"serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: interceptor 1 is nil: leave it out of bus.Intercept": func() error {
+			return bus.Serve(conn, wrapper{}, bus.Intercept(nil))
+		},
+		"connect none.example: interceptor 2 of bus.WithInterceptors" + noHandler: func() error {
+			_, err := bus.Connect(t.Context(), "none.example", append(b.Options(), bus.WithInterceptors(passing, ending))...)
+			return err
+		},
+		"serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: interceptor 2 of bus.Intercept" + noHandler: func() error {
+			return bus.Serve(conn, wrapper{}, bus.Intercept(passing), bus.Method("Wrapped", bus.Intercept(ending)))
+		},
+		"subscribe *bus_test.sink of wrapper.example to the events of source.example: sink.OnCancelled: interceptor 1 of bus.Intercept" + noHandler: func() error {
+			return bus.Subscribe(conn, "source.example", newSink(), bus.Intercept(ending))
+		},
+		"handle GET /x on late.example: GET /x: interceptor 1 of bus.WithInterceptors" + noHandler: func() error {
+			return late.Handle("GET", "/x", http.NotFoundHandler())
+		},
+		"serve bus_test.wrapper on wrapper.example: bus.SourceFS: the file system is nil; give it an embed.FS": func() error {
+			return bus.Serve(conn, wrapper{}, bus.SourceFS(nil))
+		},
+		"option 1 is nil: leave it out": func() error { return bus.CheckNames(wrapper{}, nil) },
+		"handle GET /x on wrapper.example: option 1 is nil: leave it out": func() error {
+			return conn.Handle("GET", "/x", http.NotFoundHandler(), nil)
+		},
+	} {
+		if err := try(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestChallenge holds which refusals say what is wrong with a token, in characters that a header may hold.
+func TestChallenge(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"": bus.Errorf(http.StatusForbidden, "not on Sundays"),
+		`Bearer error="invalid_token", error_description="token: its issuer (iss) is not 'x?y???'"`: bus.Errorf(http.StatusUnauthorized, "here: %w", &claims.Error{Detail: "token: its issuer (iss) is not \"x\\y\n\x7fé\""}),
+		`Bearer error="invalid_token", error_description="token: missing"`:                          fmt.Errorf("here: %w", &claims.Error{Detail: "token: missing"}),
+		"Bearer": bus.Errorf(http.StatusUnauthorized, "who are you?"),
+	} {
+		recorder := httptest.NewRecorder()
+		bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/", http.NoBody), err)
+		if got := recorder.Header().Get("WWW-Authenticate"); got != want || recorder.Code != bus.StatusOf(err) {
+			t.Errorf("%v: %d, WWW-Authenticate %q; want %q", err, recorder.Code, got, want)
+		}
+	}
+}
+
+// TestNotUTF8 has options with texts that no document can hold.
+func TestNotUTF8(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect("wrapper.example")
+	for want, try := range map[string]func() error{
+		`connect none.example: bus.WithDescription: "caf\xe9" is not valid UTF-8, which documents are in`: func() error {
+			_, err := bus.Connect(t.Context(), "none.example", bus.WithDescription("caf\xe9"))
+			return err
+		},
+		`connect none.example: bus.WithVersion: "\xff" is not valid UTF-8, which documents are in`: func() error {
+			_, err := bus.Connect(t.Context(), "none.example", bus.WithVersion("\xff"))
+			return err
+		},
+		`serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: bus.Description: "caf\xe9" is not valid UTF-8, which documents are in`: func() error {
+			return bus.Serve(conn, wrapper{}, bus.Method("Wrapped", bus.Description("caf\xe9")))
+		},
+		`handle GET /x on wrapper.example: GET /x: bus.Description: "\xff" is not valid UTF-8, which documents are in`: func() error {
+			return conn.Handle("GET", "/x", http.NotFoundHandler(), bus.Description("\xff"))
+		},
+	} {
+		if err := try(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestLongestHost holds that whoever has the longest hostname that there can be is called like anybody else: one instance of
+// it, in parts, and told that its caller has left.
+func TestLongestHost(t *testing.T) {
+	t.Parallel()
+	host := strings.Repeat("h.", 126) + "h"
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn, caller := b.connect(host), b.connect("caller.example")
+		ends := serveWaiting(t, conn)
+		count := func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Length", strconv.FormatInt(r.ContentLength, 10))
+		}
+		if err := conn.Handle("POST", "/count", http.HandlerFunc(count)); err != nil {
+			t.Fatal(err)
+		}
+		for _, called := range []string{host, conn.ID() + "." + host} {
+			for _, size := range []int{1, 2 << 20} {
+				response, _ := do(t, caller, "POST", "https://"+called+"/count", "text/plain", strings.Repeat("x", size))
+				if response.StatusCode != 200 || response.Header.Get("Length") != strconv.Itoa(size) {
+					t.Errorf("%s…, %d bytes: %s, %v", called[:12], size, response.Status, response.Header)
+				}
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			time.AfterFunc(300*time.Millisecond, leave)
+			wantFailed(t, called, caller.Call(ctx, "GET https://"+called+"/wait", nil, nil), 503, context.Canceled)
+			wantCancelled(t, called, ends, 300*time.Millisecond)
+		}
+	})
+}
+
+const missingKeys = `"message":"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier"`
+
+// TestMissingKeysAreTold has whoever serves what nobody can call told so, once, when the first caller is refused.
+func TestMissingKeysAreTold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		for _, each := range []struct {
+			host    string
+			options []bus.ConnectOption
+			asks    bus.HandleOption
+			told    int
+		}{
+			{"keyless.example", nil, bus.RequireClaims("true"), 1},
+			{"public.example", nil, bus.AllowAnonymous(), 1},
+			{"keyed.example", []bus.ConnectOption{newIssuer(t).trust()}, bus.RequireClaims("true"), 0},
+		} {
+			log := new(lines)
+			conn := b.connect(each.host, append(each.options, bus.WithLogger(zerolog.New(log)))...)
+			if err := conn.Handle("GET", "/x", http.NotFoundHandler(), each.asks); err != nil {
+				t.Fatal(err)
+			}
+			caller := b.connect("caller.example")
+			for _, token := range []string{"", "a.b.c"} {
+				_ = caller.Call(bus.WithActor(t.Context(), token), "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
+			}
+			bus.FlushLog(conn)
+			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
+				t.Errorf("%s: %d warnings, want %d:\n%s", each.host, told, each.told, log)
+			}
+		}
+	})
+}
+
+// TestMissingKeysAreToldOfWhatReachesNoHandler refuses a token that the connection verifies for others, as an ingress does, and
+// the first part of a request in parts.
+func TestMissingKeysAreToldOfWhatReachesNoHandler(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const inParts = `"endpoint":"POST /echo",` + missingKeys
+		for name, each := range map[string]struct {
+			refuse func(*bus.Conn)
+			want   string
+		}{
+			"verified": {func(conn *bus.Conn) { _, _ = conn.VerifyToken(t.Context(), "a.b.c") }, `"id":"$",` + missingKeys},
+			"in parts": {func(conn *bus.Conn) { checkRefusedAtOnce(t, b, conn, "a token", "a.b.c", "401 ") }, inParts},
+			"no token": {func(conn *bus.Conn) { checkRefusedAtOnce(t, b, conn, "no token", "", "401 ") }, inParts},
+		} {
+			log := new(lines)
+			conn := b.connect("bytes.example", bus.WithLogger(zerolog.New(log)))
+			handleBytes(t, conn, bus.RequireClaims("true"))
+			each.refuse(conn)
+			each.refuse(conn)
+			bus.FlushLog(conn)
+			if told := log.count(strings.ReplaceAll(each.want, "$", conn.ID())); told != 1 {
+				t.Errorf("%s: %d warnings, want 1:\n%s", name, told, log)
+			}
+		}
+	})
+}

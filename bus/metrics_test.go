@@ -1,0 +1,404 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/metrics"
+)
+
+// TestMetricsHandler has one page tell of all connections of a process, each metric in one place.
+func TestMetricsHandler(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	callee, caller := b.Connect("wrapper.example"), b.Connect("caller.example")
+	serve(t, callee, wrapper{})
+	_ = caller.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
+	page := func(conns ...*bus.Conn) string {
+		w := httptest.NewRecorder()
+		bus.MetricsHandler(conns...).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != metrics.ContentType {
+			t.Errorf("answered %d, %v", w.Code, w.Header())
+		}
+		return w.Body.String()
+	}
+	both := page(callee, caller, callee)
+	for _, part := range []string{
+		`busline_info{host="wrapper.example",id="` + callee.ID() + `"`, `busline_info{host="caller.example",id="` + caller.ID() + `"`,
+		`busline_server_refused_total{host="wrapper.example"`, `busline_client_refused_total{host="caller.example"`, "# TYPE busline_info gauge\n",
+	} {
+		if strings.Count(both, part) != 1 {
+			t.Errorf("%q is there %d times in\n%s", part, strings.Count(both, part), both)
+		}
+	}
+	if none := page(); none != "" {
+		t.Errorf("without connections: %q", none)
+	}
+}
+
+// TestMetrics_OfOneName counts the requests of endpoints that have the same name together: the format permits a series once.
+func TestMetrics_OfOneName(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	callee := b.Connect(calculatorHost)
+	caller := b.Connect("caller.example")
+	for _, port := range []int{443, 444} {
+		serve(t, callee, calculator{callee.ID()}, bus.Port(port))
+		if err := callee.Handle(http.MethodGet, "/x", http.NotFoundHandler(), bus.Port(port)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve(t, callee, twofold{}, bus.Method("ReadNote", bus.RPCAndREST()))
+	for _, address := range []string{
+		calculatorURL + "/add", calculatorURL + ":444/add", calculatorURL + ":444/add", "GET " + calculatorURL + "/x", "GET " + calculatorURL + ":444/x",
+		calculatorURL + "/read-note", "GET " + calculatorURL + "/notes/{id}",
+	} {
+		_ = caller.Call(t.Context(), address, bus.Args{"id": 1}, nil)
+	}
+	for _, source := range []string{ordersHost, "returns.example"} {
+		if err := bus.Subscribe[orderEvents](callee, source, newSink()); err != nil {
+			t.Fatal(err)
+		}
+		events, err := caller.NewPublisher(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range bus.NewEvent[orderedArguments](events, "/on-ordered").Outcomes(t.Context(), orderedArguments{7}) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	page, own := httptest.NewRecorder(), httptest.NewRecorder()
+	bus.MetricsHandler(callee).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	callee.ServeMetrics(own, nil)
+	if page.Code != http.StatusOK {
+		t.Fatalf("answered %d, %s", page.Code, page.Body)
+	}
+	instance := `{host="` + calculatorHost + `",id="` + callee.ID() + `",`
+	for of, text := range map[string]string{"MetricsHandler": page.Body.String(), "ServeMetrics": own.Body.String()} {
+		for series, want := range map[string]string{
+			`busline_server_duration_seconds_count` + instance + `endpoint="calculator.Add",caller="caller.example"} `:        "3",
+			`busline_server_duration_seconds_count` + instance + `endpoint="twofold.ReadNote",caller="caller.example"} `:      "2",
+			`busline_server_duration_seconds_count` + instance + `endpoint="orderEvents.OnOrdered",caller="caller.example"} `: "2",
+			`busline_server_refused_total` + instance + `endpoint="GET /x",caller="caller.example"} `:                         "2",
+		} {
+			if strings.Count(text, series) != 1 || !strings.Contains(text, series+want+"\n") {
+				t.Errorf("%s: not once %s%s in\n%s", of, series, want, text)
+			}
+		}
+	}
+}
+
+// twofold has a method that can be served as RPC and as REST.
+type twofold struct{}
+
+func (twofold) ReadNote(id int) (text string) { return "" }
+
+// TestMadeUpHostsAreNotCounted has a caller be asked for many hosts that are not there, as an ingress is. They fill
+// neither its counters, and a host that is there is counted under its name.
+func TestMadeUpHostsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	const madeUp, most = 300, 200
+	b := newBus(t)
+	caller := b.Connect("caller.example")
+	callee := b.Connect(calculatorHost)
+	serve(t, callee, calculator{callee.ID()})
+	var calls sync.WaitGroup
+	for i := range madeUp {
+		calls.Go(func() {
+			_ = caller.Call(t.Context(), fmt.Sprintf("https://made-up-%d.example/x", i), nil, nil)
+		})
+	}
+	calls.Wait()
+	add(t, caller, calculatorHost)
+	found := false
+	made := caller.Traffic().Made
+	for _, each := range made {
+		found = found || each.Callee == calculatorHost && each.Total() == 1
+	}
+	if !found || len(made) > most {
+		t.Errorf("%d callees, the real one among them: %t", len(made), found)
+	}
+}
+
+// TestTraffic counts calls on both sides, and tells of them over the bus.
+func TestTraffic(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		caller, callee := newCalculator(t, w)
+		for range 3 {
+			add(t, caller, calculatorHost)
+			add(t, caller, callee.ID()+"."+calculatorHost)
+		}
+		_ = caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+		_ = caller.Call(t.Context(), "https://nobody.example/x", nil, nil)
+		publish(t, caller, calculatorURL+"/who")
+		type count struct{ total, refused, failed int64 }
+		want := map[string]count{
+			"calculator.Add caller.example": {6, 0, 0}, "calculator.Divide caller.example": {1, 1, 0},
+			"calculator.Broken caller.example": {1, 0, 1}, "calculator.Who caller.example": {1, 0, 0},
+			"calculator.Wait ": {}, "to " + calculatorHost: {9, 1, 1}, "to nobody.example": {1, 0, 1},
+		}
+		got := map[string]count{}
+		for _, conn := range []*bus.Conn{caller, callee} {
+			var told metrics.Traffic
+			if err := caller.Call(t.Context(), "GET https://"+conn.ID()+"."+conn.Host()+":888/traffic", nil, &told); err != nil {
+				t.Fatal(err)
+			}
+			if told.Started.IsZero() {
+				t.Error("it does not tell when it was started")
+			}
+			for _, served := range told.Served {
+				got[served.Endpoint+" "+served.Caller] = count{served.Total(), served.Refused, served.Failed}
+			}
+			for _, made := range told.Made {
+				if made.Total() > 0 && made.Took <= 0 {
+					t.Errorf("calls of %s took %s", made.Callee, made.Took)
+				}
+				got["to "+made.Callee] = count{made.Total(), made.Refused, made.Failed}
+			}
+		}
+		delete(got, "to "+callee.ID()+"."+calculatorHost)
+		for name, wanted := range want {
+			if got[name] != wanted {
+				t.Errorf("%s: %+v, want %+v", name, got[name], wanted)
+			}
+		}
+	})
+}
+
+// TestTraffic_WithOneInstance counts calls to a certain instance as calls to its host, whatever becomes of them: instances come and
+// go, and each would take a label of its own.
+func TestTraffic_WithOneInstance(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		for _, shortCircuit := range []bool{true, false} {
+			callee := b.Connect(calculatorHost)
+			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+			caller := b.Connect("caller.example", withShortCircuit(shortCircuit))
+			one := callee.ID() + "." + calculatorHost
+			publish(t, caller, "https://"+one+"/who")
+			add(t, caller, one)
+			soon, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := caller.Call(soon, "https://"+one+"/wait", nil, nil); bus.StatusOf(err) != http.StatusGatewayTimeout {
+				t.Error(err)
+			}
+			cancel()
+			if made := caller.Traffic().Made; len(made) != 1 || made[0].Callee != calculatorHost || made[0].Total() != 3 || made[0].Failed != 1 {
+				t.Errorf("short circuit %t: %+v", shortCircuit, made)
+			}
+		}
+	})
+}
+
+// TestTraffic_WithoutTheFramework leaves out what is asked on port 888, whoever asks: also who collects the metrics.
+func TestTraffic_WithoutTheFramework(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		caller, _ := newCalculator(t, w)
+		do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
+		_ = caller.Call(t.Context(), "GET https://nobody.example:888/ping", nil, nil)
+		for _, err := range caller.Multicast(mustRequest(t, "https://all:888/ping")) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if made := caller.Traffic().Made; len(made) > 0 {
+			t.Errorf("%+v", made)
+		}
+	})
+}
+
+// sample is a line of the text format of Prometheus, version 0.0.4, that has labels.
+var sample = regexp.MustCompile(`^([a-z_]+)\{([a-z]+="(\\.|[^"\\\n])*",?)+\} [0-9.e+-]+$`)
+
+// TestMetrics reads what Prometheus would.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		callee := w.connect(calculatorHost, bus.WithVersion("1 \"beta\"\\\n"))
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example")
+		add(t, caller, calculatorHost)
+		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+		_ = caller.Call(t.Context(), "https://"+callee.ID()+".calculator.example/nothing", nil, nil) // which it hears of itself
+		response, text := do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
+		if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
+			t.Fatal(response.Status, response.Header)
+		}
+		kinds := map[string]string{}
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			if fields := strings.Fields(line); strings.HasPrefix(line, "# TYPE") {
+				if kinds[fields[2]] != "" {
+					t.Errorf("%s begins twice", fields[2])
+				}
+				kinds[fields[2]] = fields[3]
+			} else if !strings.HasPrefix(line, "# HELP") && !sample.MatchString(line) {
+				t.Errorf("no sample: %s", line)
+			}
+		}
+		instance := `host="calculator.example",id="` + callee.ID() + `"`
+		for _, want := range []string{
+			`busline_info{` + instance + `,version="1 \"beta\"\\\n",plane="` + w.Plane() + `"} 1`,
+			`busline_connected{` + instance + `} 1`,
+			`busline_server_duration_seconds_bucket{` + instance + `,endpoint="calculator.Add",caller="caller.example",le="+Inf"} 1`,
+			`busline_server_duration_seconds_count{` + instance + `,endpoint="calculator.Add",caller="caller.example"} 1`,
+			`busline_server_failed_total{` + instance + `,endpoint="calculator.Broken",caller="caller.example"} 1`,
+			`busline_rejected_total{` + instance + `,status="404"} 1`,
+			`busline_rejected_total{` + instance + `,status="503"} 0`, // so that its first growth is seen
+		} {
+			if !strings.Contains(text, want+"\n") {
+				t.Errorf("no line %s", want)
+			}
+		}
+		if kinds["busline_server_duration_seconds"] != "histogram" || kinds["busline_malformed_total"] != "counter" || kinds["busline_healthy"] != "gauge" {
+			t.Errorf("kinds %v", kinds)
+		}
+	})
+}
+
+// TestTraffic_TellsThePortOfDocuments has a service on two ports, each with a document of its own.
+func TestTraffic_TellsThePortOfDocuments(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	callee := b.Connect(calculatorHost)
+	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.Port(444)))
+	var ports []int
+	for _, served := range callee.Traffic().Served {
+		if served.Path == "/openapi.json" {
+			ports = append(ports, served.Port)
+		}
+	}
+	if !slices.Equal(ports, []int{443, 444}) {
+		t.Errorf("documents on ports %v", ports)
+	}
+}
+
+// TestStats_CountCalls counts what a connection calls, and not what the framework asks on the way.
+func TestStats_CountCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		b.newCalculators(2)
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		call := func(ctx context.Context, address string) func() {
+			return func() { _ = caller.Call(ctx, address, nil, nil) }
+		}
+		multicast := caller.Multicast(mustRequest(t, calculatorURL+"/who"))
+		for name, test := range map[string]struct {
+			make  func()
+			count int64
+		}{
+			"a call":              {call(t.Context(), calculatorURL+"/add"), 1},
+			"one that fails":      {call(t.Context(), calculatorURL+"/broken"), 1},
+			"one that is retried": {call(t.Context(), "https://nobody.example/add"), 1},
+			"another method":      {call(t.Context(), "PUT "+calculatorURL+"/add"), 1},
+			"cancelled":           {call(over, calculatorURL+"/add"), 1},
+			"no address":          {call(t.Context(), "https://a..b/add"), 0},
+			"a multicast":         {func() { publish(t, caller, calculatorURL+"/who") }, 1},
+			"a range never taken": {func() { caller.Multicast(mustRequest(t, calculatorURL+"/who")) }, 0},
+			"two ranges": {func() {
+				for range 2 {
+					for _, err := range multicast {
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}, 2},
+		} {
+			before := caller.Stats().Calls
+			test.make()
+			if made := caller.Stats().Calls - before; made != test.count {
+				t.Errorf("%s: counted %d times, want %d", name, made, test.count)
+			}
+		}
+	})
+}
+
+// TestStats_CountInterceptedCalls holds that a call counts once, whatever the caller's own interceptors do with it.
+func TestStats_CountInterceptedCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.newCalculators(2)
+		interceptors := map[string]bus.Interceptor{
+			"none": func(next bus.CallFunc) bus.CallFunc { return next },
+			"one that calls next twice": func(next bus.CallFunc) bus.CallFunc {
+				return func(ctx context.Context, call *bus.Exchange) error {
+					if err := next(ctx, call); err != nil {
+						return err
+					}
+					return next(ctx, call)
+				}
+			},
+			"one that refuses": func(bus.CallFunc) bus.CallFunc {
+				return func(context.Context, *bus.Exchange) error {
+					return bus.Errorf(http.StatusServiceUnavailable, "the circuit is open")
+				}
+			},
+		}
+		for name, interceptor := range interceptors {
+			caller := b.connect("caller.example", bus.WithInterceptors(interceptor))
+			for what, test := range map[string]struct {
+				make  func()
+				count int64
+			}{
+				"a call":               {func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
+				"an http.Request":      {func() { _, _ = caller.Do(mustRequest(t, calculatorURL+"/add")) }, 1}, //nolint:bodyclose // it is in memory
+				"unwritable arguments": {func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
+				"a multicast": {func() {
+					for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+						_ = err
+					}
+				}, 1},
+				"an event": {func() { _ = caller.Publish(t.Context(), "https://"+ordersHost+":417/on-ordered", nil) }, 1},
+			} {
+				if name == "one that refuses" && what == "unwritable arguments" {
+					continue // which of both refuses it first depends on where the callee is
+				}
+				before := caller.Stats().Calls
+				test.make()
+				if made := caller.Stats().Calls - before; made != test.count {
+					t.Errorf("%s with %s: counted %d times, want %d", what, name, made, test.count)
+				}
+			}
+		}
+	})
+}
+
+// TestStats_CountCallsOfHandlers counts them for the connection that makes them.
+func TestStats_CountCallsOfHandlers(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		caller, _ := newCalculator(t, w)
+		front := w.connect("front.example")
+		err := front.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			for range 3 {
+				if err := front.Call(r.Context(), calculatorURL+"/add", nil, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, caller, "GET", "https://front.example/", "", "")
+		if one, other := caller.Stats().Calls, front.Stats().Calls; one != 1 || other != 3 {
+			t.Errorf("the caller made %d calls, the service %d", one, other)
+		}
+	})
+}

@@ -1,0 +1,501 @@
+package bus_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/internal/fragment"
+	internalstatus "github.com/busline/busline/bus/internal/status"
+)
+
+// twins has two methods that can be given one path.
+type twins struct{}
+
+func (twins) One() {}
+
+func (twins) Two() {}
+
+// faulty has methods that cannot be endpoints.
+type faulty struct{}
+
+func (faulty) Channel(c chan int) {}
+
+func (faulty) Pair() (int, string) { return 0, "" }
+
+func TestServe_ReportsEveryFault(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("faulty.example")
+	err := bus.Serve(conn, faulty{})
+	for _, told := range []string{"faulty.example", "Channel", "Pair", "bus.ExcludeMethods"} {
+		if err == nil || !strings.Contains(err.Error(), told) {
+			t.Errorf("%v does not tell %q", err, told)
+		}
+	}
+	if err := bus.Serve(conn, faulty{}, bus.ExcludeMethods("Channel", "Pair")); err == nil || !strings.Contains(err.Error(), "no exported method") {
+		t.Errorf("nothing left: %v", err)
+	}
+}
+
+func TestRegistrationFaults(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("calculator.example")
+	serve(t, conn, calculator{})
+	handler := http.NotFoundHandler()
+	for name, test := range map[string]struct {
+		register func() error
+		told     string
+	}{
+		"twice": {func() error { return bus.Serve(conn, calculator{}) }, "calculator.Add is served by this connection already, as GET /add on port 443: serve it once, or give one of them another path\ncalculator."},
+		"a handler on a function": {
+			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and calculator.Add both serve GET /add on port 443",
+		},
+		"parameters alike": {func() error {
+			if err := conn.Handle("GET", "/x/{a}", handler); err != nil {
+				return err
+			}
+			return conn.Handle("GET", "/x/{b}", handler)
+		}, "GET /x/{b} and GET /x/{a} both serve GET /x/{b}, such as /x/1, on port 443: serve it once"},
+		"the documents' path": {func() error { return conn.Handle("GET", "/openapi.json", handler) }, "/openapi.json"},
+		"port 0":              {func() error { return bus.Serve(conn, relay{}, bus.Port(0)) }, "bus.Port"},
+		"port 888":            {func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},
+		"port 417":            {func() error { return bus.Serve(conn, relay{}, bus.Port(417)) }, "reserved for events"},
+		"unknown method": {
+			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Undocumented())) }, "Jump",
+		},
+		"bad path":     {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
+		"a colon":      {func() error { return conn.Handle("GET", "/:id", handler) }, "write {id} for a parameter"},
+		"a query":      {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("/pass?x=1"))) }, `ends before "?"`},
+		"bad method":   {func() error { return conn.Handle("get", "/y", handler) }, "capital"},
+		"HEAD":         {func() error { return conn.Handle("HEAD", "/y", handler) }, "serve GET"},
+		"endless path": {func() error { return conn.Handle("GET", "/"+strings.Repeat("a", 5000), handler) }, "shorten the path"},
+		"conflict elsewhere": {func() error {
+			if err := conn.Handle("GET", "/z", handler, bus.Port(7777)); err != nil {
+				return err
+			}
+			return bus.Serve(conn, twins{}, bus.Port(7778), bus.Method("Two", bus.Path("/one")))
+		}, "twins.Two and twins.One both serve GET /one on port 7778"},
+		"nil handler": {func() error { return conn.Handle("GET", "/y", nil) }, "the handler is nil"},
+		"nil function": {
+			func() error { return conn.Handle("GET", "/y", http.HandlerFunc(nil)) }, "handle GET /y on calculator.example: the handler is nil",
+		},
+		"wrong names": {
+			func() error { return bus.Serve(conn, relay{}, bus.ParamNames("Pass", "a, b", "depth, budget")) }, "Pass",
+		},
+	} {
+		if err := test.register(); err == nil || !strings.Contains(err.Error(), test.told) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// nothing of what failed is left behind
+	serve(t, conn, relay{})
+	if _, body := do(t, conn, "GET", calculatorURL+":888/ping", "", ""); !strings.HasSuffix(body, `"ports":[443,7777]}`) {
+		t.Errorf("ping tells %s", body)
+	}
+}
+
+func TestConnect_Faults(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	for host, told := range map[string]string{
+		"": "", "all": "reserved", "Upper.example": "", "a..b": "", "a_b": "", "-a.b": "", strings.Repeat("a", 254): "",
+	} {
+		_, err := bus.Connect(t.Context(), host, bus.WithBroker(b.Broker()))
+		if err == nil || !strings.Contains(err.Error(), told) {
+			t.Errorf("host %q: %v", host, err)
+		}
+	}
+	_, err := bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), bus.WithPlane("a.b"))
+	if err == nil || !strings.Contains(err.Error(), "BUS_PLANE") {
+		t.Errorf("plane: %v", err)
+	}
+	for told, option := range map[string]bus.ConnectOption{
+		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithMaxHandlers": bus.WithMaxHandlers(0), "bus.WithAckWait": bus.WithAckWait(0),
+		"connect timeout -1ns is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once": bus.WithConnectTimeout(-1),
+		"message limit of 65535 bytes is out of range: set 65536 to 536870912 with bus.WithMaxMessageBytes":     bus.WithMaxMessageBytes(64<<10 - 1),
+		"message limit of 536870913 bytes": bus.WithMaxMessageBytes(512<<20 + 1),
+		"bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns":                    bus.WithBroker((*broker.Broker)(nil)),
+		"base URL (BUS_BASE_URL or bus.WithBaseURL): it has a login, which all documents would show: leave it out": bus.WithBaseURL("https://user:secret@api.example.com"),
+	} {
+		if _, err = bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), option); err == nil || !strings.Contains(err.Error(), told) {
+			t.Errorf("%s: %v", told, err)
+		}
+	}
+	_, err = bus.Connect(t.Context(), "x.example", bus.WithURL("nats://user:secret@127.0.0.1:1"), bus.WithConnectTimeout(time.Millisecond))
+	if err == nil || !strings.Contains(err.Error(), "no broker at nats://127.0.0.1:1: ") ||
+		!strings.HasSuffix(err.Error(), "; start one, or set BUS_NATS_URL or bus.WithURL") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("no broker: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = bus.Connect(ctx, "x.example", bus.WithURL("nats://127.0.0.1:1")); err == nil {
+		t.Error("connected with a context that has ended")
+	}
+}
+
+// store was a struct of a program before it was a service.
+type store struct{}
+
+func (*store) Load(key string) (value string)                 { return key }
+func (*store) Close() error                                   { return nil }
+func (*store) Shutdown(context.Context) error                 { return nil }
+func (*store) String() string                                 { return "store" }
+func (*store) ServeHTTP(http.ResponseWriter, *http.Request)   {}
+func (*store) MarshalText() (text []byte, err error)          { return nil, nil }
+func (*store) Error(ctx context.Context, of int) (err string) { return "" }
+
+// shelfAPI is what callers are offered.
+type shelfAPI interface {
+	Load(key string) (value string)
+	Close() error
+}
+
+// TestServe_WarnsOfWhatIsNotMeant serves methods that are a program's own business.
+func TestServe_WarnsOfWhatIsNotMeant(t *testing.T) {
+	t.Parallel()
+	all := []string{"Close", "MarshalText", "ServeHTTP", "Shutdown", "String"}
+	b := bustest.New(t)
+	for name, test := range map[string]struct {
+		serve func(*bus.Conn) error
+		want  []string
+	}{
+		"a struct": {func(c *bus.Conn) error { return bus.Serve(c, new(store)) }, all},
+		"some of its methods": {func(c *bus.Conn) error {
+			return bus.Serve(c, new(store), bus.ExcludeMethods("Close", "String", "MarshalText"), bus.Method("Shutdown"), bus.Method("ServeHTTP", bus.Port(444)))
+		}, nil},
+		"an interface": {func(c *bus.Conn) error { return bus.Serve[shelfAPI](c, new(store)) }, nil},
+	} {
+		logged := new(lines)
+		if err := test.serve(b.Connect("store.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))); err != nil {
+			t.Fatal(err)
+		}
+		for _, method := range test.want {
+			line := fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(", method)
+			if logged.count(line) != 1 {
+				t.Errorf("%s: no warning of %s in %s", name, method, logged)
+			}
+		}
+		if lines := logged.count("\n"); lines != len(test.want) {
+			t.Errorf("%s: %d warnings, want %d: %s", name, lines, len(test.want), logged)
+		}
+	}
+}
+
+// TestServe_RefusesHandlers serves what Conn.Handle is for.
+func TestServe_RefusesHandlers(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect("web.example")
+	for _, err := range []error{bus.Serve(conn, http.NotFoundHandler()), bus.Serve(conn, http.NewServeMux())} {
+		if err == nil || !strings.HasSuffix(err.Error(), " on web.example: an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle") {
+			t.Error(err)
+		}
+	}
+}
+
+// draft has a tag that nothing reads.
+type draft struct {
+	Text string `json:"text" jsonSchema:"minLength=1"`
+}
+
+type drafts struct{}
+
+func (drafts) Write(of draft) error                      { return nil }
+func (drafts) OnWrite(_ context.Context, of draft) error { return nil }
+
+// TestWarningsOfTags logs them on both sides.
+func TestWarningsOfTags(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	for name, try := range map[string]func(*bus.Conn) error{
+		"Serve": func(c *bus.Conn) error { return bus.Serve(c, drafts{}) },
+		"Subscribe": func(c *bus.Conn) error {
+			return bus.Subscribe(c, "source.example", drafts{}, bus.ExcludeMethods("Write"))
+		},
+	} {
+		logged := new(lines)
+		if err := try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))); err != nil {
+			t.Fatal(err)
+		}
+		if logged.count("field bus_test.draft.Text: the tag jsonSchema is ignored: write jsonschema") != 1 || logged.count("\n") != 1 {
+			t.Errorf("%s: %s", name, logged)
+		}
+	}
+}
+
+// TestHandleWarnsOfWhatIsNotMeant serves an application under a path that is not all that it serves.
+func TestHandleWarnsOfWhatIsNotMeant(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	for _, test := range []struct {
+		method, path string
+		handler      http.Handler
+		warns        bool
+	}{
+		{"*", "/old/", http.NotFoundHandler(), true},
+		{"", "/", http.NotFoundHandler(), true},
+		{"GET", "/old/", http.NewServeMux(), true},
+		{"GET", "/", http.NotFoundHandler(), false},
+		{"*", "/old/{path+}", http.NewServeMux(), false},
+	} {
+		logged := new(lines)
+		conn := b.Connect("old.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
+		if err := conn.Handle(test.method, test.path, test.handler); err != nil {
+			t.Fatal(err)
+		}
+		want := "only " + test.path + " itself is served, and nothing below it: write " + test.path + "{path+} for that"
+		if warns := logged.count(want) == 1; warns != test.warns || !warns && logged.String() != "" {
+			t.Errorf("%s %s: %s", test.method, test.path, logged)
+		}
+	}
+}
+
+type (
+	tagged struct {
+		X int `json:"x"`
+	}
+	around struct {
+		tagged
+
+		Y      int `json:"y,omitempty"`
+		Hidden int `json:"-"`
+		inside int
+	}
+	bare    struct{ X int }
+	aroundB struct {
+		*bare
+
+		Y int `json:"y"`
+	}
+	nameless struct {
+		X int `json:",omitempty"`
+	}
+	ownJSON struct{ X, Y int }
+	Endless struct {
+		*Endless
+
+		X int `json:"x"`
+	}
+)
+
+func (o ownJSON) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]int{"x": o.X, "y": o.Y})
+}
+
+// surveyor takes a type without tags, whose members have the names of its fields.
+type surveyor struct{}
+
+func (surveyor) Double(of bare, all []bare) (sum int) {
+	for _, each := range append(all, of) {
+		sum += 2 * each.X
+	}
+	return sum
+}
+
+// TestValues_NeedNoTags has values in the arguments pass as the callee reads them, with tags or without.
+func TestValues_NeedNoTags(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		conn := w.connect("surveyor.example")
+		serve(t, conn, surveyor{})
+		type arguments struct {
+			Of  bare   `json:"of"`
+			All []bare `json:"all"`
+		}
+		for name, given := range map[string]any{
+			"a struct": arguments{bare{1}, []bare{{2}}},
+			"a map":    bus.Args{"of": &bare{1}, "all": []bare{{2}}},
+		} {
+			var result struct{ Sum int }
+			if err := conn.Call(t.Context(), "https://surveyor.example/double", given, &result); err != nil || result.Sum != 6 {
+				t.Errorf("%s: %d, %v", name, result.Sum, err)
+			}
+		}
+	})
+}
+
+// TestArguments_HaveTags has calls with arguments that would not arrive be refused, by name, instead of computing with zeros.
+func TestArguments_HaveTags(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		caller, _ := newCalculator(t, w)
+		for name, call := range map[string]struct {
+			arguments any
+			err       string
+		}{
+			"tags":            {tagged{1}, ""},
+			"embedded":        {&around{tagged: tagged{1}, Y: 2, Hidden: 3, inside: 4}, ""},
+			"a map":           {map[string]int{"x": 1}, ""},
+			"nothing":         {nil, ""},
+			"itself":          {Endless{X: 1}, ""},
+			"JSON of its own": {ownJSON{1, 2}, ""},
+			"none":            {bare{1}, `field X of bus_test.bare has no json tag`},
+			"none, embedded":  {aroundB{&bare{1}, 2}, `field X of bus_test.bare has no json tag`},
+			"no name":         {&nameless{1}, `such as ` + "`json:\"x\"`"},
+		} {
+			var result map[string]any
+			err := caller.Call(t.Context(), calculatorURL+"/add", call.arguments, &result)
+			if call.err == "" && err != nil || call.err != "" && (err == nil || !strings.Contains(err.Error(), call.err)) {
+				t.Errorf("%s: %v, want %q", name, err, call.err)
+			}
+		}
+		_, err := bus.NewOperation[bare, any](caller, calculatorURL+"/add").Call(t.Context(), bare{1})
+		if bus.StatusOf(err) != http.StatusBadRequest || !strings.Contains(err.Error(), "has no json tag") {
+			t.Errorf("operation: %v", err)
+		}
+	})
+}
+
+// TestError_OfInternalPackage holds that an error of a package below this one becomes an Error with all that it says, also if it
+// is wrapped.
+func TestError_OfInternalPackage(t *testing.T) {
+	t.Parallel()
+	full := internalstatus.Error{
+		Status: 503, Detail: "too busy", Host: "bytes.example", ID: "b1aaaaaaaa", MsgID: "m1", Executed: internalstatus.ExecutedNo,
+		RetryAfter: time.Second, Internal: true, Cause: fragment.ErrMemoryFull,
+	}
+	for detail, err := range map[string]error{
+		"too busy":                 &full,
+		"part 2: too busy":         fmt.Errorf("part 2: %w", &full),
+		"call 7: part 2: too busy": fmt.Errorf("call 7: %w", fmt.Errorf("part 2: %w", &full)),
+	} {
+		failed, _ := errors.AsType[*bus.Error](bus.ErrorWithDetails(err, "", nil)) // which makes an Error of any error
+		if failed == nil || failed.Status != full.Status || failed.Detail != detail || failed.Executed != bus.ExecutedNo {
+			t.Fatalf("%v becomes %#v", err, failed)
+		}
+		if failed.Host != full.Host || failed.ID != full.ID || failed.MsgID != full.MsgID || failed.RetryAfter != full.RetryAfter {
+			t.Errorf("%v becomes %#v", err, failed)
+		}
+		if bus.StatusOf(err) != full.Status || !bus.IsInternal(err) || !bus.IsInternal(failed) || !errors.Is(failed, fragment.ErrMemoryFull) {
+			t.Errorf("%v: status %d, internal %t, cause %v", err, bus.StatusOf(err), bus.IsInternal(err), errors.Unwrap(failed))
+		}
+	}
+}
+
+// TestExecuted_Values holds that the packages below this one number the values alike.
+func TestExecuted_Values(t *testing.T) {
+	t.Parallel()
+	for below, want := range map[internalstatus.Executed]bus.Executed{
+		internalstatus.ExecutedUnknown: bus.ExecutedUnknown, internalstatus.ExecutedNo: bus.ExecutedNo, internalstatus.ExecutedYes: bus.ExecutedYes,
+	} {
+		failed, _ := errors.AsType[*bus.Error](bus.ErrorWithDetails(&internalstatus.Error{Status: 503, Executed: below}, "", nil))
+		if failed == nil || failed.Executed != want {
+			t.Errorf("%d becomes %v, want %v", below, failed, want)
+		}
+	}
+}
+
+// TestPostOnly holds that GET is told what to use instead, and that a method can be opened for it.
+func TestPostOnly(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		serve(t, w.connect(calculatorHost), calculator{}, bus.PostOnly(), bus.Method("Who", bus.HTTPMethod("GET")))
+		caller := w.connect("caller.example")
+		for _, test := range []struct {
+			method, path string
+			status       int
+		}{
+			{http.MethodPost, "/add", 200}, {http.MethodGet, "/add?x=1", 405}, {http.MethodHead, "/add", 405},
+			{http.MethodGet, "/who", 200}, {http.MethodPost, "/who", 405},
+		} {
+			if got := statusOf(t, t.Context(), caller, test.method, "https://"+calculatorHost+test.path); got != test.status {
+				t.Errorf("%s %s: status %d, want %d", test.method, test.path, got, test.status)
+			}
+		}
+	})
+}
+
+// TestStrict holds that a strict service tells a caller what it does not know, within the process, too.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		serve(t, w.connect(calculatorHost), calculator{}, bus.DisallowUnknownFields())
+		caller := w.connect("caller.example")
+		var out struct{ Sum int }
+		if err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+			t.Errorf("%d, %v", out.Sum, err)
+		}
+		err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1, "yy": 2}, &out)
+		if bus.StatusOf(err) != http.StatusBadRequest || !strings.Contains(err.Error(), "yy (body): is unknown") {
+			t.Errorf("misspelled: %v", err)
+		}
+	})
+}
+
+// parcel asks for something by its tags, and can be given by value.
+type parcel struct {
+	Weight int    `json:"weight" jsonschema:"minimum=1,maximum=30"`
+	Street string `json:"street" jsonschema:"minLength=2"`
+}
+
+// label is told from its JSON alone.
+type label struct {
+	Text string `json:"text" jsonschema:"required"`
+}
+
+type post struct{}
+
+func (post) Send(p parcel) (weight int)   { return p.Weight }
+func (post) Print(l label) (text string)  { return l.Text }
+func (post) Refund(amount int) (paid int) { return amount }
+
+// TestConstraints: what breaks a constraint is 422, with all that is wrong, however the call travels.
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		conn, caller := w.connect("post.example"), w.connect("caller.example")
+		serve(t, conn, post{}, bus.ParamNames("Send", "p", "weight"), bus.ParamNames("Print", "l", "text"), bus.ParamNames("Refund", "amount", "paid"))
+		for name, call := range map[string]struct {
+			path string
+			args any
+			want string // "" for an answer
+		}{
+			"fine": {"/send", bus.Args{"p": parcel{5, "Oak"}}, ""},
+			"a struct": {"/send", struct {
+				P parcel `json:"p"`
+			}{parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
+			"arguments":         {"/send", bus.Args{"p": parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
+			"missing":           {"/send", nil, "p (body): is missing"},
+			"missing, in query": {"/send?p.weight=3", nil, "p.street (query): is missing"},
+			"text": {"/print", struct {
+				L label `json:"l"`
+			}{}, ""},
+			"no text": {"/print", bus.Args{"l": bus.Args{}}, "l.text (body): is missing"},
+		} {
+			err := caller.Call(t.Context(), "https://post.example"+call.path, call.args, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			switch {
+			case (call.want == "") != (failed == nil):
+				t.Errorf("%s: %v", name, err)
+			case failed != nil && (failed.Status != 422 || failed.Detail != call.want || failed.Executed != bus.ExecutedNo ||
+				len(failed.Arguments) != 1+strings.Count(call.want, ";")):
+				t.Errorf("%s: %#v", name, failed)
+			}
+		}
+	})
+}
+
+type mistaken struct{}
+
+func (mistaken) Send(p struct {
+	Weight int `json:"weight" jsonschema:"minimum=one"`
+}) {
+}
+
+func TestMalformedConstraintsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	err := bus.Serve(b.Connect("post.example"), mistaken{}, bus.ParamNames("Send", "p", ""))
+	if err == nil || !strings.Contains(err.Error(), `.Weight: jsonschema "minimum=one": expects a number`) {
+		t.Errorf("Serve = %v", err)
+	}
+}
