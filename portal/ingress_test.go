@@ -3,12 +3,19 @@ package portal_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/portal"
 )
 
@@ -317,6 +324,255 @@ func TestIngress_Options(t *testing.T) {
 	for _, test := range tests {
 		if _, err := portal.NewIngress(conn, test.option); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want %s", err, test.want)
+		}
+	}
+}
+
+func TestTokensAtTheDoor(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	door := openFor(t, i)
+	door.keep("vault.example", i.Trust())
+	keeper := i.in("keeper")
+	token := strings.TrimPrefix(keeper, "Authorization: Bearer ")
+	for _, test := range []struct {
+		path    string
+		headers []string
+		status  int
+		text    string
+	}{
+		{"gold", nil, 401, "a token is required; send it as Authorization: Bearer …"},
+		{"gold", []string{keeper}, 200, `{"canaryGold":7}`},
+		{"gold", []string{"authorization: bearer " + token}, 200, `{"canaryGold":7}`},
+		{"gold", []string{"Authorization:BEARER   " + token}, 200, `{"canaryGold":7}`},
+		{"gold", []string{i.in("cook")}, 403, "the claims of the token do not give access"},
+		{"gold", []string{i.bearer(claims.Claims{"roles": "keeper"})}, 403, "do not give access"},
+		{"gold", []string{"Authorization: Basic YTpi"}, 401, "a token is required"},
+		{"gold", []string{"Bus-Actor: " + token, "bus_actor: " + token}, 401, "a token is required"},
+		{"gold", []string{"Cookie: access_token=" + token, "Proxy-Authorization: Bearer " + token}, 401, "a token is required"},
+		{"gold?access_token=" + token, nil, 401, "a token is required"},
+		{"gold", []string{keeper, keeper}, 400, "there are 2 Authorization headers; send one"},
+		{"gold", []string{keeper, "Authorization: Basic YTpi"}, 400, "there are 2 Authorization headers; send one"},
+		{"stones", []string{keeper, keeper}, 400, "there are 2 Authorization headers; send one"},
+		{"stones", nil, 200, `{"stones":3}`},
+		{"stones", []string{"Authorization: Basic YTpi"}, 200, `{"stones":3}`},
+		{"stones", []string{"Authorization: "}, 200, `{"stones":3}`},
+		{"stones", []string{"Authorization: Bearer"}, 401, "Authorization: expected"},
+		{"stones", []string{"Authorization: Bearer x"}, 401, "token: not a JWT"},
+		{"stones", []string{keeper + " " + token}, 401, "Authorization: expected"},
+		{"stones", []string{keeper + ", Bearer " + token}, 401, "Authorization: expected"},
+		{"stones", []string{keeper + "x"}, 401, "token: "},
+		{"stones", []string{i.bearer(claims.Claims{"exp": time.Now().Add(-time.Hour).Unix()})}, 401, "token: expired at "},
+		{"stones", []string{i.bearer(claims.Claims{"exp": time.Now().Add(-20 * time.Second).Unix()})}, 200, `{"stones":3}`},
+		{"stones", []string{newIssuer(t).in("keeper")}, 401, "token: "},
+		{"stones", []string{i.in(strings.Repeat("x", 8<<10))}, 401, "token: longer than 8192 bytes"},
+		{"who", nil, 200, `{"name":""}`},
+		{"who", []string{keeper}, 200, `{"name":"ada"}`},
+		{"who", []string{"X-Forwarded-User: eve", "X-Actor: eve", "Bus-From-Host: eve"}, 200, `{"name":""}`},
+		{"openapi.json", []string{"Authorization: Bearer x"}, 401, "token: not a JWT"},
+		{"nothing", []string{"Authorization: Bearer x"}, 401, "token: not a JWT"},
+	} {
+		got := door.get("/vault.example/"+test.path, test.headers...)
+		if got.StatusCode != test.status || !strings.Contains(got.text, test.text) {
+			t.Errorf("%s with %q: %d %s", test.path, test.headers, got.StatusCode, got.text)
+		}
+		if got.StatusCode != http.StatusOK && got.problem(t).Executed != "no" {
+			t.Errorf("%s with %q: %s, want executed no", test.path, test.headers, got.text)
+		}
+		if challenge := got.Header.Get("WWW-Authenticate"); !isChallenge(challenge, test.status, test.text) {
+			t.Errorf("%s with %q: WWW-Authenticate %q", test.path, test.headers, challenge)
+		}
+		if strings.Contains(got.text, token[len(token)-20:]) {
+			t.Errorf("the token is told: %s", got.text)
+		}
+	}
+}
+
+// isChallenge tells whether a header says with which status, and why, a token was refused.
+func isChallenge(header string, status int, detail string) bool {
+	told, description, isTold := strings.Cut(header, ", error_description=")
+	switch {
+	case status == 401 && strings.HasPrefix(detail, "a token is required"):
+		return header == "Bearer"
+	case status == 401:
+		return isTold && told == `Bearer error="invalid_token"` && strings.HasPrefix(description, `"`+detail)
+	case status == 403:
+		return isTold && told == `Bearer error="insufficient_scope"` && strings.Contains(description, detail)
+	default:
+		return header == ""
+	}
+}
+
+// TestAuthorizationOnTheBus holds that a token travels as the call's actor alone, and another Authorization as it is.
+func TestAuthorizationOnTheBus(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	door := openFor(t, i)
+	conn := door.bus.Connect("echo.example", i.Trust())
+	if err := conn.Handle("*", "/{rest+}", http.HandlerFunc(echo)); err != nil {
+		t.Fatal(err)
+	}
+	for header, want := range map[string]string{
+		i.in("keeper"): "", "Authorization: Basic YTpi": "Basic YTpi", "Authorization: Negotiate x": "Negotiate x",
+		"Authorization: Bearers x": "Bearers x",
+	} {
+		got := door.get("/echo.example/x", header).echoed(t)
+		if got.Header.Get("Authorization") != want || got.Header.Get("Bus-Actor") != "" {
+			t.Errorf("%.40s arrives as %v", header, got.Header)
+		}
+	}
+}
+
+// TestToken_IsLookedAtFirst holds that nothing of a request with a bad token is read, and that HEAD is refused as GET is.
+func TestToken_IsLookedAtFirst(t *testing.T) {
+	t.Parallel()
+	door := openFor(t, newIssuer(t))
+	got := door.send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n", http.MethodPost)
+	if got.StatusCode != 401 {
+		t.Errorf("status %d: %s", got.StatusCode, got.text)
+	}
+	got = door.send("HEAD /vault.example/gold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n", http.MethodHead)
+	if got.StatusCode != 401 || got.text != "" {
+		t.Errorf("HEAD: status %d: %s", got.StatusCode, got.text)
+	}
+}
+
+// TestDoorWithoutKeys takes no token.
+func TestDoorWithoutKeys(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	door := open(t)
+	door.keep("vault.example", i.Trust())
+	for header, status := range map[string]int{"X: y": 200, "Authorization: Basic YTpi": 200, i.in("keeper"): 401} {
+		got := door.get("/vault.example/stones", header)
+		if got.StatusCode != status {
+			t.Errorf("%.40s: status %d: %s", header, got.StatusCode, got.text)
+		}
+	}
+	if got := door.get("/-/healthy", i.in("keeper")); got.StatusCode != 200 {
+		t.Errorf("what asks for nobody, and is on no bus, answers %d", got.StatusCode)
+	}
+}
+
+// TestOnlyASCIIIsLowered calls a host in upper case, and no host that only looks like another one.
+func TestOnlyASCIIIsLowered(t *testing.T) {
+	t.Parallel()
+	if to, err := portal.Address("/KIOSK.Example/"); err != nil || to.Host != "kiosk.example:443" {
+		t.Errorf("%v, %v", to, err)
+	}
+	for _, path := range []string{"/\u212aIOSK.Example/", "/kios\u212a.example:443/"} { // the Kelvin sign, not a K
+		if to, err := portal.Address(path); bus.StatusOf(err) != 404 {
+			t.Errorf("%s: %v, %v", path, to, err)
+		}
+	}
+}
+
+// TestEncodedSlashesStay has bytes beside them that should have been encoded.
+func TestEncodedSlashesStay(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"/a.example/x%2Fy|": "/x%2Fy%7C", "/a.example/x%2fy\xff": "/x%2fy%FF"} {
+		if to, err := portal.Address(path); err != nil || to.EscapedPath() != want {
+			t.Errorf("%s: %v, %v, want the path %s", path, to, err, want)
+		}
+	}
+}
+
+// TestBodiesAroundTheBrokersLimit sends bodies there and back that the broker carries in one message, just so, not quite
+// and by far not.
+func TestBodiesAroundTheBrokersLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 16 << 10
+	b := bustest.New(t, broker.MaxPayload(limit))
+	ingress, err := portal.NewIngress(b.Connect("ingress", bus.WithoutShortCircuit()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirror := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	if err := b.Connect("mirror.example").Handle("*", "/", mirror); err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int{0, 1, limit - 1, limit, limit + 1, 10 * limit}
+	for size := limit - 1000; size < limit; size += 37 { // somewhere here the head does not fit any more
+		sizes = append(sizes, size)
+	}
+	for _, size := range sizes {
+		body := strings.Repeat("0123456789abcdef!", size/17+1)[:size]
+		w := httptest.NewRecorder()
+		ingress.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/mirror.example/", strings.NewReader(body)))
+		if w.Code != http.StatusOK || w.Body.String() != body {
+			t.Errorf("%d bytes came back as %d with status %d: %.200s", size, w.Body.Len(), w.Code, w.Body)
+		}
+	}
+}
+
+// TestWhoAnswered holds that a client learns which instance has answered, and that a service's own word stays.
+func TestWhoAnswered(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	conn := door.bus.Connect("web.example")
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Proxy-Status", "inner; error=x") })
+	if err := conn.Handle("GET", "/{rest+}", handler); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/web.example/x", "/" + conn.ID() + ".web.example/x"} {
+		got := door.get(path).Header.Values("Proxy-Status")
+		want := regexp.MustCompile(`^busline; next-hop="` + conn.ID() + `\.web\.example"; msg-id="[A-Za-z0-9_-]{22,}"$`)
+		if len(got) != 2 || got[0] != "inner; error=x" || !want.MatchString(got[1]) {
+			t.Errorf("%s: Proxy-Status %q", path, got)
+		}
+	}
+	if got := door.get("/nobody.example/"); got.Header.Get("Proxy-Status") != "" {
+		t.Errorf("nobody: Proxy-Status %q", got.Header.Get("Proxy-Status"))
+	}
+}
+
+// TestAway holds that a person is told in words when the page cannot be had, and a program as ever.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	got := door.get("/portal/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
+	policy := got.Header.Get("Content-Security-Policy")
+	if got.StatusCode != 503 || got.Header.Get("Content-Type") != "text/html; charset=utf-8" ||
+		!strings.Contains(got.text, "The bus is out of reach") || !strings.HasPrefix(policy, "default-src 'none'") {
+		t.Errorf("status %d %v: %s", got.StatusCode, got.Header, got.text)
+	}
+	for path, accept := range map[string]string{"/portal/": "*/*", "/portal/main.js": "text/html", "/nobody.example/": "text/html"} {
+		if told := door.get(path, "Accept: "+accept).problem(t); told.Status != 503 {
+			t.Errorf("%s: %+v", path, told)
+		}
+	}
+}
+
+// TestTrace_InProblems has every error name the trace of its request, whoever has made it.
+func TestTrace_InProblems(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	one := door.bus.Connect("web.example")
+	if err := one.Handle("GET", "/missing", http.HandlerFunc(failing)); err != nil {
+		t.Fatal(err)
+	}
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	for _, test := range []struct {
+		path, token string
+		status      int
+		onTheBus    bool
+	}{
+		{"/web.example/missing", "", 404, true},   // the handler
+		{"/web.example/nothing", "", 404, true},   // the service
+		{"/nobody.example/", "", 503, true},       // the call
+		{"/web.example:888/ping", "", 404, false}, // the ingress
+		{"/web.example/missing", "x", 401, false},
+	} {
+		headers := []string{"Traceparent: 00-" + trace + "-b7ad6b7169203331-01"}
+		if test.token != "" {
+			headers = append(headers, "Authorization: Bearer "+test.token)
+		}
+		got := door.get(test.path, headers...)
+		if told := got.problem(t); told.Status != test.status || told.TraceID != trace || told.ID == "" || (told.MsgID != "") != test.onTheBus {
+			t.Errorf("%s: %s", test.path, got.text)
+		}
+		if told := door.get(test.path, headers[1:]...).problem(t); told.TraceID != "" {
+			t.Errorf("%s without a trace: %+v", test.path, told)
 		}
 	}
 }

@@ -3,8 +3,10 @@ package claims_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -254,4 +256,58 @@ func TestManyTokens(t *testing.T) {
 		t.Errorf("%d tokens of 7 kB are remembered", cached)
 	}
 	accepts(t, verifier, first)
+}
+
+func TestBearer(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]string{
+		"Bearer a.b-c_d.e~+/==": "a.b-c_d.e~+/==",
+		"bearer a.b.c":          "a.b.c",
+		"BEARER   a.b.c ":       "a.b.c",
+	} {
+		if token, present, err := claims.Bearer(header); token != want || !present || err != nil {
+			t.Errorf("%q: %q, %t, %v", header, token, present, err)
+		}
+	}
+	for _, header := range []string{"", " ", "Basic YTpi", "Basic Bearer x", "Bearerx a.b.c", "Bear er a", "Bearer-x a", "\xff", "ⓑearer x"} {
+		if token, present, err := claims.Bearer(header); token != "" || present || err != nil {
+			t.Errorf("%q: %q, %t, %v", header, token, present, err)
+		}
+	}
+	for _, header := range []string{
+		"Bearer", "Bearer ", "bearer\ta.b.c", "Bearer,a", "Bearer: a", "Bearer a b", "Bearer a,b", "Bearer a, Basic b",
+		"Bearer a\nb", "Bearer \"a\"", "Bearer é", "Bearer a\xff", "Bearer \ta",
+	} {
+		token, present, err := claims.Bearer(header)
+		var refused *claims.Error
+		if token != "" || !present || !errors.As(err, &refused) || refused.StatusCode() != 401 || err.Error() != `Authorization: expected "Bearer", a space and one token` {
+			t.Errorf("%q: %q, %t, %v", header, token, present, err)
+		}
+	}
+}
+
+func TestClone(t *testing.T) {
+	t.Parallel()
+	made := func() claims.Claims {
+		return claims.Claims{
+			"sub": "ada", "level": 3.0, "id": json.Number("9007199254740993"), "active": true, "none": nil, "empty": []any{},
+			"roles": []any{"hr", []any{"it"}}, "org": map[string]any{"team": "blue", "rooms": []any{1.0}},
+		}
+	}
+	said := made()
+	copied := said.Clone()
+	if !reflect.DeepEqual(copied, said) {
+		t.Errorf("the copy is %v", copied)
+	}
+	copied["sub"] = "eve"
+	copied["roles"].([]any)[0] = "admin"
+	copied["roles"].([]any)[1].([]any)[0] = "admin"
+	copied["org"].(map[string]any)["team"] = "red"
+	copied["org"].(map[string]any)["rooms"].([]any)[0] = 2.0
+	if !reflect.DeepEqual(said, made()) {
+		t.Errorf("a change of the copy made the claims %v", said)
+	}
+	if claims.Claims(nil).Clone() != nil {
+		t.Error("the copy of no claims is some")
+	}
 }

@@ -1,8 +1,11 @@
 package cli_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 func TestHelp(t *testing.T) {
@@ -24,5 +27,88 @@ func TestHelp(t *testing.T) {
 		golden(t, "help-"+name+".txt", help.stdout)
 		e.says(help.stdout, "help", name)
 		e.says(help.stdout, "--plane", "x", name, "-h")
+	}
+}
+
+// TestVersionFlag asks for the version in the ways in which other programs are asked.
+func TestVersionFlag(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	text, object := e.busline(0, "version").stdout, e.busline(0, "version", "--json").stdout
+	e.says(text, "--version")
+	e.says(text, "-version")
+	e.says(object, "--version", "--json")
+	e.says(object, "--json", "--version")
+	e.refuses(2, "there is no flag --version", "ls", "--version")
+}
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	e.serveProducts()
+	e.bus.Connect("caller.example") // serves nothing, so that it gets no calls
+	for _, row := range []struct{ words, want string }{
+		{"", "bench call completion describe docs help ls parked permissions tap token version"},
+		{"d", "describe docs"},
+		{"--j", "--json"},
+		{"--plane x comp", "completion"},
+		{"--nothing ", ""},
+		{"help de", "describe"},
+		{"nothing ", ""},
+		{"__complete ", ""},
+		{"ls --w", "--watch"},
+		{"bench -", "--json --plane --timeout --token --url --calls -n --concurrency -c --duration -d --header -H --help -h --instance --method -X"},
+		{"completion ", "bash fish powershell zsh"},
+		{"completion bash ", ""},
+		{"token x", ""},
+		{"ls c", "calculator.example"},
+		{"docs ", "calculator.example products.example"},
+		{"docs calculator.example ", ""},
+		{"describe calculator.example/a", "calculator.example/add calculator.example/arithmetic"},
+		{"describe x ", ""},
+		{"call ", "calculator.example/ products.example/"},
+		{"call https://c", "https://calculator.example/ nospace"},
+		{"call calculator.example/d", "calculator.example/distance"},
+		{"call https://products.example:443/", "https://products.example:443/products https://products.example:443/products/{id}"},
+		{"call x.example/", ""},
+		{"call a_b/", ""},
+		{"call calculator.example/add ", "x= y="},
+		{"bench -c 4 calculator.example/arithmetic x=1 o", "op= nospace"},
+		{"call calculator.example/add x=", ""},
+		{"call calculator.example/nothing ", ""},
+		{"call products.example/products ", "sortBy= limit= offset= name= price= tags="},
+		{"call a_b/c ", ""},
+		{"call x.example/c ", ""},
+	} {
+		got := e.busline(0, append([]string{"__complete"}, strings.Split(row.words, " ")...)...)
+		var candidates []string
+		for line := range strings.Lines(got.stdout) {
+			candidate, _, _ := strings.Cut(strings.TrimSpace(line), "\t") // a description follows
+			directive, err := strconv.Atoi(strings.TrimPrefix(candidate, ":"))
+			switch {
+			case err != nil:
+				candidates = append(candidates, candidate)
+			case cobra.ShellCompDirective(directive)&cobra.ShellCompDirectiveNoSpace != 0:
+				candidates = append(candidates, "nospace")
+			}
+		}
+		if got := strings.Join(candidates, " "); got != row.want {
+			t.Errorf("%q becomes %q, want %q", row.words, got, row.want)
+		}
+	}
+}
+
+// TestCompletion_Scripts holds that each script asks the program itself.
+func TestCompletion_Scripts(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	for shell, want := range map[string]string{
+		"bash": "complete -o default -F __start_busline busline", "zsh": "compdef _busline busline",
+		"fish": "complete -c busline", "powershell": "Register-ArgumentCompleter -CommandName 'busline'",
+	} {
+		if got := e.busline(0, "completion", shell).stdout; !strings.Contains(got, want) || !strings.Contains(got, "__complete ") {
+			t.Errorf("%s:\n%s", shell, got)
+		}
 	}
 }
