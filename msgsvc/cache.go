@@ -27,7 +27,7 @@ type cache interface {
 const maxKeyLength = 1024
 
 // entryOverhead is what an entry costs beside its key and its value, in bytes: the index and the list in memory,
-// stamp and names in a message.
+// version and names in a message.
 const entryOverhead = 256
 
 // entrySize returns how many bytes an entry counts for, wherever a limit is.
@@ -93,37 +93,37 @@ func (s *sharedCache) Store(ctx context.Context, key, value string) error {
 	if err := fits(key, value, min(s.entries.maxBytes, s.messageLimit())); err != nil {
 		return err
 	}
-	stored := entry{Key: []byte(key), Value: []byte(value), Stamp: s.clock.next(stamp{})}
+	stored := entry{Key: []byte(key), Value: []byte(value), Version: s.clock.next(version{})}
 	newer, err := s.place(ctx, stored)
-	if err != nil || newer == (stamp{}) {
+	if err != nil || newer == (version{}) {
 		return err
 	}
-	// Either the clock of another replica runs ahead, or another replica stores the same key right now. A stamp after
+	// Either the clock of another replica runs ahead, or another replica stores the same key right now. A version after
 	// that one settles the first case. If there is a newer one once more, it is the second: either may win.
-	stored.Stamp = s.clock.next(newer)
+	stored.Version = s.clock.next(newer)
 	newer, err = s.place(ctx, stored)
-	s.entries.supersede(stored.Key, newer)
+	s.entries.invalidate(stored.Key, newer)
 	return err
 }
 
-// place keeps an entry here and tells the others. It returns the newest stamp of that key if it is another one.
+// place keeps an entry here and tells the others. It returns the newest version of that key if it is another one.
 //
 // Of two replicas that store one key at once, each keeps its own before it tells: so at least one of them hears
 // of the other, and one value is left.
-func (s *sharedCache) place(ctx context.Context, placed entry) (newer stamp, err error) {
+func (s *sharedCache) place(ctx context.Context, placed entry) (newer version, err error) {
 	if err := s.keep(ctx, placed); err != nil {
-		return stamp{}, err
+		return version{}, err
 	}
-	return s.supersede(ctx, placed.Key, placed.Stamp)
+	return s.invalidate(ctx, placed.Key, placed.Version)
 }
 
-// supersede has all replicas drop what they hold of a key from before a stamp. It returns the newest stamp after
+// invalidate has all replicas drop what they hold of a key from before a version. It returns the newest version after
 // that one, if there is any.
-func (s *sharedCache) supersede(ctx context.Context, key []byte, by stamp) (newer stamp, failed error) {
+func (s *sharedCache) invalidate(ctx context.Context, key []byte, by version) (newer version, failed error) {
 	type answer struct {
-		Newer stamp `json:"newer"`
+		Newer version `json:"newer"`
 	}
-	for a, err := range askAll[answer](ctx, s, "/supersede", bus.Args{"key": key, "by": by}) {
+	for a, err := range askAll[answer](ctx, s, "/invalidate", bus.Args{"key": key, "by": by}) {
 		if err != nil {
 			failed = err
 		} else if a.Newer.after(newer) {
@@ -138,14 +138,14 @@ func (s *sharedCache) Load(ctx context.Context, key string) (value string, found
 	if err := validKey(key); err != nil {
 		return "", false, err
 	}
-	var known stamp
+	var known version
 	told, err := s.find(ctx, []byte(key))
 	for told.isMissed() && told.latest.after(known) { // stored after one replica was asked, and before another was
 		known = told.latest
 		told, err = s.find(ctx, []byte(key))
 	}
 	if told.outdated { // left by a replica that was cut off for a while
-		_, _ = s.supersede(ctx, []byte(key), told.latest) // the next load will try again
+		_, _ = s.invalidate(ctx, []byte(key), told.latest) // the next load will try again
 	}
 	if told.newest.Key == nil || told.isMissed() {
 		return "", false, err
@@ -155,13 +155,13 @@ func (s *sharedCache) Load(ctx context.Context, key string) (value string, found
 
 // finding is what the replicas tell of a key.
 type finding struct {
-	newest   entry // the zero entry: no replica has one
-	latest   stamp // of the last store that is known
-	outdated bool  // a replica has an entry from before that
+	newest   entry   // the zero entry: no replica has one
+	latest   version // of the last store that is known
+	outdated bool    // a replica has an entry from before that
 }
 
 // isMissed reports whether no replica has what was stored last: its replica got it after it was asked, or has lost it.
-func (f finding) isMissed() bool { return f.latest.after(f.newest.Stamp) }
+func (f finding) isMissed() bool { return f.latest.after(f.newest.Version) }
 
 // find asks all replicas. The error is of one that did not answer.
 func (s *sharedCache) find(ctx context.Context, key []byte) (told finding, failed error) {
@@ -174,14 +174,14 @@ func (s *sharedCache) find(ctx context.Context, key []byte) (told finding, faile
 			failed = err
 			continue
 		}
-		if a.Entry.Stamp.after(told.latest) {
-			told.latest = a.Entry.Stamp
+		if a.Entry.Version.after(told.latest) {
+			told.latest = a.Entry.Version
 		}
 		if !a.Found {
 			continue
 		}
-		told.outdated = told.outdated || told.newest.Key != nil && a.Entry.Stamp != told.newest.Stamp
-		if a.Entry.Stamp.after(told.newest.Stamp) {
+		told.outdated = told.outdated || told.newest.Key != nil && a.Entry.Version != told.newest.Version
+		if a.Entry.Version.after(told.newest.Version) {
 			told.newest = a.Entry
 		}
 	}

@@ -278,7 +278,7 @@ func TestClocksDisagree(t *testing.T) {
 	}
 }
 
-// TestAgeWhereClocksDisagree holds that the age of an entry is counted where it is: neither a stamp that had to be after that of
+// TestAgeWhereClocksDisagree holds that the age of an entry is counted where it is: neither a version that had to be after that of
 // another machine, nor the clock of the one that hands it over, makes it older or younger.
 func TestAgeWhereClocksDisagree(t *testing.T) {
 	t.Parallel()
@@ -428,12 +428,12 @@ func TestReplacedWhileAsked(t *testing.T) {
 	b := bustest.New(t)
 	replica := newInstance(t, b)
 	store(t, replica, "key", "old")
-	stamp := bus.Args{"time": time.Now().Add(time.Second).UnixNano(), "by": "another"}
-	ask(t, replica, "/supersede", bus.Args{"key": []byte("key"), "by": stamp}, nil)
+	version := bus.Args{"time": time.Now().Add(time.Second).UnixNano(), "by": "another"}
+	ask(t, replica, "/invalidate", bus.Args{"key": []byte("key"), "by": version}, nil)
 	var asked atomic.Int32
 	another := b.Connect(host)
 	err := another.Handle(http.MethodPost, "/find", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		entry := bus.Args{"key": []byte("key"), "value": []byte("new"), "stamp": stamp}
+		entry := bus.Args{"key": []byte("key"), "value": []byte("new"), "version": version}
 		answer := bus.Args{"found": true, "entry": entry}
 		if asked.Add(1) == 1 {
 			answer = bus.Args{"found": false}
@@ -473,7 +473,7 @@ func take(t *testing.T, by instance, key, value string, stored time.Time) {
 	t.Helper()
 	entry := bus.Args{
 		"key": []byte(key), "value": []byte(value),
-		"stamp": bus.Args{"time": stored.UnixNano(), "by": "another"},
+		"version": bus.Args{"time": stored.UnixNano(), "by": "another"},
 	}
 	var answer struct {
 		Taken bool `json:"taken"`

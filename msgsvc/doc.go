@@ -22,11 +22,11 @@
 // cut off for a while cannot answer with stale entries alone. The price is a multicast for each load; callers should keep
 // entries that they load all the time.
 //
-//	store   stamp the entry, keep it, tell all replicas to drop older ones
+//	store   give the entry a version, keep it, tell all replicas to drop older ones
 //	load    ask all replicas, take the newest
 //	close   pass the entries to the replicas with the most room
 //
-// Who drops an entry remembers the stamp of the one that replaced it, as long as there is room. So a load that comes in
+// Who drops an entry remembers the version of the one that replaced it, as long as there is room. So a load that comes in
 // between, and finds neither, asks again; and a stale entry that turns up later is not taken for the newest, whatever has
 // become of that.
 //

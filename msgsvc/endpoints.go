@@ -117,13 +117,13 @@ func (r replica) Find(ctx context.Context, key []byte) (found bool, entry entry)
 	return found, entry
 }
 
-// Supersede drops the entry of a key that was stored before a stamp. It returns the stamp of one stored after.
-func (r replica) Supersede(ctx context.Context, key []byte, by stamp) (newer stamp) {
+// Invalidate drops the entry of a key that was stored before a version. It returns the version of one stored after.
+func (r replica) Invalidate(ctx context.Context, key []byte, by version) (newer version) {
 	r.cache.peers.metCaller(ctx)
-	return r.cache.entries.supersede(key, by)
+	return r.cache.entries.invalidate(key, by)
 }
 
-// Room returns how many bytes are free here, for one that closes and looks for takers.
+// Room returns how many bytes are free here, for one that closes and looks for candidates.
 func (r replica) Room() (id string, room int, closing bool) {
 	return r.cache.conn.ID(), r.cache.entries.room(), r.cache.closing.Load()
 }

@@ -19,7 +19,7 @@ type lru struct {
 	bytes int
 }
 
-// node is an entry with its place in the order of use; or what is left of one that was replaced: its key, with the stamp
+// node is an entry with its place in the order of use; or what is left of one that was replaced: its key, with the version
 // of the store through another replica that replaced it.
 type node struct {
 	entry
@@ -72,7 +72,7 @@ func (l *lru) makesWay(e entry) bool {
 	if held == nil {
 		return true
 	}
-	if held.Stamp.after(e.Stamp) {
+	if held.Version.after(e.Version) {
 		return false
 	}
 	l.remove(held)
@@ -87,7 +87,7 @@ func (l *lru) trim() {
 }
 
 // get returns the entry of a key, which becomes the one used most recently. Of one that was replaced it returns the
-// stamp, as long as that is known: there is or was a later one elsewhere.
+// version, as long as that is known: there is or was a later one elsewhere.
 func (l *lru) get(key []byte) (e entry, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,23 +109,23 @@ func (l *lru) get(key []byte) (e entry, found bool) {
 	return held.entry, true
 }
 
-// supersede drops the entry of a key when it is older than a stamp, and returns its stamp when it is newer. What is left
+// invalidate drops the entry of a key when it is older than a version, and returns its version when it is newer. What is left
 // of an entry is smaller than it was, and the first to go when there is no more room.
-func (l *lru) supersede(key []byte, by stamp) (newer stamp) {
+func (l *lru) invalidate(key []byte, by version) (newer version) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held := l.byKey[string(key)]
 	switch {
 	case held == nil:
-		return stamp{}
-	case by.after(held.Stamp):
+		return version{}
+	case by.after(held.Version):
 		l.remove(held)
-		l.add(&node{entry: entry{Key: held.Key, Stamp: by}, replaced: true, stored: l.now()}, l.ring.previous)
-		return stamp{}
-	case held.Stamp.after(by):
-		return held.Stamp
+		l.add(&node{entry: entry{Key: held.Key, Version: by}, replaced: true, stored: l.now()}, l.ring.previous)
+		return version{}
+	case held.Version.after(by):
+		return held.Version
 	default:
-		return stamp{}
+		return version{}
 	}
 }
 

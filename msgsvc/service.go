@@ -142,9 +142,9 @@ func (c config) openCache(ctx context.Context, conn *bus.Conn) (cache, error) {
 
 // entry is a value under its key. It is not changed after it was made, and travels among replicas as it is.
 type entry struct {
-	Key   []byte `json:"key"`
-	Value []byte `json:"value"`
-	Stamp stamp  `json:"stamp"`
+	Key     []byte  `json:"key"`
+	Value   []byte  `json:"value"`
+	Version version `json:"version"`
 }
 
 func (e entry) size() int { return entrySize(len(e.Key), len(e.Value)) }
@@ -157,18 +157,18 @@ type handed struct {
 	Idle time.Duration `json:"idle"` // since it was used
 }
 
-// stamp orders the stores of one key: the later one counts, and of two at the same time that of the replica with
-// the greater ID. The zero stamp is before all others.
-type stamp struct {
+// version orders the stores of one key: the later one counts, and of two at the same time that of the replica with
+// the greater ID. The zero version is before all others.
+type version struct {
 	Time int64  `json:"time"` // nanoseconds since 1970
 	By   string `json:"by"`   // the ID of the replica: "k3v9x2m4qz"
 }
 
-func (s stamp) after(other stamp) bool {
+func (s version) after(other version) bool {
 	return cmp.Or(cmp.Compare(s.Time, other.Time), cmp.Compare(s.By, other.By)) > 0
 }
 
-// clock makes the stamps of one replica.
+// clock makes the versions of one replica.
 type clock struct {
 	id  string
 	now func() time.Time
@@ -177,11 +177,11 @@ type clock struct {
 	last int64
 }
 
-// next returns a stamp that is after the given one and after all that were made before, even where the clocks of
+// next returns a version that is after the given one and after all that were made before, even where the clocks of
 // two machines disagree.
-func (c *clock) next(seen stamp) stamp {
+func (c *clock) next(seen version) version {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = max(c.now().UnixNano(), c.last+1, seen.Time+1)
-	return stamp{Time: c.last, By: c.id}
+	return version{Time: c.last, By: c.id}
 }

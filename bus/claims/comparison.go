@@ -138,7 +138,7 @@ func containment(operator string) comparison {
 	return func(e *activation, left, right any) (holds, alike bool) {
 		whole, isText := left.(string)
 		part, areTexts := right.(string)
-		if !isText || !areTexts || !e.spendOn(whole) || !e.spendOn(part) {
+		if !isText || !areTexts || !e.chargeText(whole) || !e.chargeText(part) {
 			return false, false
 		}
 		return find(whole, part), true
@@ -150,7 +150,7 @@ func membership(e *activation, left, right any) (holds, alike bool) {
 	switch right := right.(type) {
 	case []any:
 		for _, item := range right {
-			if !e.spend(1) {
+			if !e.charge(1) {
 				return false, false
 			}
 			if same, _ := equal(e, left, plain(item)); same {
@@ -208,7 +208,7 @@ func (c *compiler) matching(node *ast.BinaryNode, negated bool) (term, error) {
 	return compared(left, right, func(e *activation, left, _ any) (holds, alike bool) {
 		const statesAtATime = 4
 		whole, isText := left.(string)
-		if !isText || !e.spend(1+len(whole)*states/statesAtATime) {
+		if !isText || !e.charge(1+len(whole)*states/statesAtATime) {
 			return false, false
 		}
 		return pattern.MatchString(whole), true

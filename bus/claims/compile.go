@@ -13,7 +13,7 @@ import (
 // be false, and nothing bounds the time that loops within loops take.
 type compiler struct {
 	depth int
-	parts int // so far: a measure of the effort, and of the size
+	parts int // so far: a measure of the cost, and of the size
 }
 
 // condition compiles what has to be true or false. Its name is for the error.

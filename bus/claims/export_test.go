@@ -20,9 +20,9 @@ func Forget(v *Verifier) {
 
 // Effort returns what it takes to ask the rule, and what it may take.
 func Effort(r *Rule, claims Claims) (taken, most int) {
-	e := activation{claims: claims, effort: maxEffort}
+	e := activation{claims: claims, budget: maxCost}
 	r.condition.holds(&e)
-	return maxEffort - e.effort, maxEffort
+	return maxCost - e.budget, maxCost
 }
 
 // ParseKeySet returns how many keys of a set are used, and how many are not.

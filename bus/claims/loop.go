@@ -33,7 +33,7 @@ func (c *compiler) quantifier(name string, arguments []ast.Node) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	effort := c.parts - before
+	cost := c.parts - before
 	result := kindBool
 	if name == "count" {
 		result = kindNumber
@@ -43,7 +43,7 @@ func (c *compiler) quantifier(name string, arguments []ast.Node) (term, error) {
 		if !isList {
 			return nil
 		}
-		met, ok := countMatches(e, items, condition, effort, enough(name, len(items)))
+		met, ok := countMatches(e, items, condition, cost, enough(name, len(items)))
 		if !ok {
 			return nil
 		}
@@ -71,12 +71,12 @@ func enough(name string, items int) int {
 	}
 }
 
-// countMatches counts the items that meet the condition. It is not ok when that takes too much effort.
-func countMatches(e *activation, items []any, condition term, effort, enough int) (met int, ok bool) {
+// countMatches counts the items that meet the condition. It is not ok when that costs too much.
+func countMatches(e *activation, items []any, condition term, cost, enough int) (met int, ok bool) {
 	outer := e.item
 	defer func() { e.item = outer }()
 	for _, item := range items {
-		if !e.spend(effort) {
+		if !e.charge(cost) {
 			return 0, false
 		}
 		if e.item = plain(item); condition.holds(e) {
@@ -180,7 +180,7 @@ func kindOf(value any) kind {
 // equal reports whether two values are the same, and whether they can be: a number and a string are not even different.
 func equal(e *activation, left, right any) (same, alike bool) {
 	kind := kindOf(left)
-	if kind == kindAny || kind != kindOf(right) || !e.spend(1) {
+	if kind == kindAny || kind != kindOf(right) || !e.charge(1) {
 		return false, false
 	}
 	switch left := left.(type) {

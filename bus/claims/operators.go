@@ -134,7 +134,7 @@ func add(e *activation, left, right any) any {
 func join(e *activation, left, right any) any {
 	a, isText := left.(string)
 	b, areTexts := right.(string)
-	if !isText || !areTexts || !e.spendOn(a) || !e.spendOn(b) {
+	if !isText || !areTexts || !e.chargeText(a) || !e.chargeText(b) {
 		return nil
 	}
 	return a + b
@@ -204,7 +204,7 @@ func (c *compiler) simple(
 func length(e *activation, value any) any {
 	switch value := value.(type) {
 	case string:
-		if !e.spendOn(value) {
+		if !e.chargeText(value) {
 			return nil
 		}
 		return float64(utf8.RuneCountInString(value))
@@ -221,7 +221,7 @@ func length(e *activation, value any) any {
 func onText(function func(string) string) func(*activation, any) any {
 	return func(e *activation, value any) any {
 		text, isText := value.(string)
-		if !isText || !e.spendOn(text) {
+		if !isText || !e.chargeText(text) {
 			return nil
 		}
 		return function(text)
@@ -250,13 +250,13 @@ func (c *compiler) split(arguments []ast.Node) (term, error) {
 
 func parts(e *activation, value any, between string) any {
 	whole, isText := value.(string)
-	if !isText || !e.spendOn(whole) {
+	if !isText || !e.chargeText(whole) {
 		return nil
 	}
 	var items []any
 	for part := range strings.SplitSeq(whole, between) {
 		const asMuchAs = 4 // other parts of an expression
-		if !e.spend(asMuchAs) {
+		if !e.charge(asMuchAs) {
 			return nil
 		}
 		items = append(items, part)

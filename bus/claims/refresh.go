@@ -20,16 +20,16 @@ const (
 	retryPause   = 30 * time.Second // after a failure, and the least between two attempts
 )
 
-// refresher sees to it that one attempt at a time is made, not too often.
-type refresher struct {
+// jwksRefresher makes one attempt at a time, not too often.
+type jwksRefresher struct {
 	life    context.Context // of the verifier
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	mu     sync.Mutex // protects what is below
-	begun  time.Time  // when the last attempt began
-	failed bool       // what came of the last attempt
-	flight chan struct{}
+	mu       sync.Mutex // protects what is below
+	begun    time.Time  // when the last attempt began
+	failed   bool       // what came of the last attempt
+	inflight chan struct{}
 }
 
 // firstKeys reads the key set when the verifier is opened.
@@ -75,7 +75,7 @@ func (v *Verifier) startRefresh() {
 }
 
 // pause is the time until the next attempt that no caller asks for.
-func (r *refresher) pause() time.Duration {
+func (r *jwksRefresher) pause() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed {
@@ -85,7 +85,7 @@ func (r *refresher) pause() time.Duration {
 }
 
 // stop ends what runs and waits for it.
-func (r *refresher) stop() {
+func (r *jwksRefresher) stop() {
 	r.mu.Lock()
 	r.end()
 	r.mu.Unlock()
@@ -104,18 +104,18 @@ func (v *Verifier) refreshKeys(ctx context.Context) {
 }
 
 // join returns what is closed when the attempt under way is over; it begins one if it may, otherwise it returns nil.
-func (r *refresher) join(attempt func()) <-chan struct{} {
+func (r *jwksRefresher) join(attempt func()) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.flight == nil {
+	if r.inflight == nil {
 		if r.life.Err() != nil || time.Since(r.begun) < retryPause {
 			return nil
 		}
 		r.begun = time.Now()
-		r.flight = make(chan struct{})
+		r.inflight = make(chan struct{})
 		r.running.Go(attempt)
 	}
-	return r.flight
+	return r.inflight
 }
 
 // attempt reads the key set and takes over what has changed. What cannot be read changes nothing.
@@ -130,8 +130,8 @@ func (v *Verifier) attempt() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	close(r.flight)
-	r.flight, r.failed = nil, err != nil
+	close(r.inflight)
+	r.inflight, r.failed = nil, err != nil
 }
 
 // read fetches and parses the key set. It returns the one that is there when nothing has changed.

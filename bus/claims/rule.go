@@ -17,7 +17,7 @@ const (
 	maxExpressionBytes = 4 << 10
 	maxDepth           = 64                 // brackets in brackets, operators in operators
 	maxParts           = maxExpressionBytes // operands of 1 < x < 2 count twice
-	maxEffort          = 1_000_000          // parts of the expression worked out for one answer, each some 10 ns
+	maxCost            = 1_000_000          // parts of the expression worked out for one answer, each some 10 ns
 )
 
 // Rule is a condition on claims. It is safe for concurrent use. A nil *Rule allows nothing.
@@ -98,8 +98,8 @@ func (r *Rule) Allows(claims Claims) bool {
 	if r == nil || claims == nil {
 		return false
 	}
-	e := activation{claims: claims, effort: maxEffort}
-	return r.condition.holds(&e) && e.effort > 0
+	e := activation{claims: claims, budget: maxCost}
+	return r.condition.holds(&e) && e.budget > 0
 }
 
 // String returns the expression.
@@ -126,25 +126,25 @@ type term struct {
 	value    func(*activation) any // nil when it has no value, such as an absent claim
 }
 
-// activation is the working out of one rule for one caller.
+// activation is the evaluation of one rule for one caller.
 type activation struct {
 	claims Claims
 	item   any // what # stands for, in the innermost loop
-	effort int // what is left of it; when there is none, loops end and the rule does not hold
+	budget int // what is left of the cost that a rule may have; at zero, loops end and the rule does not hold
 }
 
-// spend takes some effort, and reports whether there was as much.
-func (e *activation) spend(effort int) bool {
-	if e.effort > 0 {
-		e.effort -= effort
+// charge subtracts a cost, and reports whether the budget had as much.
+func (e *activation) charge(cost int) bool {
+	if e.budget > 0 {
+		e.budget -= cost
 	}
-	return e.effort > 0
+	return e.budget > 0
 }
 
-// spendOn takes the effort of reading a text.
-func (e *activation) spendOn(text string) bool {
+// chargeText subtracts the cost of reading a text.
+func (e *activation) chargeText(text string) bool {
 	const bytesAtATime = 16
-	return e.spend(1 + len(text)/bytesAtATime)
+	return e.charge(1 + len(text)/bytesAtATime)
 }
 
 // holds reports whether a condition is met. What is no truth value is not true.

@@ -32,7 +32,7 @@ type Verifier struct {
 	config  Config
 	source  source
 	keys    atomic.Pointer[keySet] // nil before the first key set and after Close
-	refresh refresher
+	refresh jwksRefresher
 }
 
 // Open reads the key set and returns a verifier. A file that does not exist, text that is not a key set, and a set

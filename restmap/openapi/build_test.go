@@ -277,6 +277,6 @@ func TestAlso(t *testing.T) {
 		t.Errorf("after Parse: %v, %v", also(read), err)
 	}
 	if read, err = openapi.ParseWithExtensions(text(t, own)); err != nil || len(also(read)) == 0 {
-		t.Errorf("after ParseOwn: %v, %v", also(read), err)
+		t.Errorf("after ParseWithExtensions: %v, %v", also(read), err)
 	}
 }

@@ -161,13 +161,13 @@ func (t candidate) Take() (taken bool) {
 	return true
 }
 
-func (t candidate) Supersede(key []byte, by struct {
+func (t candidate) Invalidate(key []byte, by struct {
 	Time int64 `json:"time"`
 }) {
 	t.told <- fmt.Sprintf("%s at %d", key, by.Time)
 }
 
-// TestReplacedWhileHandedOver holds that a taker is told of what was replaced once more, when it has the entry.
+// TestReplacedWhileHandedOver holds that a candidate is told of what was replaced once more, when it has the entry.
 func TestReplacedWhileHandedOver(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -177,7 +177,7 @@ func TestReplacedWhileHandedOver(t *testing.T) {
 	later := time.Now().Add(time.Second).UnixNano()
 	told := make(chan string, 3)
 	err := bus.Serve(conn, candidate{conn.ID(), told, func() {
-		ask(t, replica, "/supersede", bus.Args{"key": []byte("1"), "by": bus.Args{"time": later}}, nil)
+		ask(t, replica, "/invalidate", bus.Args{"key": []byte("1"), "by": bus.Args{"time": later}}, nil)
 	}}, bus.Port(444), bus.NoQueue())
 	if err != nil {
 		t.Fatal(err)

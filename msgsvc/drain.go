@@ -35,11 +35,11 @@ func (s *sharedCache) drain(ctx context.Context, entries []handed) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	takers, failed := s.candidates(ctx)
+	candidates, failed := s.candidates(ctx)
 	lost := 0
 	for batch := range batches(entries, s.messageLimit()) {
-		rest, err := s.give(ctx, takers, batch)
-		if takers = rest; len(takers) == 0 {
+		rest, err := s.give(ctx, candidates, batch)
+		if candidates = rest; len(candidates) == 0 {
 			lost += len(batch)
 			failed = cmp.Or(failed, err)
 		}
@@ -58,45 +58,45 @@ type candidate struct {
 }
 
 // candidates returns the replicas that are not closing; the error is of one that did not say.
-func (s *sharedCache) candidates(ctx context.Context) (takers []candidate, failed error) {
+func (s *sharedCache) candidates(ctx context.Context) (candidates []candidate, failed error) {
 	for asked, err := range askAll[candidate](ctx, s, "/room", bus.Args{}) {
 		if err != nil {
 			failed = err
 		} else if !asked.Closing {
-			takers = append(takers, asked)
+			candidates = append(candidates, asked)
 		}
 	}
-	return takers, failed
+	return candidates, failed
 }
 
-// give hands a batch to the replica with the most room. It returns the takers that are left, none when the batch
+// give hands a batch to the replica with the most room. It returns the candidates that are left, none when the batch
 // was not taken.
-func (s *sharedCache) give(ctx context.Context, takers []candidate, batch []handed) (rest []candidate, failed error) {
+func (s *sharedCache) give(ctx context.Context, candidates []candidate, batch []handed) (rest []candidate, failed error) {
 	type answer struct {
 		Taken bool `json:"taken"`
 	}
-	for len(takers) > 0 {
-		slices.SortFunc(takers, func(a, b candidate) int { return cmp.Compare(b.Room, a.Room) })
-		roomiest := &takers[0]
+	for len(candidates) > 0 {
+		slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.Room, a.Room) })
+		roomiest := &candidates[0]
 		a, err := askOne[answer](ctx, s, roomiest.ID, "/take", bus.Args{"entries": batch})
 		if err == nil && a.Taken {
 			roomiest.Room -= sizeOf(batch)
 			s.revoke(ctx, roomiest.ID, batch)
-			return takers, nil
+			return candidates, nil
 		}
 		if !isGone(err) {
 			failed = cmp.Or(failed, err)
 		}
-		takers = takers[1:]
+		candidates = candidates[1:]
 	}
 	return nil, failed
 }
 
-// revoke has a taker drop what was replaced while it was on its way there: the instance that replaced it has told the taker before.
-func (s *sharedCache) revoke(ctx context.Context, taker string, batch []handed) {
+// revoke has a candidate drop what was replaced while it was on its way there: the instance that replaced it has told the candidate before.
+func (s *sharedCache) revoke(ctx context.Context, candidate string, batch []handed) {
 	for _, e := range batch {
-		if newer := s.entries.supersede(e.Key, e.Stamp); newer != (stamp{}) {
-			_, _ = askOne[struct{}](ctx, s, taker, "/supersede", bus.Args{"key": e.Key, "by": newer}) // a load will try again
+		if newer := s.entries.invalidate(e.Key, e.Version); newer != (version{}) {
+			_, _ = askOne[struct{}](ctx, s, candidate, "/invalidate", bus.Args{"key": e.Key, "by": newer}) // a load will try again
 		}
 	}
 }
