@@ -17,7 +17,7 @@ func accessible(v *visit) error {
 			inTurn(v.opens(arithmeticHash), v.fills(`[name="op"]`, "?"), v.clicks(sends), v.sees(".response .status", "400"),
 				v.awaits("the outcome is told", `document.querySelector('.try > [role="status"]').textContent.startsWith("400 Bad Request. ")`),
 				v.awaits("the body is not", `!document.querySelector(".response pre").closest("[aria-live], [role=status], [role=alert]")`)),
-			inTurn(v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers")),
+			inTurn(v.opens(noQueueHash), v.chooses(".request-form select", "*"), v.clicks(sends), v.sees(".response", "3 answers")),
 			inTurn(v.opens("#/compare"), v.sees(".compare", "A sees")),
 			inTurn(v.opens("#/map"), v.sees(".map-tables", "calculator.example")),
 			inTurn(v.clicks("#caller"), v.sees("dialog", "Who calls")),

@@ -62,7 +62,7 @@ func rendering(v *visit) error {
 		v.awaits("the title", `document.title === "POST products.example/products · Busline"`),
 		v.reload, v.awaits("the same title", `document.title === "POST products.example/products · Busline"`),
 		v.opens(arithmeticHash), v.sees(".operation", "Arithmetic(x int, op string, y int) (result int)"),
-		v.fills(`[name="x"]`, "5"), v.fills(`[name="op"]`, "*"), v.fills(`[name="y"]`, "6"), v.clicks(`.trial [type="submit"]`),
+		v.fills(`[name="x"]`, "5"), v.fills(`[name="op"]`, "*"), v.fills(`[name="y"]`, "6"), v.clicks(`.request-form [type="submit"]`),
 		v.sees(".response", "200"), v.takes("light"),
 		func() error { return v.prefer("dark") },
 		v.awaits("a dark page", `getComputedStyle(document.body).backgroundColor === "rgb(17, 20, 26)"`), v.takes("dark"),

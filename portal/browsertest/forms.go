@@ -25,7 +25,7 @@ func forms(v *visit) error {
 		v.clicks(sends), v.sees(".response pre", `"days": 3`), v.sees(".response pre", `"street": "High Street"`), v.sees(".response .status", "200"),
 		v.fills(`[name="count"]`, "many"), v.clicks(sends), v.sees(".response .status", "400"),
 		v.awaits("the field in the row is marked", `document.querySelector('[name="count"]').getAttribute("aria-invalid") === "true"`),
-		v.clicks(".trial .plain"), v.awaits("all is empty", `document.querySelector('[name="customer"]').value === ""`),
+		v.clicks(".request-form .plain"), v.awaits("all is empty", `document.querySelector('[name="customer"]').value === ""`),
 		// an array and a map of themselves
 		v.opens("#/shop.example:443/POST/plan"), v.sees(".schema .type", "aisle"), v.sees(".schema .type", "section"),
 		v.awaits("code is indented", `document.querySelector(".description").innerText.includes("aisle {\n\t\twalk")`),
@@ -33,7 +33,7 @@ func forms(v *visit) error {
 		v.awaits("the aisles are back", `JSON.stringify(JSON.parse(document.querySelector(".response pre").innerText).walk) === "[[[]]]"`),
 		v.clicks(`.snippets .mode:nth-child(2)`), v.sees(".snippets code", "Walk []any; Stock map[string]any"),
 		// large numbers of the description
-		v.opens("#/shop.example:443/POST/pay"), v.sees(".trial", "9007199254740995 | 9007199254740997"),
+		v.opens("#/shop.example:443/POST/pay"), v.sees(".request-form", "9007199254740995 | 9007199254740997"),
 		v.chooses(`[name="limit"]`, "9007199254740997"), v.clicks(sends),
 		v.sees(".response pre", `"card": 9007199254740993`), v.sees(".response pre", `"limit": 9007199254740997`),
 		v.clicks(".example summary"), v.sees(".example pre", `"card": 9007199254740993`),

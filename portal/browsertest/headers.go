@@ -15,7 +15,7 @@ func headers(v *visit) error {
 	}
 	return do(v.startForeign, v.opens("#/foreign.example:443/GET/report"), v.fills(`[name="X-Tenant"]`, "100% \\Ada"),
 		v.sees(".operation .schema li .description", "Whose report."), v.sees(".operation .schema li .quiet", "deprecated"),
-		v.awaits("no others", `document.querySelectorAll(".trial .inputs input").length === 1`),
+		v.awaits("no others", `document.querySelectorAll(".request-form .inputs input").length === 1`),
 		v.clicks(sends), v.sees(".response pre", `for "100% \\Ada"`), v.sees(".snippets code", `-H 'X-Tenant: 100% \Ada'`),
 		func() error {
 			golang, err := snippet("2")
@@ -34,6 +34,6 @@ func headers(v *visit) error {
 			}
 			return v.overNATS(message, "200 OK", `for "100% \\Ada"`)
 		},
-		v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".output", "Not sent: a multicast from this page has no headers."),
+		v.chooses(".request-form select", "*"), v.clicks(sends), v.sees(".output", "Not sent: a multicast from this page has no headers."),
 	)
 }

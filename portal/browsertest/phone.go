@@ -18,7 +18,7 @@ func phone(v *visit) error {
 		v.presses("/"), v.at("#/"), v.awaits("the search has the focus", `document.activeElement.id === "search"`), v.back, v.sees(".operation", "Add"),
 		v.clicks(".back"), v.awaits("the list is back", `document.querySelector(".list").checkVisibility()`),
 		v.opens("#/messaging.example/"), v.sees(".operation", "3 instances"), fits,
-		v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers"), fits,
+		v.opens(noQueueHash), v.chooses(".request-form select", "*"), v.clicks(sends), v.sees(".response", "3 answers"), fits,
 		v.opens("#/compare"), v.sees(".compare", "A sees"), fits,
 		v.opens("#/map"), v.sees(".map-tables", "calculator.example"), fits,
 		func() error { return v.run(again(failsAndRefuses)) },

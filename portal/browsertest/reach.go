@@ -15,28 +15,28 @@ import (
 func multicast(v *visit) error {
 	var first string
 	return do(v.startExamples, v.opens(noQueueHash), v.sees(".operation", "NoQueue"),
-		v.awaits("three instances to pick from", `document.querySelectorAll('.trial select option[value]').length === 5`),
-		v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers"),
+		v.awaits("three instances to pick from", `document.querySelectorAll('.request-form select option[value]').length === 5`),
+		v.chooses(".request-form select", "*"), v.clicks(sends), v.sees(".response", "3 answers"),
 		v.awaits("each its own", `new Set([...document.querySelectorAll(".answers pre")].map((one) => one.innerText)).size === 3`),
 		v.awaits("all of them good", `[...document.querySelectorAll(".answers .status")].every((one) => one.innerText === "200")`),
 		v.takes("multicast"),
 		func() (err error) {
-			first, err = v.text(`document.querySelector(".trial select").options[2].value`)
+			first, err = v.text(`document.querySelector(".request-form select").options[2].value`)
 			return err
 		},
 		func() error {
-			return do(v.chooses(".trial select", first), v.clicks(sends), v.sees(".response .instance", first), v.sees(".response pre", "NoQueue "+first))
+			return do(v.chooses(".request-form select", first), v.clicks(sends), v.sees(".response .instance", first), v.sees(".response pre", "NoQueue "+first))
 		},
 		// a queue: a single instance answers for all, and a selected one answers
-		v.opens("#/messaging.example:443/GET/default-queue"), v.chooses(".trial select", "*"), v.clicks(sends),
+		v.opens("#/messaging.example:443/GET/default-queue"), v.chooses(".request-form select", "*"), v.clicks(sends),
 		v.sees(".response", "1 answer"), v.sees(".response", "An operation with a queue"),
 		func() error {
-			return do(v.chooses(".trial select", first), v.clicks(sends), v.sees(".response pre", "DefaultQueue "+first))
+			return do(v.chooses(".request-form select", first), v.clicks(sends), v.sees(".response pre", "DefaultQueue "+first))
 		},
 		// arguments and errors are passed on as well
-		v.opens(addHash), v.chooses(".trial select", "*"), v.fills(`[name="x"]`, "2"), v.fills(`[name="y"]`, "3"), v.clicks(sends),
+		v.opens(addHash), v.chooses(".request-form select", "*"), v.fills(`[name="x"]`, "2"), v.fills(`[name="y"]`, "3"), v.clicks(sends),
 		v.sees(".answers pre", `"sum": 5`),
-		v.opens("#/trouble.example:443/POST/panic"), v.chooses(".trial select", "*"), v.clicks(sends),
+		v.opens("#/trouble.example:443/POST/panic"), v.chooses(".request-form select", "*"), v.clicks(sends),
 		v.sees(".answers .status", "500"), v.sees(".answers pre", "the reason is in the log"),
 	)
 }
@@ -73,7 +73,7 @@ func elsewhere(v *visit) error {
 		v.opens("#/products.example:443/PUT/products/{id}"), v.fills(`[name="id"]`, "7"), v.fills(`[name="name"]`, `T"ea`),
 		func() (err error) { golang, err = snippet("Go"); return err },
 		func() error { return compiles(v.stage.ctx, golang) },
-		v.opens(noQueueHash), v.chooses(".trial select", "*"),
+		v.opens(noQueueHash), v.chooses(".request-form select", "*"),
 		func() (err error) { golang, err = snippet("Go"); return err },
 		func() error { return compiles(v.stage.ctx, golang) },
 		func() (err error) { message, err = snippet("NATS"); return err },

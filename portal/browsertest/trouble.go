@@ -13,7 +13,7 @@ func htmlInNames(v *visit) error {
 	return do(v.startHostile, v.opens("#/hostile.example:443/GET/x"),
 		v.sees(".operation .description", "<img src=x onerror"), v.sees(".schema .name", "<script>"),
 		v.clicks(sends), v.sees(".response pre", "<script>"),
-		v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".answers pre", "<script>"),
+		v.chooses(".request-form select", "*"), v.clicks(sends), v.sees(".answers pre", "<script>"),
 		v.opens("#/hostile.example/"), v.sees(".description", "<script>"),
 		v.opens("#/"+strings.ReplaceAll(hostile, " ", "%20")), v.sees(".state", "What is on the bus"),
 		v.opens("#/hostile.example:443/GET/<img src=x onerror=alert(1)>"), v.sees(".state", "<img src=x onerror=alert(1)>"),

@@ -4,7 +4,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-const sends = `.trial [type="submit"]`
+const sends = `.request-form [type="submit"]`
 
 func trying(v *visit) error {
 	return do(v.startExamples, v.opens(addHash),
@@ -34,7 +34,7 @@ func trying(v *visit) error {
 		v.opens("#/products.example:443/GET/products/{id}"), v.fills(`[name="id"]`, "7"), v.clicks(sends),
 		v.sees(".response .status", "404"), v.sees(".response .notice", "7"),
 		v.back, v.awaits("what was typed is there", `document.querySelector(".body > textarea").value === '{"x": '`),
-		v.opens("#/trouble.example:443/POST/panic"), v.sees(".trial", "nothing to fill in"), v.clicks(sends), v.sees(".response .status", "500"), v.sees(".response .notice", "in the log"),
+		v.opens("#/trouble.example:443/POST/panic"), v.sees(".request-form", "nothing to fill in"), v.clicks(sends), v.sees(".response .status", "500"), v.sees(".response .notice", "in the log"),
 		v.opens("#/messaging.example:443/GET/cache-store"), v.fills(`[name="query"]`, "key=a b&value=<b>"), v.clicks(sends),
 		v.sees(".response pre", "value: <b>"),
 	)
@@ -48,7 +48,7 @@ func stopping(v *visit) error {
 		// the call was cancelled on the bus, too
 		v.opens("#/trouble.example:443/POST/cancelled"), v.awaits("its handler has ended", `(() => {
 			if (document.querySelector(".response")?.innerText.includes('"count": 1')) { return true; }
-			const send = document.querySelector('.trial [type="submit"]');
+			const send = document.querySelector('.request-form [type="submit"]');
 			if (send.textContent === "Send") { send.click(); }
 			return false;
 		})()`),

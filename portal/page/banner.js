@@ -1,5 +1,5 @@
 import {expiryText, readClaims, timeLeft} from './caller.js';
-import {button, element, many} from './element.js';
+import {button, element, pluralize} from './element.js';
 
 const noteLasts = 8000; // milliseconds
 
@@ -20,11 +20,11 @@ export class Banner {
     bus.onChange((state) => this.#show(state));
   }
 
-  #show({phase, fault, seen, change}) {
-    const said = phase === 'ready' && fault ? `${fault.status} ${fault.message}` : '';
+  #show({phase, error, seen, change}) {
+    const said = phase === 'ready' && error ? `${error.status} ${error.message}` : '';
     if (said !== this.#said) {
       this.#said = said;
-      this.#alert.replaceChildren(...(said ? [this.#faultView(fault, seen)] : []));
+      this.#alert.replaceChildren(...(said ? [this.#errorView(error, seen)] : []));
     }
     if (change) {
       this.#note.textContent = changeText(change);
@@ -33,16 +33,16 @@ export class Banner {
     }
   }
 
-  #faultView(fault, seen) {
+  #errorView(error, seen) {
     const asOf = `What you see is as of ${seen.toLocaleTimeString()}.`;
-    if (fault.status === 401) {
+    if (error.status === 401) {
       const claims = readClaims(this.#caller.token);
-      const why = claims && timeLeft(claims) < 0 ? `Your token ${expiryText(claims)}.` : `Your token is refused: ${fault.message}.`;
+      const why = claims && timeLeft(claims) < 0 ? `Your token ${expiryText(claims)}.` : `Your token is refused: ${error.message}.`;
       return element('p', {className: 'notice bad'}, `${why} ${asOf} `,
         button('Change the token', this.#actions.changeToken, {className: 'small'}), ' ',
         button('Look as nobody', this.#actions.dropToken, {className: 'small'}));
     }
-    const what = fault.status === 0 ? 'The portal is out of reach.' : `The bus cannot be read: ${fault.message}.`;
+    const what = error.status === 0 ? 'The portal is out of reach.' : `The bus cannot be read: ${error.message}.`;
     return element('p', {className: 'notice bad'}, `${what} ${asOf} The page keeps trying. `,
       button('Try now', this.#actions.again, {className: 'small'}));
   }
@@ -51,9 +51,9 @@ export class Banner {
 /** "The bus has changed: 2 new, 1 gone." */
 function changeText({added, removed, changed}) {
   const parts = [
-    added.length > 0 && `${many(added.length, 'operation')} new`,
-    removed.length > 0 && `${many(removed.length, 'operation')} gone`,
-    changed.length > 0 && `${many(changed.length, 'operation')} changed`,
+    added.length > 0 && `${pluralize(added.length, 'operation')} new`,
+    removed.length > 0 && `${pluralize(removed.length, 'operation')} gone`,
+    changed.length > 0 && `${pluralize(changed.length, 'operation')} changed`,
   ];
   return `The bus has changed: ${parts.filter(Boolean).join(', ')}.`;
 }

@@ -43,7 +43,7 @@ export class RawBody {
 
   constructor() {
     this.node = element('fieldset', {className: 'body'},
-      element('legend', {className: 'unseen'}, 'Body'),
+      element('legend', {className: 'visually-hidden'}, 'Body'),
       element('div', {className: 'field'}, element('label', {htmlFor: this.#type.id}, 'Content type'), this.#type),
       element('div', {className: 'field'}, element('label', {htmlFor: this.#text.id}, 'Body'), this.#text));
   }
@@ -131,7 +131,7 @@ export class BodyForm {
     }
   }
 
-  /** Shows the fault of an argument; returns false if the form has no field of that name. */
+  /** Shows the error of an argument; returns false if the form has no field of that name. */
   mark(path, detail) {
     return !this.#raw && this.#form.mark(path, detail);
   }

@@ -3,14 +3,14 @@ import {read} from './json.js';
 
 const interval = 4000; // milliseconds between polls, while the page is visible
 const longestInterval = 15_000; // after failed polls
-const patience = 12_000; // for one response; the portal takes less, even if it waits for services
+const requestTimeout = 12_000; // for one response; the portal takes less, even if it waits for services
 
 /**
  * The bus as one caller sees it. It polls while the page is visible, and passes what it finds to all listeners: {phase,
- * services, operations, server, instances, plane, leftOut, fault, seen, change}.
+ * services, operations, server, instances, plane, leftOut, error, seen, change}.
  *
  * phase is "loading" until the first poll has ended, then "ready", "failed", or "refused" if the token is refused; a
- * fault beside "ready" means that what is shown is as old as seen says.
+ * error beside "ready" means that what is shown is as old as seen says.
  */
 export class Bus {
   #caller;
@@ -27,12 +27,12 @@ export class Bus {
     this.#reset();
     caller.onChange(() => {
       this.#reset();
-      this.#tell();
-      this.look();
+      this.#notify();
+      this.poll();
     });
     document.addEventListener('visibilitychange', () => {
       if (document.visibilityState === 'visible') {
-        this.look();
+        this.poll();
       }
     });
   }
@@ -46,12 +46,12 @@ export class Bus {
     const looks = awake && !this.#awake;
     this.#awake = awake;
     if (looks) {
-      this.look();
+      this.poll();
     }
   }
 
   /** Polls now, and tells listeners what has changed. */
-  async look() {
+  async poll() {
     if (!this.#awake) {
       return;
     }
@@ -60,16 +60,16 @@ export class Bus {
     let found;
     try {
       found = await this.#fetchAll();
-    } catch (fault) {
-      found = {fault};
+    } catch (error) {
+      found = {error};
     }
     if (mine !== this.#looks) {
       return;
     }
-    this.#failures = found.fault ? this.#failures + 1 : 0;
-    this.#take(found);
+    this.#failures = found.error ? this.#failures + 1 : 0;
+    this.#apply(found);
     const wait = Math.min(interval * Math.max(1, this.#failures), longestInterval);
-    this.#timer = setTimeout(() => document.visibilityState === 'visible' && this.look(), wait);
+    this.#timer = setTimeout(() => document.visibilityState === 'visible' && this.poll(), wait);
   }
 
   #reset() {
@@ -77,18 +77,18 @@ export class Bus {
     this.#failures = 0;
     this.state = {
       phase: 'loading', services: [], operations: new Map(), server: '', instances: {}, plane: 'bus',
-      leftOut: [], fault: null, seen: null, change: null,
+      leftOut: [], error: null, seen: null, change: null,
     };
   }
 
-  #take({text, description, list, fault}) {
+  #apply({text, description, list, error}) {
     const {phase} = this.state;
-    if (fault) {
+    if (error) {
       const lost = phase === 'ready' ? 'ready' : 'failed'; // what was seen stays
-      this.state = {...this.state, phase: fault.status === 401 && phase !== 'ready' ? 'refused' : lost, fault, change: null};
+      this.state = {...this.state, phase: error.status === 401 && phase !== 'ready' ? 'refused' : lost, error, change: null};
     } else if (text === this.#text && phase === 'ready') {
-      const quiet = !this.state.fault && !this.state.change;
-      this.state = {...this.state, fault: null, seen: new Date(), change: null};
+      const quiet = !this.state.error && !this.state.change;
+      this.state = {...this.state, error: null, seen: new Date(), change: null};
       if (quiet) {
         return; // nothing to report
       }
@@ -96,7 +96,7 @@ export class Bus {
       this.#read(description, list);
       this.#text = text;
     }
-    this.#tell();
+    this.#notify();
   }
 
   #read(description, list) {
@@ -104,13 +104,13 @@ export class Bus {
     const operations = new Map(services.flatMap((service) => service.operations).map((one) => [one.id, one]));
     const change = this.state.phase === 'ready' ? difference(this.state.operations, operations) : null;
     this.state = {
-      phase: 'ready', services, operations, change, fault: null, seen: new Date(),
+      phase: 'ready', services, operations, change, error: null, seen: new Date(),
       server: description.servers?.[0]?.url || '', instances: list.hosts || {}, plane: list.plane,
       leftOut: (description.info?.description || '').split('\n').filter(Boolean),
     };
   }
 
-  #tell() {
+  #notify() {
     this.#listeners.forEach((listener) => listener(this.state));
   }
 
@@ -127,20 +127,20 @@ export class Bus {
     let response;
     let text;
     try {
-      response = await fetch(name, {headers: {Accept: 'application/json', ...this.#caller.headers}, signal: AbortSignal.timeout(patience)});
+      response = await fetch(name, {headers: {Accept: 'application/json', ...this.#caller.headers}, signal: AbortSignal.timeout(requestTimeout)});
       text = await response.text();
     } catch (error) {
-      throw new Fault(0, `the portal does not answer${error.name === 'TimeoutError' ? ' in time' : ''}`);
+      throw new PortalError(0, `the portal does not answer${error.name === 'TimeoutError' ? ' in time' : ''}`);
     }
     if (response.ok) {
       return text;
     }
-    throw new Fault(response.status, detailOf(text) || `the portal answers ${response.status}`);
+    throw new PortalError(response.status, detailOf(text) || `the portal answers ${response.status}`);
   }
 }
 
 /** Why a poll has failed. The status is 0 if there was no response at all. */
-class Fault extends Error {
+class PortalError extends Error {
   constructor(status, detail) {
     super(detail);
     this.status = status;

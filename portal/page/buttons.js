@@ -18,7 +18,7 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const held = element('textarea', {value: text, className: 'unseen', readOnly: true});
+    const held = element('textarea', {value: text, className: 'visually-hidden', readOnly: true});
     const focused = document.activeElement;
     document.body.append(held);
     held.select();

@@ -116,8 +116,8 @@ export class TokenPanel {
     });
     this.#input.addEventListener('input', () => this.#showClaims());
     this.dialog = element('dialog', {'aria-labelledby': 'token-title'}, form);
-    bus.onChange(({fault}) => {
-      this.#refused = fault?.status === 401;
+    bus.onChange(({error}) => {
+      this.#refused = error?.status === 401;
       this.showWho();
     });
     caller.onChange(() => this.showWho());

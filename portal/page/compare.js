@@ -1,5 +1,5 @@
 import {claimsView} from './caller.js';
-import {button, element, many, redraw} from './element.js';
+import {button, element, pluralize, redraw} from './element.js';
 import {operationHash, pathView} from './route.js';
 
 const letters = ['A', 'B'];
@@ -49,7 +49,7 @@ export class Compare {
     const [a, b] = states.map(({operations}) => operations);
     const all = [...new Map([...a, ...b]).values()].sort((x, y) => (x.key < y.key ? -1 : x.key > y.key ? 1 : 0));
     const differing = all.filter(({id}) => a.has(id) !== b.has(id));
-    this.#summary.textContent = `A sees ${many(a.size, 'operation')}, B ${b.size}. `
+    this.#summary.textContent = `A sees ${pluralize(a.size, 'operation')}, B ${b.size}. `
       + `${all.filter(({id}) => !b.has(id)).length} only A, ${all.filter(({id}) => !a.has(id)).length} only B.`;
     redraw(this.#table, tableOf(this.#only.checked ? differing : all, [a, b]));
   }
@@ -84,16 +84,16 @@ function column(caller, letter) {
   };
 }
 
-function stateText({phase, fault, services, operations}) {
+function stateText({phase, error, services, operations}) {
   switch (phase) {
     case 'loading':
       return {text: 'Asking the bus …'};
     case 'refused':
-      return {text: `Refused: ${fault.message}.`, bad: true};
+      return {text: `Refused: ${error.message}.`, bad: true};
     case 'failed':
-      return {text: `The bus cannot be read: ${fault.message}.`, bad: true};
+      return {text: `The bus cannot be read: ${error.message}.`, bad: true};
     default:
-      return {text: `Sees ${many(operations.size, 'operation')} of ${many(services.length, 'service')}.`};
+      return {text: `Sees ${pluralize(operations.size, 'operation')} of ${pluralize(services.length, 'service')}.`};
   }
 }
 
@@ -119,5 +119,5 @@ function tableOf(operations, sides) {
 
 function label(operation) {
   const {method} = operation;
-  return [element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', pathView(operation, 'unseen')];
+  return [element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', pathView(operation, 'visually-hidden')];
 }

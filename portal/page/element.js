@@ -44,6 +44,6 @@ export function newID(prefix) {
 }
 
 /** "1 service", "7 services". */
-export function many(number, noun) {
+export function pluralize(number, noun) {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

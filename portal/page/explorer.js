@@ -1,10 +1,10 @@
-import {element, many, redraw} from './element.js';
+import {element, pluralize, redraw} from './element.js';
 import {List} from './list.js';
 import {operationView, serviceView} from './operation.js';
 import {emptyView, failedView, gone, loadingView, refusedView, startView, unknownView} from './states.js';
-import {Trial} from './trial.js';
+import {RequestForm} from './requestform.js';
 
-const mostTrials = 40; // forms that keep what was typed
+const mostForms = 40; // forms that keep what was typed
 
 /**
  * The view in which services are found and called: a list, the description of one operation, and a form to try it.
@@ -20,7 +20,7 @@ export class Explorer {
   #route = {};
   #shown = ''; // what the middle shows, so that it is rebuilt only if it has changed
   #last = null; // the operation shown
-  #trials = new Map(); // by operation id, the latest last
+  #forms = new Map(); // by operation id, the latest last
 
   /** @param {Object} actions offered by states: {again, changeToken, dropToken}, and entitle, for a changed title */
   constructor(caller, bus, actions) {
@@ -28,8 +28,8 @@ export class Explorer {
     this.#state = bus.state;
     this.actions = actions;
     this.node = element('div', {className: 'explorer'}, this.#list.node, this.#middle, this.#right);
-    bus.onChange((state) => this.#take(state));
-    caller.onChange(() => this.#trials.forEach((trial) => trial.forget()));
+    bus.onChange((state) => this.#apply(state));
+    caller.onChange(() => this.#forms.forEach((form) => form.forget()));
   }
 
   /** Shows a route of the page. */
@@ -58,7 +58,7 @@ export class Explorer {
     this.#list.focusSearch();
   }
 
-  #take(state) {
+  #apply(state) {
     const before = this.#state;
     this.#state = state;
     if (before.services !== state.services || before.phase !== state.phase) {
@@ -91,18 +91,18 @@ export class Explorer {
       const told = services.map((one) => [one.host, one.description, one.operations.length]);
       this.#put('start', [this.#state.leftOut, told, this.#state.instances], () => startView(this.#state));
     }
-    this.title = method ? `${method.toUpperCase()} ${host}${path}` : host || many(services.length, 'service');
+    this.title = method ? `${method.toUpperCase()} ${host}${path}` : host || pluralize(services.length, 'service');
     this.actions.entitle(this);
   }
 
   #showState(phase) {
     const views = {
       loading: () => loadingView(),
-      failed: () => failedView(this.#state.fault, this.actions),
-      refused: () => refusedView(this.#state.fault, this.#caller, this.actions),
+      failed: () => failedView(this.#state.error, this.actions),
+      refused: () => refusedView(this.#state.error, this.#caller, this.actions),
     };
     this.#last = null;
-    this.#put(phase, this.#state.fault?.message || '', views[phase]);
+    this.#put(phase, this.#state.error?.message || '', views[phase]);
   }
 
   /** Shows a view without an operation in the middle, unless it is there already. */
@@ -128,9 +128,9 @@ export class Explorer {
       }
     }
     this.#last = operation;
-    const trial = this.#trialOf(operation);
-    if (this.#right.firstChild !== trial.node) {
-      this.#right.replaceChildren(trial.node);
+    const form = this.#formOf(operation);
+    if (this.#right.firstChild !== form.node) {
+      this.#right.replaceChildren(form.node);
     }
   }
 
@@ -143,19 +143,19 @@ export class Explorer {
     }
   }
 
-  #trialOf(operation) {
+  #formOf(operation) {
     const {id} = operation;
-    let trial = this.#trials.get(id);
-    if (trial) {
-      trial.update(operation, this.#state);
-      this.#trials.delete(id);
+    let form = this.#forms.get(id);
+    if (form) {
+      form.update(operation, this.#state);
+      this.#forms.delete(id);
     } else {
-      trial = new Trial(operation, this.#caller, this.#state);
+      form = new RequestForm(operation, this.#caller, this.#state);
     }
-    this.#trials.set(id, trial);
-    if (this.#trials.size > mostTrials) {
-      this.#trials.delete(this.#trials.keys().next().value);
+    this.#forms.set(id, form);
+    if (this.#forms.size > mostForms) {
+      this.#forms.delete(this.#forms.keys().next().value);
     }
-    return trial;
+    return form;
   }
 }

@@ -7,7 +7,7 @@ const deepest = 3; // nested objects; deeper values are typed as JSON
 
 // A field is {node, text(), fill(tree), mark(path, detail)}: text returns the JSON of what was typed, undefined if
 // nothing was; fill shows JSON given as a tree, undefined for nothing, and returns whether the field can show all of
-// it; mark shows a fault that the service reports. An invalid value is sent anyway: people want to see what the service
+// it; mark shows a error that the service reports. An invalid value is sent anyway: people want to see what the service
 // says.
 
 /** Makes the field of a value. */
@@ -128,28 +128,28 @@ function textInput({schema, follow}, inputMode) {
   });
 }
 
-/** A field with one input: its label, what it accepts, and its fault. */
+/** A field with one input: its label, what it accepts, and its error. */
 export function oneInput(name, schema, required, input, {text, fill, hint}) {
-  const fault = element('span', {className: 'fault', id: newID('fault')});
+  const error = element('span', {className: 'error', id: newID('error')});
   input.id = newID('field');
-  input.setAttribute('aria-describedby', fault.id);
+  input.setAttribute('aria-describedby', error.id);
   if (required && name) {
     input.setAttribute('aria-required', 'true');
   }
   input.addEventListener('input', () => {
-    fault.textContent = '';
+    error.textContent = '';
     input.removeAttribute('aria-invalid');
   });
   const about = [typeText(schema), hint, required && name && 'required', ...limits(schema)].filter(Boolean).join(', ');
   const label = element('label', {htmlFor: input.id}, name && element('code', {}, name), ' ',
-    element('span', {className: name ? 'quiet' : 'unseen'}, about));
+    element('span', {className: name ? 'quiet' : 'visually-hidden'}, about));
   if (name) {
     input.name = name;
   }
   return {
-    node: element('div', {className: 'field'}, label, input, fault), input, text, fill,
+    node: element('div', {className: 'field'}, label, input, error), input, text, fill,
     mark: (path, detail) => {
-      fault.textContent = [path.join('.').replaceAll('.[', '['), detail].filter(Boolean).join(' ');
+      error.textContent = [path.join('.').replaceAll('.[', '['), detail].filter(Boolean).join(' ');
       input.setAttribute('aria-invalid', 'true');
       return true;
     },

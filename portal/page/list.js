@@ -1,4 +1,4 @@
-import {button, element, many} from './element.js';
+import {button, element, pluralize} from './element.js';
 import {moveFocus} from './keys.js';
 import {operationHash, pathView, serviceHash} from './route.js';
 
@@ -32,16 +32,16 @@ export class List {
     this.#list.addEventListener('focusin', ({target}) => target.matches('a') && this.#enterAt(target));
     this.node = element('nav', {className: 'list', 'aria-label': 'Services'},
       element('div', {className: 'search'},
-        element('label', {htmlFor: 'search', className: 'unseen'}, 'Search services and operations'), this.#search,
+        element('label', {htmlFor: 'search', className: 'visually-hidden'}, 'Search services and operations'), this.#search,
         element('kbd', {'aria-hidden': 'true'}, '/'),
-        element('span', {id: 'search-help', className: 'unseen'}, 'Arrow keys move, Enter opens, Escape clears.')),
+        element('span', {id: 'search-help', className: 'visually-hidden'}, 'Arrow keys move, Enter opens, Escape clears.')),
       this.#count, this.#leftOut, this.#list);
   }
 
   /** Shows the services on the bus, and keeps what is expanded, searched, focused and scrolled to. */
   update(services, leftOut) {
     this.#services = services;
-    this.#leftOut.textContent = leftOut.length > 0 ? `${many(leftOut.length, 'document')} cannot be shown` : '';
+    this.#leftOut.textContent = leftOut.length > 0 ? `${pluralize(leftOut.length, 'document')} cannot be shown` : '';
     this.#leftOut.hidden = leftOut.length === 0;
     const known = this.#currentLink();
     this.#draw();
@@ -109,7 +109,7 @@ export class List {
 
   #allRows() {
     const total = this.#services.reduce((sum, service) => sum + service.operations.length, 0);
-    this.#count.textContent = total ? `${many(this.#services.length, 'service')}, ${many(total, 'operation')}` : '';
+    this.#count.textContent = total ? `${pluralize(this.#services.length, 'service')}, ${pluralize(total, 'operation')}` : '';
     return this.#services.map((service) => {
       const open = this.#open.get(service.host) ?? total <= alwaysOpen;
       return this.#serviceRow(service, open, open ? service.operations : []);
@@ -129,7 +129,7 @@ export class List {
       hosts += hits.length > 0 ? 1 : 0;
     }
     this.#count.textContent = found === 0 ? 'Nothing found. Try fewer words.'
-      : `${many(found, 'operation')} of ${many(hosts, 'service')} found`;
+      : `${pluralize(found, 'operation')} of ${pluralize(hosts, 'service')} found`;
     if (found > mostFound) {
       rows.push(element('li', {className: 'quiet more'}, `… and ${found - mostFound} more. Type more words.`));
     }
@@ -158,7 +158,7 @@ export class List {
     const here = at.method === method && at.path === path && at.host === host && at.port === port;
     const link = element('a', {href: operationHash(operation), tabIndex: -1, 'aria-current': here ? 'page' : undefined},
       element('span', {className: `method ${method}`}, method.toUpperCase()),
-      pathView(operation, 'unseen'),
+      pathView(operation, 'visually-hidden'),
       operation.secured && element('span', {className: 'lock', title: 'asks for a token', role: 'img', 'aria-label': 'asks for a token'}));
     link.dataset.at = operation.id;
     link.dataset.host = host;

@@ -8,7 +8,7 @@ import {callsTable, servicesTable} from './maptable.js';
 
 
 const period = 2000; // milliseconds between polls
-const patience = 8000; // milliseconds to wait for a response
+const requestTimeout = 8000; // milliseconds to wait for a response
 const many = 40; // number of nodes from which the tables come first
 
 /** A view of the page: {node, title, show()}. */
@@ -39,10 +39,10 @@ export class MapView {
       element('div', {className: 'map-tables'}, this.#calls.node, this.#services.node));
     this.node = element('section', {className: 'map-view'},
       element('div', {className: 'map-head'}, element('h2', {}, 'Map'),
-        element('label', {className: 'map-filter'}, element('span', {className: 'unseen'}, 'Filter'), this.#filter), again, this.#state),
+        element('label', {className: 'map-filter'}, element('span', {className: 'visually-hidden'}, 'Filter'), this.#filter), again, this.#state),
       this.#notices, this.#body, legend(), this.#figures);
     document.addEventListener('visibilitychange', () => this.#wake());
-    this.#tell('Asking the bus …');
+    this.#showState('Asking the bus …');
   }
 
   /** Polls as long as the node is part of the page. */
@@ -56,7 +56,7 @@ export class MapView {
     [this.#asking, this.#live, this.#lostSince, this.#pinned, this.#pointed] = [null, null, null, '', ''];
     this.#notices.replaceChildren();
     this.#draw();
-    this.#tell('Asking the bus …');
+    this.#showState('Asking the bus …');
     this.#wake();
   }
 
@@ -74,12 +74,12 @@ export class MapView {
   async #ask() {
     const asking = new AbortController();
     this.#asking = asking;
-    const late = setTimeout(() => asking.abort(), patience);
+    const late = setTimeout(() => asking.abort(), requestTimeout);
     try {
       const response = await fetch('live.json', {headers: {Accept: 'application/json', ...this.#headers()}, signal: asking.signal});
       const answer = await response.json().catch(() => ({}));
       if (this.#asking === asking) {
-        response.ok && answer.services ? this.#take(answer) : this.#miss(response.status, answer.detail);
+        response.ok && answer.services ? this.#apply(answer) : this.#miss(response.status, answer.detail);
       }
     } catch {
       if (this.#asking === asking) {
@@ -94,19 +94,19 @@ export class MapView {
     }
   }
 
-  #take(answer) {
+  #apply(answer) {
     this.#lostSince = null;
     this.#live = readLive(answer);
     this.#notices.replaceChildren(...answer.leftOut.map((line) => element('p', {className: 'notice'}, line)));
     this.#draw();
     if (answer.services.length === 0) {
-      this.#tell('No service has an endpoint that you may see yet. Start one, or use another token.');
+      this.#showState('No service has an endpoint that you may see yet. Start one, or use another token.');
     } else if (this.#live.edges.length === 0) {
-      this.#tell('No calls yet. They appear here as they are made.');
+      this.#showState('No calls yet. They appear here as they are made.');
     } else if (this.#live.measured === 0) {
-      this.#tell('Measuring …');
+      this.#showState('Measuring …');
     } else {
-      this.#tell(`Live: the last ${Math.round(this.#live.measured)} s`);
+      this.#showState(`Live: the last ${Math.round(this.#live.measured)} s`);
     }
   }
 
@@ -116,15 +116,15 @@ export class MapView {
       this.#live = null;
       this.#notices.replaceChildren();
       this.#draw();
-      this.#tell(`The token is refused: ${detail}`, true);
+      this.#showState(`The token is refused: ${detail}`, true);
       return;
     }
     this.#lostSince ||= new Date();
     this.#body.classList.add('stale');
-    this.#tell(`Lost since ${this.#lostSince.toLocaleTimeString()}, retrying: ${detail}`, true);
+    this.#showState(`Lost since ${this.#lostSince.toLocaleTimeString()}, retrying: ${detail}`, true);
   }
 
-  #tell(text, lost = false) {
+  #showState(text, lost = false) {
     if (this.#state.textContent !== text) {
       this.#state.textContent = text;
     }

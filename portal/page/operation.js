@@ -1,5 +1,5 @@
 import {copyButton} from './buttons.js';
-import {element, many} from './element.js';
+import {element, pluralize} from './element.js';
 import {textView, write} from './json.js';
 import {operationHash, pathView, serviceHash} from './route.js';
 import {example, isNothing, memberView, schemaView} from './schema.js';
@@ -89,7 +89,7 @@ export function serviceView(service, instances) {
     service.description && element('p', {className: 'description'}, service.description),
     instancesView(instances),
     element('section', {'aria-label': 'Operations'},
-      element('h3', {}, many(service.operations.length, 'operation')),
+      element('h3', {}, pluralize(service.operations.length, 'operation')),
       element('ul', {className: 'cards'}, ...service.operations.map(card))));
 }
 
@@ -100,7 +100,7 @@ function instancesView(instances) {
     element('td', {}, (ports || []).join(', '))));
   const head = element('tr', {}, ...['Instance', 'Version', 'Ports'].map((name) => element('th', {scope: 'col'}, name)));
   return element('section', {'aria-label': 'Instances'},
-    element('h3', {}, many(instances.length, 'instance')),
+    element('h3', {}, pluralize(instances.length, 'instance')),
     rows.length > 0 && element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows)));
 }
 

@@ -1,11 +1,11 @@
 import {copyButton, saveButton} from './buttons.js';
-import {element, many} from './element.js';
+import {element, pluralize} from './element.js';
 import {textView} from './json.js';
 
 /** Shows the answers of all instances, in order of arrival. */
 export function answersView({answers, complete, milliseconds}) {
   const view = element('div', {className: 'response'},
-    element('p', {className: 'outcome'}, element('strong', {}, many(answers.length, 'answer')), ' ', timeView(milliseconds)));
+    element('p', {className: 'outcome'}, element('strong', {}, pluralize(answers.length, 'answer')), ' ', timeView(milliseconds)));
   if (answers.length === 0) {
     view.append(element('p', {className: 'quiet'}, 'Nobody serves this, or nobody took the call.'));
   }
@@ -64,7 +64,7 @@ export function responseView({status, statusText, headers, url, redirected, byte
     answered && whoView(answered),
     problemView(status, text),
     headersView(told),
-    others.length > 0 && element('details', {}, element('summary', {className: 'quiet'}, many(others.length, 'other header')), headersView(others)),
+    others.length > 0 && element('details', {}, element('summary', {className: 'quiet'}, pluralize(others.length, 'other header')), headersView(others)),
     text === null ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`) : bodyView(text, 'Body of the response'));
 }
 

@@ -1,4 +1,4 @@
-import {element, many} from './element.js';
+import {element, pluralize} from './element.js';
 import {write} from './json.js';
 
 // Describes schemas for people: a value's type in words, and an example.
@@ -53,11 +53,11 @@ export function limits({schema}) {
     schema.minimum !== undefined && `${schema.exclusiveMinimum ? 'more than' : 'at least'} ${schema.minimum}`,
     schema.maximum !== undefined && `${schema.exclusiveMaximum ? 'less than' : 'at most'} ${schema.maximum}`,
     schema.multipleOf !== undefined && `a multiple of ${schema.multipleOf}`,
-    schema.minLength !== undefined && `at least ${many(schema.minLength, 'character')}`,
-    schema.maxLength !== undefined && `at most ${many(schema.maxLength, 'character')}`,
+    schema.minLength !== undefined && `at least ${pluralize(schema.minLength, 'character')}`,
+    schema.maxLength !== undefined && `at most ${pluralize(schema.maxLength, 'character')}`,
     schema.pattern && `like ${schema.pattern}`,
-    schema.minItems !== undefined && `at least ${many(schema.minItems, 'item')}`,
-    schema.maxItems !== undefined && `at most ${many(schema.maxItems, 'item')}`,
+    schema.minItems !== undefined && `at least ${pluralize(schema.minItems, 'item')}`,
+    schema.maxItems !== undefined && `at most ${pluralize(schema.maxItems, 'item')}`,
     schema.uniqueItems && 'no item twice',
     schema.default !== undefined && `default ${write(schema.default)}`,
     schema.readOnly && 'only in results',

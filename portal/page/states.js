@@ -1,5 +1,5 @@
 import {expiryText, nameOf, readClaims, timeLeft} from './caller.js';
-import {button, element, many} from './element.js';
+import {button, element, pluralize} from './element.js';
 import {serviceHash} from './route.js';
 
 // What the middle shows when there is no operation.
@@ -19,7 +19,7 @@ export function startView({services, operations, server, leftOut, instances}) {
   const running = Object.values(instances).reduce((sum, list) => sum + (list?.length || 0), 0);
   return element('div', {className: 'state'},
     element('h2', {}, 'What is on the bus'),
-    element('p', {}, `${many(services.length, 'service')} with ${many(operations.size, 'operation')}, run by ${many(running, 'instance')}. Pick an operation to read about it and try it.`),
+    element('p', {}, `${pluralize(services.length, 'service')} with ${pluralize(operations.size, 'operation')}, run by ${pluralize(running, 'instance')}. Pick an operation to read about it and try it.`),
     element('dl', {},
       element('dt', {}, 'Address'), element('dd', {}, element('code', {}, server)),
       element('dt', {}, 'Document'), element('dd', {}, element('a', {href: 'openapi.json'}, 'openapi.json'))),
@@ -33,7 +33,7 @@ export function startView({services, operations, server, leftOut, instances}) {
 function servicesView(services, instances) {
   const cards = services.slice(0, mostCards).map(({host, description, operations}) => element('li', {}, element('a', {href: serviceHash(host)},
     element('strong', {}, host),
-    element('span', {className: 'quiet'}, `${many(operations.length, 'operation')}, ${many(instances[host]?.length || 0, 'instance')}`),
+    element('span', {className: 'quiet'}, `${pluralize(operations.length, 'operation')}, ${pluralize(instances[host]?.length || 0, 'instance')}`),
     description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]))));
   return element('ul', {className: 'tiles'}, ...cards);
 }
@@ -52,7 +52,7 @@ function keysView() {
 /** Names the services whose documents cannot be shown. */
 export function leftOutView(leftOut) {
   return leftOut.length > 0 && element('section', {className: 'notice', 'aria-label': 'Left out'},
-    element('strong', {}, `${many(leftOut.length, 'document')} cannot be shown`),
+    element('strong', {}, `${pluralize(leftOut.length, 'document')} cannot be shown`),
     element('ul', {}, ...leftOut.slice(0, 50).map((line) => element('li', {}, line))),
     leftOut.length > 50 && element('p', {}, `… and ${leftOut.length - 50} more.`));
 }
@@ -69,22 +69,22 @@ export function emptyView({leftOut, server}, caller) {
 }
 
 /** Why nothing is known of the bus. */
-export function failedView(fault, {again}) {
+export function failedView(error, {again}) {
   const titles = {0: 'The portal is out of reach', 503: 'The bus is out of reach'};
   return element('div', {className: 'state', role: 'alert'},
-    element('h2', {}, titles[fault.status] || 'The bus cannot be read'),
-    element('p', {}, fault.message),
+    element('h2', {}, titles[error.status] || 'The bus cannot be read'),
+    element('p', {}, error.message),
     element('p', {className: 'quiet'}, 'The page keeps trying.'),
     button('Try now', again));
 }
 
 /** The token was refused, so nothing is shown. */
-export function refusedView(fault, caller, {changeToken, dropToken}) {
+export function refusedView(error, caller, {changeToken, dropToken}) {
   const claims = readClaims(caller.token);
   const expired = claims && timeLeft(claims) < 0;
   return element('div', {className: 'state', role: 'alert'},
     element('h2', {}, expired ? 'This token has expired' : 'This token is refused'),
-    element('p', {className: 'notice bad'}, fault.message),
+    element('p', {className: 'notice bad'}, error.message),
     element('p', {}, claims
       ? `It belongs to ${nameOf(claims)}, and ${expiryText(claims)}. An invalid token is never treated as no token, so nothing is shown.`
       : 'It cannot be read as a JWT. An invalid token is never treated as no token, so nothing is shown.'),

@@ -8,7 +8,7 @@ import {SnippetsView} from './snippets.js';
  * The form for making a call: fields for the arguments, the target, the response, and the same call for other tools.
  * What was typed survives a new description of the operation.
  */
-export class Trial {
+export class RequestForm {
   node;
   #operation;
   #caller;
@@ -20,14 +20,14 @@ export class Trial {
   #inputs = element('div', {className: 'inputs'});
   #send = element('button', {type: 'submit'}, 'Send');
   #output = element('div', {className: 'output', role: 'region', 'aria-label': 'Answer'});
-  #spoken = element('p', {className: 'unseen', role: 'status'}); // by screen readers, of the output
+  #spoken = element('p', {className: 'visually-hidden', role: 'status'}); // by screen readers, of the output
   #snippets = new SnippetsView();
   #running = null;
 
   constructor(operation, caller, state) {
     this.#caller = caller;
     this.#state = state;
-    const form = element('form', {className: 'trial', 'aria-label': 'Call'},
+    const form = element('form', {className: 'request-form', 'aria-label': 'Call'},
       this.#inputs,
       element('div', {className: 'field'}, element('label', {htmlFor: this.#to.id}, 'Send to'), this.#to),
       element('div', {className: 'buttons'}, this.#send,
@@ -154,7 +154,7 @@ export class Trial {
     return responseView(result);
   }
 
-  /** Shows beside each field the fault that the service reports for it. */
+  /** Shows beside each field the error that the service reports for it. */
   #mark({status, text}) {
     if (status !== 400 && status !== 422) {
       return;
