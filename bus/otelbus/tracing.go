@@ -68,8 +68,9 @@ func (t *tracing) begin(ctx context.Context, x *bus.Exchange) (context.Context, 
 		x.SetTraceID(made.TraceID().String())
 	}
 	if x.Side == bus.ClientSide {
+		fields := t.propagator.Fields()
 		x.Request.Header = slices.DeleteFunc(slices.Clone(x.Request.Header), func(field wire.Field) bool {
-			return slices.ContainsFunc(t.propagator.Fields(), func(name string) bool { return strings.EqualFold(name, field.Name) })
+			return slices.ContainsFunc(fields, func(name string) bool { return strings.EqualFold(name, field.Name) })
 		})
 		t.propagator.Inject(ctx, headerCarrier{&x.Request.Header})
 	}
