@@ -123,23 +123,26 @@ func TestHandle_OpenMethods(t *testing.T) {
 		"elsewhere":           {route{"GET", "/other/{path+}", guarded}, route{"*", wide, nil}, route{}, ""},
 		"the same path":       {route{"GET", narrow, guarded}, route{"POST", narrow, nil}, route{}, ""},
 	} {
-		for _, order := range [][2]route{{test.narrower, test.wider}, {test.wider, test.narrower}} {
-			logged := new(lines)
-			conn := b.Connect("files.example", i.trust(), bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
-			for _, each := range []route{test.third, order[0], order[1]} {
-				if each.path == "" {
-					continue
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, order := range [][2]route{{test.narrower, test.wider}, {test.wider, test.narrower}} {
+				logged := new(lines)
+				conn := b.Connect("files.example", i.trust(), bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
+				for _, each := range []route{test.third, order[0], order[1]} {
+					if each.path == "" {
+						continue
+					}
+					if err := conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...); err != nil {
+						t.Fatal(err)
+					}
 				}
-				if err := conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...); err != nil {
-					t.Fatal(err)
+				from, to := test.narrower.method+" "+test.narrower.path, test.wider.method+" "+test.wider.path
+				want := fmt.Sprintf("the claims of %s do not guard its paths under %s, which %s answers without them: "+
+					"ask for the same claims there, or serve %s under the method *", from, test.open, to, test.narrower.path)
+				if warned := logged.count(want) == 1; warned != (test.open != "") || !warned && logged.String() != "" {
+					t.Errorf("%s, %s first: %s", name, order[0].path, logged)
 				}
 			}
-			from, to := test.narrower.method+" "+test.narrower.path, test.wider.method+" "+test.wider.path
-			want := fmt.Sprintf("the claims of %s do not guard its paths under %s, which %s answers without them: "+
-				"ask for the same claims there, or serve %s under the method *", from, test.open, to, test.narrower.path)
-			if warned := logged.count(want) == 1; warned != (test.open != "") || !warned && logged.String() != "" {
-				t.Errorf("%s, %s first: %s", name, order[0].path, logged)
-			}
-		}
+		})
 	}
 }

@@ -50,9 +50,12 @@ func TestStatusOf(t *testing.T) {
 		"of the bus, without a status":      {&bus.Error{Detail: "no status"}, 500},
 		"of the bus, with that of success":  {fmt.Errorf("loading: %w", &bus.Error{Status: 200}), 500},
 	} {
-		if got := bus.StatusOf(test.err); got != test.status {
-			t.Errorf("%s: %d, want %d", name, got, test.status)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := bus.StatusOf(test.err); got != test.status {
+				t.Errorf("%s: %d, want %d", name, got, test.status)
+			}
+		})
 	}
 }
 
@@ -101,9 +104,12 @@ func TestIsInternal(t *testing.T) {
 		"made of parts":            {&bus.Error{Status: http.StatusServiceUnavailable, Detail: "busy"}, false},
 		"a status that is none":    {bus.Errorf(200, "fine"), true},
 	} {
-		if got := bus.IsInternal(test.err); got != test.want {
-			t.Errorf("%s: %t, want %t", name, got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := bus.IsInternal(test.err); got != test.want {
+				t.Errorf("%s: %t, want %t", name, got, test.want)
+			}
+		})
 	}
 }
 
@@ -416,9 +422,12 @@ func TestErrors_OfOneTypeAreAlike(t *testing.T) {
 		"no error":       {errors.New("x"), kind, false},
 		"a sentinel":     {merchant{}.Order("sold out"), bus.ErrTimeout, false},
 	} {
-		if got := errors.Is(test.err, test.target); got != test.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := errors.Is(test.err, test.target); got != test.want {
+				t.Errorf("%s: %t", name, got)
+			}
+		})
 	}
 }
 
@@ -478,21 +487,24 @@ func TestDetails_LeftOut(t *testing.T) {
 		"raw":             {json.RawMessage(`{ "a": [1.50] }`), `{"a":[1.50]}`, ""},
 		"almost too long": {map[string]string{"a": strings.Repeat("x", 64<<10-8)}, `{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`, ""},
 	} {
-		failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
-		if failed.Type != soldOut || failed.Status != 409 {
-			t.Errorf("%s: %+v", name, failed)
-		}
-		members := map[string]json.RawMessage{}
-		err := failed.DecodeDetails(&members)
-		if test.want == "" {
-			if err == nil || !strings.Contains(err.Error(), test.told) {
-				t.Errorf("%s: %s, %v", name, members, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
+			if failed.Type != soldOut || failed.Status != 409 {
+				t.Errorf("%s: %+v", name, failed)
 			}
-			continue
-		}
-		if got, fault := json.Marshal(members); err != nil || fault != nil || string(got) != test.want {
-			t.Errorf("%s: %.200s, %v", name, got, err)
-		}
+			members := map[string]json.RawMessage{}
+			err := failed.DecodeDetails(&members)
+			if test.want == "" {
+				if err == nil || !strings.Contains(err.Error(), test.told) {
+					t.Errorf("%s: %s, %v", name, members, err)
+				}
+				return
+			}
+			if got, fault := json.Marshal(members); err != nil || fault != nil || string(got) != test.want {
+				t.Errorf("%s: %.200s, %v", name, got, err)
+			}
+		})
 	}
 }
 

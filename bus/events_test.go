@@ -116,10 +116,13 @@ func TestEachServiceGetsEachEventOnce(t *testing.T) {
 	}
 	fire(t, ordered, numbers...)
 	for name, s := range map[string]*sink{"mailer": mailer, "stock": stock} {
-		s.await(t, len(numbers))
-		if got := s.taken(); !slices.Equal(got, numbers) {
-			t.Errorf("%s got %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.await(t, len(numbers))
+			if got := s.taken(); !slices.Equal(got, numbers) {
+				t.Errorf("%s got %v", name, got)
+			}
+		})
 	}
 }
 

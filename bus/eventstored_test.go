@@ -83,10 +83,13 @@ func TestInstances_ShareStoredEvents(t *testing.T) {
 	}
 	fire(t, ordered, numbers...)
 	for name, s := range map[string]*sink{"mailer": mailer, "stock": stock, "plain": plain} {
-		s.await(t, len(numbers))
-		if got := s.taken(); !slices.Equal(got, numbers) {
-			t.Errorf("%s got %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.await(t, len(numbers))
+			if got := s.taken(); !slices.Equal(got, numbers) {
+				t.Errorf("%s got %v", name, got)
+			}
+		})
 	}
 }
 

@@ -86,11 +86,14 @@ func TestPermissions_With(t *testing.T) {
 		"another queue":           {list("a.b q"), list("a.* r"), list("a.b q", "a.* r")},
 		"longer than the pattern": {list("a.b.c"), list("a.*"), list("a.b.c", "a.*")},
 	} {
-		sum := bus.Permissions{Publish: test.one}.With(bus.Permissions{Publish: test.other, Subscribe: test.other, Responses: &bus.ResponsePermission{}})
-		want := bus.Permissions{Publish: test.want, Subscribe: test.other, Responses: &bus.ResponsePermission{}}.With()
-		if sum.String() != want.String() || len(sum.Publish) != len(test.want) {
-			t.Errorf("%s: %s, want %s", name, sum, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sum := bus.Permissions{Publish: test.one}.With(bus.Permissions{Publish: test.other, Subscribe: test.other, Responses: &bus.ResponsePermission{}})
+			want := bus.Permissions{Publish: test.want, Subscribe: test.other, Responses: &bus.ResponsePermission{}}.With()
+			if sum.String() != want.String() || len(sum.Publish) != len(test.want) {
+				t.Errorf("%s: %s, want %s", name, sum, want)
+			}
+		})
 	}
 }
 
@@ -107,12 +110,15 @@ func TestPermissions_WithResponses(t *testing.T) {
 		"no end":       {&responses{MaxMsgs: 0, Expires: time.Hour}, &responses{MaxMsgs: 0, Expires: -1}, &responses{MaxMsgs: 0, Expires: -1}},
 		"the broker's": {&responses{}, &responses{MaxMsgs: 3, Expires: time.Minute}, &responses{MaxMsgs: 3}},
 	} {
-		for _, order := range [][2]*responses{{test.one, test.other}, {test.other, test.one}} {
-			sum := bus.Permissions{Responses: order[0]}.With(bus.Permissions{}, bus.Permissions{Responses: order[1]})
-			if want := (bus.Permissions{Responses: test.want}); sum.String() != want.String() {
-				t.Errorf("%s: %s, want %s", name, sum, want)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, order := range [][2]*responses{{test.one, test.other}, {test.other, test.one}} {
+				sum := bus.Permissions{Responses: order[0]}.With(bus.Permissions{}, bus.Permissions{Responses: order[1]})
+				if want := (bus.Permissions{Responses: test.want}); sum.String() != want.String() {
+					t.Errorf("%s: %s, want %s", name, sum, want)
+				}
 			}
-		}
+		})
 	}
 }
 

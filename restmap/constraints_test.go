@@ -3,6 +3,7 @@ package restmap_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -177,16 +178,21 @@ func TestManyViolations(t *testing.T) {
 	}
 }
 
-// A type whose tags only describe pays nothing for those that ask for something, which pay little.
+// A type whose tags only describe pays nothing for those that ask for something, which pay little. The least of many times
+// counts: the race detector takes something out of pools at random.
 func TestConstraints_CostNothing(t *testing.T) { //nolint:paralleltest // it counts allocations
 	request := &restmap.Request{ContentType: jsonType, Body: []byte(`{"at":{"x":1,"y":2}}`)}
 	cost := func(method string) float64 {
 		e := endpointOf(t, Constrained{}, method, restmap.Options{})
-		return testing.AllocsPerRun(100, func() {
-			if _, err := e.Decode(request); err != nil {
-				t.Error(err)
-			}
-		})
+		least := math.Inf(1)
+		for range 100 {
+			least = min(least, testing.AllocsPerRun(1, func() {
+				if _, err := e.Decode(request); err != nil {
+					t.Error(err)
+				}
+			}))
+		}
+		return least
 	}
 	if described, plain, kept := cost("Described"), cost("Plain"), cost("Free"); described != plain || kept > plain+1 {
 		t.Errorf("%v allocations with tags that describe, %v with some that are kept, %v with none", described, kept, plain)

@@ -305,8 +305,11 @@ func TestKebab(t *testing.T) {
 		"ÄnderePreis":  "ändere-preis",
 		"":             "",
 	} {
-		if got := restmap.Kebab(name); got != want {
-			t.Errorf("Kebab(%q) = %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := restmap.Kebab(name); got != want {
+				t.Errorf("Kebab(%q) = %q, want %q", name, got, want)
+			}
+		})
 	}
 }

@@ -254,10 +254,13 @@ func TestLock_WrongKind(t *testing.T) {
 			"method Lend: is not an event handler",
 		},
 	} {
-		record := &recordingT{TB: t}
-		test.lock(bustest.Reporter(record), filepath.Join(t.TempDir(), "lock.json"))
-		if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], test.want) {
-			t.Errorf("%s: told %q, want in it %q", name, told, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record := &recordingT{TB: t}
+			test.lock(bustest.Reporter(record), filepath.Join(t.TempDir(), "lock.json"))
+			if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], test.want) {
+				t.Errorf("%s: told %q, want in it %q", name, told, test.want)
+			}
+		})
 	}
 }

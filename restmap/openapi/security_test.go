@@ -35,13 +35,16 @@ func TestSecurity(t *testing.T) {
 		"open filtered": {whole.Filter(func(path, _ string, _ *openapi.Operation) bool { return strings.HasSuffix(path, "open") }), false},
 		"shut filtered": {read.Filter(func(path, _ string, _ *openapi.Operation) bool { return strings.HasSuffix(path, "shut") }), true},
 	} {
-		validate(t, test.document)
-		got := string(text(t, test.document))
-		if strings.Contains(got, "canary") || strings.Contains(got, "other") {
-			t.Errorf("%s: it has what the bus has not: %s", name, got)
-		}
-		if strings.Contains(got, scheme) != test.asks || strings.Contains(got, asked) != test.asks {
-			t.Errorf("%s: it asks for a token: want %v: %s", name, test.asks, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			validate(t, test.document)
+			got := string(text(t, test.document))
+			if strings.Contains(got, "canary") || strings.Contains(got, "other") {
+				t.Errorf("%s: it has what the bus has not: %s", name, got)
+			}
+			if strings.Contains(got, scheme) != test.asks || strings.Contains(got, asked) != test.asks {
+				t.Errorf("%s: it asks for a token: want %v: %s", name, test.asks, got)
+			}
+		})
 	}
 }

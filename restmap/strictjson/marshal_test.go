@@ -98,9 +98,12 @@ func TestMarshalRefuses(t *testing.T) {
 	for name, value := range map[string]any{
 		"NaN": math.NaN(), "an infinity": math.Inf(1), "invalid UTF-8": "\xff", "a cycle": cycle, "a channel": make(chan int),
 	} {
-		if got, err := strictjson.Marshal(value); err == nil {
-			t.Errorf("Marshal of %s = %s, want an error", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := strictjson.Marshal(value); err == nil {
+				t.Errorf("Marshal of %s = %s, want an error", name, got)
+			}
+		})
 	}
 }
 

@@ -181,9 +181,12 @@ func TestConn_Close_EndsUse(t *testing.T) {
 		"SetReadDeadline": func() error { return ours.SetReadDeadline(noTime()) },
 		"AwaitRoom":       func() error { return ours.AwaitRoom(t.Context()) },
 	} {
-		if err := refused(); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := refused(); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -79,7 +79,10 @@ func TestConfig_Check_Variables(t *testing.T) {
 		"a broker in the process":   {natsconn.Config{Provider: provider{}, URL: "::1"}, ""},
 		"a given connection":        {natsconn.Config{NATS: new(nats.Conn), URL: ":::", Password: "secret", Key: "k"}, ""},
 	} {
-		checkError(t, name, test.config.Check(), test.want)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkError(t, name, test.config.Check(), test.want)
+		})
 	}
 }
 
@@ -115,11 +118,14 @@ func TestConfig_Unreachable_Texts(t *testing.T) {
 			"the connection given with bus.WithNATS is not connected (DISCONNECTED): context deadline exceeded",
 		},
 	} {
-		err := test.config.Unreachable(test.err)
-		checkError(t, name, err, test.want)
-		if wraps := errors.Is(err, test.err); wraps == strings.Contains(test.want, comma) {
-			t.Errorf("%s: it wraps the error of the last attempt: %t", name, wraps)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := test.config.Unreachable(test.err)
+			checkError(t, name, err, test.want)
+			if wraps := errors.Is(err, test.err); wraps == strings.Contains(test.want, comma) {
+				t.Errorf("%s: it wraps the error of the last attempt: %t", name, wraps)
+			}
+		})
 	}
 }
 

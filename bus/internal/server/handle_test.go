@@ -31,34 +31,37 @@ func TestIncoming_Do_Handler(t *testing.T) {
 			return nil
 		}, "500 crashed: <nil>"},
 	} {
-		handlers := worker.NewLimiter(1)
-		f := newFixture(t, nil, func(c *server.Config) { c.Handlers = handlers })
-		f.service.handler = test.handler
-		f.service.reply = func(response *wire.Response) error {
-			if _, running := handlers.Count(); response.OpCode == wire.OpRes && running != 0 {
-				t.Errorf("%s: the slot is not free when the caller has the response", name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			handlers := worker.NewLimiter(1)
+			f := newFixture(t, nil, func(c *server.Config) { c.Handlers = handlers })
+			f.service.handler = test.handler
+			f.service.reply = func(response *wire.Response) error {
+				if _, running := handlers.Count(); response.OpCode == wire.OpRes && running != 0 {
+					t.Errorf("%s: the slot is not free when the caller has the response", name)
+				}
+				return nil
 			}
-			return nil
-		}
-		f.serve("*", "/add")
-		in := f.request(test.method, "/add")
-		if !f.server.Receive(in, nil, false) {
-			t.Fatalf("%s: rejected", name)
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			in.Do(false)
-		}()
-		<-done
-		want := []string{"202 ", test.want, "freed"}
-		if name == "exit" {
-			want = want[:2] // the memory may be in use
-		}
-		f.check(name, want...)
-		if inside, _ := handlers.Count(); inside != 0 || f.server.Inflight.Count(f.service) != 0 || !errors.Is(in.Handler.Err(), context.Canceled) {
-			t.Errorf("%s: %d requests are inside, and the context has ended with %v", name, inside, in.Handler.Err())
-		}
+			f.serve("*", "/add")
+			in := f.request(test.method, "/add")
+			if !f.server.Receive(in, nil, false) {
+				t.Fatalf("%s: rejected", name)
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				in.Do(false)
+			}()
+			<-done
+			want := []string{"202 ", test.want, "freed"}
+			if name == "exit" {
+				want = want[:2] // the memory may be in use
+			}
+			f.check(name, want...)
+			if inside, _ := handlers.Count(); inside != 0 || f.server.Inflight.Count(f.service) != 0 || !errors.Is(in.Handler.Err(), context.Canceled) {
+				t.Errorf("%s: %d requests are inside, and the context has ended with %v", name, inside, in.Handler.Err())
+			}
+		})
 	}
 }
 
@@ -80,19 +83,22 @@ func TestIncoming_Do_Expired(t *testing.T) {
 		"event":              {true, func(e *server.Endpoint) { e.Source = "source.example" }, wait, "200 done"},
 		"endpoint's limit":   {true, func(e *server.Endpoint) { e.TimeBudget = time.Millisecond }, func(*fixture, *server.Incoming) { time.Sleep(time.Second) }, "200 done"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFixture(t, nil)
-			if test.change == nil {
-				test.change = func(*server.Endpoint) {}
-			}
-			f.serve("POST", "/add", test.change)
-			in := f.request("POST", "/add")
-			if !f.server.Receive(in, nil, false) {
-				t.Fatal("rejected")
-			}
-			test.event(f, in)
-			in.Do(test.queued)
-			f.check(name, "202 ", test.want, "freed")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, nil)
+				if test.change == nil {
+					test.change = func(*server.Endpoint) {}
+				}
+				f.serve("POST", "/add", test.change)
+				in := f.request("POST", "/add")
+				if !f.server.Receive(in, nil, false) {
+					t.Fatal("rejected")
+				}
+				test.event(f, in)
+				in.Do(test.queued)
+				f.check(name, "202 ", test.want, "freed")
+			})
 		})
 	}
 }

@@ -92,18 +92,21 @@ func TestReassemblies_Order(t *testing.T) {
 		"not a fragment":  {[]part{{1, 1, "a", unchanged}}, []string{}},
 		"only the second": {[]part{{2, 2, "b", unchanged}}, []string{noFirst}},
 	} {
-		inBubble(t, func(f *fixture) {
-			for _, each := range test.parts {
-				f.send(each.number, each.count, each.body, each.change)
-			}
-			switch name {
-			case "only the second":
-				f.check(name, test.want...)
-			case "not a fragment": // admitted at once, and not handled by send
-				f.check(name, "202 ")
-			default:
-				f.check(name, append([]string{"202 "}, test.want...)...)
-			}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(f *fixture) {
+				for _, each := range test.parts {
+					f.send(each.number, each.count, each.body, each.change)
+				}
+				switch name {
+				case "only the second":
+					f.check(name, test.want...)
+				case "not a fragment": // admitted at once, and not handled by send
+					f.check(name, "202 ")
+				default:
+					f.check(name, append([]string{"202 "}, test.want...)...)
+				}
+			})
 		})
 	}
 }

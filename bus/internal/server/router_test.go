@@ -260,13 +260,16 @@ func TestRouter_OpenMethods(t *testing.T) {
 		"not a web endpoint": {newEndpoint(t, "POST", "/a/{x}"), nil},
 		"another path":       {webEndpoint(t, "POST", "/c/{x}", ""), nil},
 	} {
-		router, e := server.NewRouter(), newEndpoint(t, "GET", "/a/b", secured)
-		if err := router.Add([]*server.Endpoint{e, test.other}); err != nil {
-			t.Fatal(err)
-		}
-		open := router.OpenMethods(e)
-		if !slices.Equal(open[test.other], test.want) || test.want == nil && len(open) != 0 {
-			t.Errorf("%s: %v, want %q", name, open, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			router, e := server.NewRouter(), newEndpoint(t, "GET", "/a/b", secured)
+			if err := router.Add([]*server.Endpoint{e, test.other}); err != nil {
+				t.Fatal(err)
+			}
+			open := router.OpenMethods(e)
+			if !slices.Equal(open[test.other], test.want) || test.want == nil && len(open) != 0 {
+				t.Errorf("%s: %v, want %q", name, open, test.want)
+			}
+		})
 	}
 }

@@ -58,16 +58,19 @@ func TestWhoMayWhat(t *testing.T) {
 		"the head":     {o.head(), 200, 200},
 		"not quite hr": {o.as(claims.Claims{"roles": "hr", "level": 3}), 403, 403},
 	} {
-		if _, err := payroll.Salary(test.ctx, "ada"); bus.StatusOf(err) != test.salary {
-			t.Errorf("%s, salary: %v, want %d", name, err, test.salary)
-		}
-		if _, err := payroll.Raise(test.ctx, "ada", 0); bus.StatusOf(err) != test.raise {
-			t.Errorf("%s, raise: %v, want %d", name, err, test.raise)
-		}
-		want := map[bool]int{false: 200, true: 401}[name == "a bad token"]
-		if count, err := payroll.Headcount(test.ctx); bus.StatusOf(err) != want || err == nil && count != 2 {
-			t.Errorf("%s, headcount: %d, %v, want %d", name, count, err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := payroll.Salary(test.ctx, "ada"); bus.StatusOf(err) != test.salary {
+				t.Errorf("%s, salary: %v, want %d", name, err, test.salary)
+			}
+			if _, err := payroll.Raise(test.ctx, "ada", 0); bus.StatusOf(err) != test.raise {
+				t.Errorf("%s, raise: %v, want %d", name, err, test.raise)
+			}
+			want := map[bool]int{false: 200, true: 401}[name == "a bad token"]
+			if count, err := payroll.Headcount(test.ctx); bus.StatusOf(err) != want || err == nil && count != 2 {
+				t.Errorf("%s, headcount: %d, %v, want %d", name, count, err, want)
+			}
+		})
 	}
 }
 

@@ -79,8 +79,11 @@ func TestAlternatives(t *testing.T) {
 			"POST /do: the argument p.How (alternative 1).Number is now integer (int64), was string: callers that send the old type get 400 or 422",
 		}},
 	} {
-		if got := breaking(test.before, test.after); !slices.Equal(got, test.breaks) {
-			t.Errorf("%s: got:\n%q\nwant:\n%q", name, got, test.breaks)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := breaking(test.before, test.after); !slices.Equal(got, test.breaks) {
+				t.Errorf("%s: got:\n%q\nwant:\n%q", name, got, test.breaks)
+			}
+		})
 	}
 }

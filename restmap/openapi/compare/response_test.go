@@ -52,8 +52,11 @@ func TestResponses(t *testing.T) {
 			{Breaks: true, Text: "POST /things: the response with status default no longer has a body: callers that read it find nothing"},
 		}},
 	} {
-		if got := compare.Documents(test.before, test.after); !slices.Equal(got, test.want) {
-			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := compare.Documents(test.before, test.after); !slices.Equal(got, test.want) {
+				t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
+			}
+		})
 	}
 }

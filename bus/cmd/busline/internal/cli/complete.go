@@ -30,7 +30,7 @@ func (s *session) completing(complete func(ctx context.Context, before []string,
 		for i, candidate := range candidates {
 			candidates[i] = cleanLine(candidate)
 		}
-		if len(candidates) == 1 && strings.ContainsAny(candidates[0][len(candidates[0])-1:], "=/") { // more is to come
+		if len(candidates) == 1 && (strings.HasSuffix(candidates[0], "=") || strings.HasSuffix(candidates[0], "/")) { // more is to come
 			return candidates, directive | cobra.ShellCompDirectiveNoSpace
 		}
 		return candidates, directive
