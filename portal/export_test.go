@@ -113,7 +113,7 @@ func (c *Catalogs) Read(token string) {
 	c.all.of(token).snapshots.latest = &sharedLook[*snapshot]{began: c.all.config.now()}
 }
 
-// Filled says whether the catalog of a caller is filled.
+// Filled reports whether the catalog of a caller is filled.
 func (c *Catalogs) Filled(token string) bool { return c.all.of(token).snapshots.latest != nil }
 
 // Count returns the number of catalogs.
