@@ -318,6 +318,10 @@ func TestNoOption(t *testing.T) {
 			_, err := bus.Connect(t.Context(), "none.example", bus.WithInterceptors(passing, nil))
 			return err
 		},
+		"connect none.example: interceptor 1 is nil: leave it out of bus.WithObservers": func() error {
+			_, err := bus.Connect(t.Context(), "none.example", bus.WithObservers(nil))
+			return err
+		},
 		"serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: interceptor 1 is nil: leave it out of bus.Intercept": func() error {
 			return bus.Serve(conn, wrapper{}, bus.Intercept(nil))
 		},

@@ -141,6 +141,42 @@ func TestInterceptor_Refuses(t *testing.T) {
 	})
 }
 
+// TestObserver_RejectedCall holds that observers of both sides see a call that is rejected before any other interceptor, with
+// both ends of it and the trace that they have set.
+func TestObserver_RejectedCall(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		seen := make(chan string, 2)
+		observe := bus.WithObservers(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				call.SetTraceID("4bf92f3577b34da6a3ce929d0e0e4736")
+				err := next(ctx, call)
+				host, id := call.Local()
+				callee, served := call.Callee(err)
+				seen <- fmt.Sprint(call.Side, " ", call.Status(err), " ", host, " ", id != "", " ", callee, " ", served)
+				return err
+			}
+		})
+		unseen := bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				t.Errorf("an interceptor inside sees %s", call.Path)
+				return next(ctx, call)
+			}
+		})
+		callee := w.connect(calculatorHost, observe, unseen)
+		serve(t, callee, calculator{callee.ID()}, bus.RequireClaims("level > 3"))
+		err := w.connect("caller.example", observe).Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		if failed := asBusError(t, err); failed.Status != http.StatusUnauthorized || failed.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" {
+			t.Errorf("error %v of the trace %q", failed, failed.TraceID)
+		}
+		for _, want := range []string{"server 401 calculator.example true calculator.example false", "client 401 caller.example true calculator.example true"} {
+			if got := <-seen; got != want {
+				t.Errorf("an observer sees %q, want %q", got, want)
+			}
+		}
+	})
+}
+
 // TestInterceptor_Answers has it answer in place of the endpoint, and change what the endpoint has answered.
 func TestInterceptor_Answers(t *testing.T) {
 	t.Parallel()
