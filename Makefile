@@ -13,7 +13,7 @@ $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
 # (go.dev/issue/75804).
-FUZZTIME ?= 25000x
+FUZZTIME ?= 10000x
 
 # The linter lives outside the checkout, in a directory that names its version
 # and that of the Go it was built with, so that it is rebuilt when either moves.
