@@ -17,9 +17,8 @@ import (
 // minCompressed is the size in bytes below which compression saves nothing: a smaller body fits into one packet.
 const minCompressed = 1400
 
-// compressed makes a handler compress its responses in gzip or zstd, as the client likes, gzip if it likes both as much: gzip makes less of
-// a document of 20 KB.
-// Responses without a body, below minCompressed, or to HEAD stay as they are.
+// compressed makes a handler compress its responses in gzip or zstd, as the client likes, gzip if it likes both as much: gzip
+// makes less of a document of 20 KB. Responses without a body, below minCompressed, or to HEAD stay as they are.
 //
 //nolint:gochecknoglobals // does not change
 var compressed = func() func(http.Handler) http.HandlerFunc {

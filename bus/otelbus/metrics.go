@@ -27,8 +27,7 @@ type meters struct {
 // series is the key of calls that are recorded with the same attributes.
 type series struct {
 	served *bus.Endpoint // on the server side
-	host   string        // of the server
-	called callee        // on the client side
+	server callee
 	method string
 	status int
 }
@@ -69,13 +68,13 @@ func (m *meters) intercept(next bus.CallFunc) bus.CallFunc {
 			}
 			to, took := series{method: knownMethod(x.Method), status: x.Status(err)}, x.Elapsed().Seconds()
 			if x.Side == bus.ServerSide {
-				to.served = x.Endpoint
-				to.host, _ = x.Local()
+				host, _ := x.Local()
+				to.served, to.server = x.Endpoint, callee{host, x.Endpoint.Port}
 				m.server.Record(ctx, took, m.option(to))
 				return
 			}
 			host, served := x.Callee(err)
-			to.called = m.callee(callee{host, x.Port}, served)
+			to.server = m.callee(callee{host, x.Port}, served)
 			m.client.Record(ctx, took, m.option(to))
 		}()
 		return next(ctx, x)
@@ -118,14 +117,14 @@ func (s series) attributes() []attribute.KeyValue {
 	attributes := []attribute.KeyValue{
 		attribute.String("url.scheme", scheme), attribute.String("http.request.method", s.method), attribute.Int("http.response.status_code", s.status),
 	}
-	server, failed := callee{s.called.host, s.called.port}, http.StatusBadRequest
+	failed := http.StatusBadRequest
 	if s.served != nil {
-		server, failed = callee{s.host, s.served.Port}, http.StatusInternalServerError
+		failed = http.StatusInternalServerError
 		attributes = append(attributes, attribute.String("http.route", s.served.Path))
 	}
-	attributes = append(attributes, attribute.String("server.address", server.host))
-	if server.port != 0 {
-		attributes = append(attributes, attribute.Int("server.port", server.port))
+	attributes = append(attributes, attribute.String("server.address", s.server.host))
+	if s.server.port != 0 {
+		attributes = append(attributes, attribute.Int("server.port", s.server.port))
 	}
 	if s.status >= failed {
 		attributes = append(attributes, attribute.String("error.type", strconv.Itoa(s.status)))
