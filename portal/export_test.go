@@ -75,6 +75,9 @@ func Expected(i *Ingress) int {
 	return len(i.bodies.expected)
 }
 
+// ParseExposition parses metrics in the text format of Prometheus.
+var ParseExposition = parseExposition
+
 // PageFiles returns the files of the page.
 var PageFiles = pageFiles
 

@@ -7,19 +7,29 @@ import (
 	"strings"
 	"testing"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/portal"
 )
 
-func parseExposition(text string) (map[string]*dto.MetricFamily, error) {
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	return parser.TextToMetricFamilies(strings.NewReader(text))
+// checkText fails the test unless Prometheus can parse the text, and no series is in it twice.
+func checkText(t *testing.T, text string) {
+	t.Helper()
+	parsed, err := portal.ParseExposition(text)
+	if err != nil {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	for name, family := range parsed {
+		seen := make(map[string]bool)
+		for _, metric := range family.GetMetric() {
+			labels := fmt.Sprint(metric.GetLabel())
+			if seen[labels] {
+				t.Errorf("%s%s is given twice in\n%s", name, labels, text)
+			}
+			seen[labels] = true
+		}
+	}
 }
 
 // checkExposition fails the test unless Prometheus can parse the text.
@@ -28,9 +38,7 @@ func checkExposition(t *testing.T, got answer) {
 	if got.StatusCode != http.StatusOK || got.Header.Get("Content-Type") != metrics.ContentType || got.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %v", got.StatusCode, got.Header)
 	}
-	if _, err := parseExposition(got.text); err != nil {
-		t.Errorf("%v in\n%s", err, got.text)
-	}
+	checkText(t, got.text)
 }
 
 func TestMetrics_OfTheIngress(t *testing.T) {
@@ -232,8 +240,6 @@ func metricsOfAll(t *testing.T, ingress *portal.Ingress) string {
 	if w.Code != http.StatusOK {
 		t.Fatal(w.Code, w.Body)
 	}
-	if _, err := parseExposition(w.Body.String()); err != nil {
-		t.Fatal(err)
-	}
+	checkText(t, w.Body.String())
 	return w.Body.String()
 }
