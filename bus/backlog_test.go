@@ -324,9 +324,7 @@ func TestLargeHeads(t *testing.T) {
 				}
 				continue
 			}
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 431 || failed.Executed != bus.ExecutedNo {
-				t.Errorf("two fields of %d bytes: %v", size, err)
-			}
+			checkError(t, err, 431, bus.ExecutedNo)
 		}
 		response, body := do(t, conn, "GET", "https://web.example/?fields", "", "")
 		if response.StatusCode != 500 || !strings.Contains(body, "the response cannot be sent") {

@@ -166,8 +166,8 @@ func TestBroker_Away(t *testing.T) {
 		w.Broker().Close()
 		<-gone
 		err := caller.Call(t.Context(), "https://elsewhere.example/add", nil, nil)
-		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrDisconnected) || failed.Executed != bus.ExecutedNo {
+		checkError(t, err, 503, bus.ExecutedNo)
+		if !errors.Is(err, bus.ErrDisconnected) {
 			t.Errorf("got %v", err)
 		}
 		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
@@ -505,8 +505,8 @@ func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 		begun := time.Now()
 		for path := range exits(conn) {
 			err := conn.Call(t.Context(), "GET https://exit.example"+path, nil, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || !strings.Contains(failed.Detail, "the handler exited its goroutine") {
+			failed := checkError(t, err, 500, bus.ExecutedYes)
+			if !strings.Contains(failed.Detail, "the handler exited its goroutine") {
 				t.Errorf("%s: %v", path, err)
 			}
 			for response, err := range conn.Multicast(mustRequest(t, "https://"+conn.ID()+".exit.example"+path)) {

@@ -243,8 +243,8 @@ func TestCall_NoInstance(t *testing.T) {
 		caller, callee := newCalculator(t, w)
 		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
 			err := caller.Call(t.Context(), address, nil, nil)
-			failed, ok := errors.AsType[*bus.Error](err)
-			if !ok || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) || failed.Executed != bus.ExecutedNo || failed.MsgID == "" {
+			failed := checkError(t, err, 503, bus.ExecutedNo)
+			if !errors.Is(err, bus.ErrNoResponder) || failed.MsgID == "" {
 				t.Errorf("%s: %v, message %q", address, err, failed.MsgID)
 			}
 		}
@@ -434,10 +434,7 @@ func TestEndpointTimeBudget(t *testing.T) {
 		conn := b.connect(calculatorHost)
 		serve(t, conn, calculator{}, bus.Method("Wait", bus.TimeBudget(20*time.Millisecond)))
 		err := conn.Call(t.Context(), calculatorURL+"/wait", nil, nil)
-		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != http.StatusGatewayTimeout || failed.Executed != bus.ExecutedYes {
-			t.Errorf("got %v", err)
-		}
+		checkError(t, err, http.StatusGatewayTimeout, bus.ExecutedYes)
 	})
 }
 

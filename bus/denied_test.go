@@ -251,17 +251,14 @@ func TestDeniedCallEndsAtOnce(t *testing.T) {
 		}
 		for range 2 {
 			err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 403 || failed.Executed != bus.ExecutedNo || failed.MsgID == "" || !bus.IsInternal(err) ||
-				failed.Detail != `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md` {
+			failed := checkError(t, err, 403, bus.ExecutedNo)
+			if failed.MsgID == "" || !bus.IsInternal(err) || failed.Detail != `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md` {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		if name == "our own" {
 			for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
-				if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 403 || failed.Executed != bus.ExecutedNo {
-					t.Errorf("%s: a multicast: %v", name, err)
-				}
+				checkError(t, err, 403, bus.ExecutedNo)
 			}
 		}
 		if open := caller.PendingCalls(); open != 0 {
@@ -348,9 +345,8 @@ func TestDeniedCall(t *testing.T) {
 			caller := e.connect("caller.example", append(slices.Clip(options), bus.WithAckWait(time.Minute))...)
 			for range 2 {
 				err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil)
-				failed, _ := errors.AsType[*bus.Error](err)
-				if failed == nil || failed.Status != 403 || failed.Executed != bus.ExecutedNo || !errors.Is(err, nats.ErrPermissionViolation) ||
-					!strings.Contains(failed.Detail, `the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`) {
+				failed := checkError(t, err, 403, bus.ExecutedNo)
+				if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(failed.Detail, `the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`) {
 					t.Errorf("what is denied: %v", err)
 				}
 				add(t, caller, shopHost)

@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -116,9 +115,7 @@ func TestDiscovery(t *testing.T) {
 		}
 		for _, path := range []string{"/nothing", "/metrics"} { // the latter is not asked of all
 			err := caller.Call(t.Context(), "GET https://all:888"+path, nil, nil)
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 404 || failed.Executed != bus.ExecutedNo {
-				t.Errorf("all:888%s: %v", path, err)
-			}
+			checkError(t, err, 404, bus.ExecutedNo)
 			if ids := publish(t, caller, "https://all:888"+path); len(ids) != 2 {
 				t.Errorf("all:888%s is answered by %v", path, ids)
 			}

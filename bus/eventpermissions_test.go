@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,10 +75,7 @@ func TestForbiddenEvents(t *testing.T) {
 	ordered := newOrdered(t, e.connect(ordersHost))
 	for range 2 {
 		err := ordered.Publish(t.Context(), orderedArguments{1})
-		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != http.StatusForbidden || failed.Executed != bus.ExecutedNo {
-			t.Errorf("%v", err)
-		}
+		checkError(t, err, http.StatusForbidden, bus.ExecutedNo)
 	}
 	err := bus.Subscribe[orderEvents](e.connect("mailer.example"), ordersHost, newSink())
 	if err == nil || !strings.Contains(err.Error(), "does not let user \"mailer.example\" subscribe to bus.417.example.orders") {

@@ -341,8 +341,8 @@ func TestAResponseThatIsTooLargeHasFailed(t *testing.T) {
 			conn := w.connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMaxMessageBytes(64<<10))
 			serve(t, conn, tooMuch{})
 			err := w.connect("caller.example").Call(t.Context(), "GET https://large.example/"+path, nil, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || !strings.HasPrefix(failed.Detail, want) {
+			failed := checkError(t, err, 500, bus.ExecutedYes)
+			if !strings.HasPrefix(failed.Detail, want) {
 				t.Errorf("%s: %v", path, err)
 			}
 			if line := logged.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || line["detail"] != failed.Detail || logged.count("request served") != 0 {
@@ -395,9 +395,8 @@ func TestPanicsEndTheirOwnCall(t *testing.T) {
 		await(t, "the one that works", entered)
 		for path := range faults() {
 			err := caller.Call(t.Context(), "GET https://faults.example"+path, nil, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || failed.ID != callee.ID() ||
-				!strings.Contains(failed.Detail, "the handler panicked: ") || strings.Contains(failed.Detail, "goroutine") {
+			failed := checkError(t, err, 500, bus.ExecutedYes)
+			if failed.ID != callee.ID() || !strings.Contains(failed.Detail, "the handler panicked: ") || strings.Contains(failed.Detail, "goroutine") {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -425,8 +424,8 @@ func TestAbort(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := caller.Call(t.Context(), "GET https://faults.example/", nil, nil)
-		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || failed.Detail != "the handler gave no answer: net/http: abort Handler" {
+		failed := checkError(t, err, 500, bus.ExecutedYes)
+		if failed.Detail != "the handler gave no answer: net/http: abort Handler" {
 			t.Errorf("%v", err)
 		}
 		if line := logged.line(t, "request failed"); line["level"] != "debug" || line["status"] != 500.0 || line["detail"] != failed.Detail || line["stack"] != nil {

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -61,6 +62,28 @@ func serve[T any](t *testing.T, conn *bus.Conn, impl T, options ...bus.ServeOpti
 func newBus(t *testing.T, options ...broker.Option) *bustest.Bus {
 	t.Helper()
 	return bustest.New(t, options...)
+}
+
+func asBusError(t *testing.T, err error) *bus.Error {
+	t.Helper()
+	failed, ok := errors.AsType[*bus.Error](err)
+	if !ok {
+		t.Fatalf("%v is no *bus.Error", err)
+	}
+	return failed
+}
+
+// checkError requires that an error is a *bus.Error with the given Status and Executed, and returns it.
+func checkError(t *testing.T, err error, status int, executed bus.Executed) *bus.Error {
+	t.Helper()
+	failed := asBusError(t, err)
+	if failed.Status != status {
+		t.Errorf("status = %d, want %d: %v", failed.Status, status, err)
+	}
+	if failed.Executed != executed {
+		t.Errorf("executed = %s, want %s: %v", failed.Executed, executed, err)
+	}
+	return failed
 }
 
 // withShortCircuit returns an option that leaves the short circuit on, or turns it off.

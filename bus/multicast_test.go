@@ -180,8 +180,8 @@ func TestMulticast_TooLate(t *testing.T) {
 				t.Errorf("%s: %v answered, then %v; want one error", name, got.ids, got.errors)
 				continue
 			}
-			failed, _ := errors.AsType[*bus.Error](got.errors[0])
-			if failed == nil || failed.Status != test.status || failed.Executed != bus.ExecutedNo || !errors.Is(failed, test.cause) {
+			failed := checkError(t, got.errors[0], test.status, bus.ExecutedNo)
+			if !errors.Is(failed, test.cause) {
 				t.Errorf("%s: %v is %+v", name, got.errors[0], failed)
 			}
 		}
@@ -220,7 +220,7 @@ func TestMulticast_EndedByClose(t *testing.T) {
 		}
 		wantFailed(t, "the multicast", got.errors[0], 503, bus.ErrClosed)
 		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(failed, bus.ErrClosed) || failed.Executed != bus.ExecutedNo {
+			if failed := checkError(t, err, 503, bus.ExecutedNo); !errors.Is(failed, bus.ErrClosed) {
 				t.Errorf("afterwards: %v", err)
 			}
 		}

@@ -224,8 +224,8 @@ func TestBadCallsDoNotLeave(t *testing.T) {
 			called := caller.Call(t.Context(), test.address, test.arguments, nil)
 			_, operated := bus.NewOperation[any, any](caller, test.address).Call(t.Context(), test.arguments)
 			for _, err := range []error{called, operated} {
-				failed, ok := errors.AsType[*bus.Error](err)
-				if !ok || failed.Status != 400 || failed.Executed != bus.ExecutedNo || !strings.Contains(failed.Detail, test.want) {
+				failed := checkError(t, err, 400, bus.ExecutedNo)
+				if !strings.Contains(failed.Detail, test.want) {
 					t.Errorf("%v; want %q", err, test.want)
 				}
 			}
@@ -270,8 +270,7 @@ func TestOperations_Fail(t *testing.T) {
 			t.Errorf("the handler's error: %v", err)
 		}
 		response, err := bus.NewOperation[idArguments, []int](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"Emma"})
-		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 502 || failed.Executed != bus.ExecutedYes || response.ID == "" ||
-			!strings.Contains(failed.Detail, "the response does not fit []int") {
+		if failed := checkError(t, err, 502, bus.ExecutedYes); response.ID == "" || !strings.Contains(failed.Detail, "the response does not fit []int") {
 			t.Errorf("a response of another kind: %v", err)
 		}
 		if _, err := bus.NewOperation[none, none](caller, "https://nobody.example/x").Call(t.Context(), none{}); !errors.Is(err, bus.ErrNoResponder) {

@@ -39,8 +39,8 @@ func TestAProxyHasRun(t *testing.T) {
 			t.Fatalf("what is refused: %+v", refused)
 		}
 		err = caller.Call(t.Context(), "GET https://proxy.example/", nil, nil)
-		passed, _ := errors.AsType[*bus.Error](err)
-		if passed == nil || passed.Executed != bus.ExecutedYes || passed.Status != http.StatusNotFound || passed.Detail != refused.Detail || passed.Host != refused.Host {
+		passed := checkError(t, err, http.StatusNotFound, bus.ExecutedYes)
+		if passed.Detail != refused.Detail || passed.Host != refused.Host {
 			t.Errorf("what is passed on: %+v, want what is refused, %+v, as executed", passed, refused)
 		}
 	})

@@ -428,11 +428,10 @@ func TestValues_KeepToTheLimitOfTheCaller(t *testing.T) {
 			"the request":  {"/echo", bus.Args{"text": strings.Repeat("a", limit)}, bus.ExecutedNo},
 			"the response": {"/long", bus.Args{"length": limit / 2}, bus.ExecutedYes},
 		} {
-			err := caller.Call(t.Context(), gaugeURL+call.path, call.arguments, &struct{ Text string }{})
-			failed, ok := errors.AsType[*bus.Error](err)
-			if !ok || failed.Status != http.StatusRequestEntityTooLarge || failed.Executed != call.executed {
-				t.Errorf("%s: %v, want 413, executed %s", what, err, call.executed)
-			}
+			t.Run(what, func(t *testing.T) {
+				err := caller.Call(t.Context(), gaugeURL+call.path, call.arguments, &struct{ Text string }{})
+				checkError(t, err, http.StatusRequestEntityTooLarge, call.executed)
+			})
 		}
 	})
 }

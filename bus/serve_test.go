@@ -368,8 +368,8 @@ func TestError_OfInternalPackage(t *testing.T) {
 		"part 2: too busy":         fmt.Errorf("part 2: %w", &full),
 		"call 7: part 2: too busy": fmt.Errorf("call 7: %w", fmt.Errorf("part 2: %w", &full)),
 	} {
-		failed, _ := errors.AsType[*bus.Error](bus.ErrorWithDetails(err, "", nil)) // which makes an Error of any error
-		if failed == nil || failed.Status != full.Status || failed.Detail != detail || failed.Executed != bus.ExecutedNo {
+		failed := checkError(t, bus.ErrorWithDetails(err, "", nil), full.Status, bus.ExecutedNo)
+		if failed.Detail != detail {
 			t.Fatalf("%v becomes %#v", err, failed)
 		}
 		if failed.Host != full.Host || failed.ID != full.ID || failed.MsgID != full.MsgID || failed.RetryAfter != full.RetryAfter {

@@ -24,8 +24,8 @@ import (
 // wantFailed checks an error of a call that nobody answered: what it is, and that nothing is known of its effect.
 func wantFailed(t *testing.T, what string, err error, status int, causes ...error) {
 	t.Helper()
-	failed, ok := errors.AsType[*bus.Error](err)
-	if !ok || failed.Status != status || failed.Executed != bus.ExecutedUnknown || failed.MsgID == "" {
+	failed := checkError(t, err, status, bus.ExecutedUnknown)
+	if failed.MsgID == "" {
 		t.Errorf("%s: %v is %+v, want %d", what, err, failed, status)
 	}
 	for _, sentinel := range []error{
@@ -323,9 +323,7 @@ func TestClose_WithAHangingHandler(t *testing.T) {
 			t.Errorf("Close took %s of 3s", took)
 		}
 		err = <-called
-		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 504 || failed.Executed != bus.ExecutedUnknown {
-			t.Errorf("the call: %v", err)
-		}
+		checkError(t, err, 504, bus.ExecutedUnknown)
 		time.Sleep(time.Minute)
 	})
 }
@@ -464,9 +462,8 @@ func TestArguments_BesideABody(t *testing.T) {
 		}
 		for _, lossy := range []any{[]string{"a", ""}, []*int{nil}} {
 			err := caller.Call(t.Context(), "PUT "+boxURL, bus.Args{"id": 7, "tags": lossy, "httpRequestBody": emma}, nil)
-			failed, ok := errors.AsType[*bus.Error](err)
-			if !ok || failed.Status != 400 || failed.Executed != bus.ExecutedNo ||
-				!strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+" goes into the query: there it must be a list without null and empty texts") {
+			failed := checkError(t, err, 400, bus.ExecutedNo)
+			if !strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+" goes into the query: there it must be a list without null and empty texts") {
 				t.Errorf("%v: %v", lossy, err)
 			}
 		}

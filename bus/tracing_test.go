@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -69,13 +68,4 @@ func TestTraceparents(t *testing.T) {
 			t.Errorf("%q: OpenTelemetry differs: %v", value, span)
 		}
 	}
-}
-
-func asBusError(t *testing.T, err error) *bus.Error {
-	t.Helper()
-	failed, ok := errors.AsType[*bus.Error](err)
-	if !ok {
-		t.Fatalf("%v is no *bus.Error", err)
-	}
-	return failed
 }
