@@ -5,10 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
@@ -40,9 +41,8 @@ func TestAbsenceIsToldAtAnyDepth(t *testing.T) {
 			for _, depth := range []int{1, wire.MaxCallDepth} {
 				var out struct{ Status int }
 				err := conn.Call(t.Context(), "https://deep.example/reach", bus.Args{"hops": depth - 1, "address": address}, &out)
-				if err != nil || out.Status != want {
-					t.Errorf("%s, called at depth %d: %d, %v; want %d", address, depth, out.Status, err, want)
-				}
+				require.NoError(t, err, "%s, called at depth %d", address, depth)
+				assert.Equal(t, want, out.Status, "%s, called at depth %d", address, depth)
 			}
 		}
 	})
@@ -58,29 +58,25 @@ func TestAbsenceTellsOfItsCall(t *testing.T) {
 			calculatorURL + "/nothing": 404, "https://calculator.example/add": 405, "https://nobody.example/add": 503,
 		} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			request.Header.Set("Traceparent", "00-"+trace+"-b7ad6b7169203331-01")
 			response, err := caller.Do(request)
 			if status == 503 {
-				if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.MsgID == "" {
-					t.Errorf("%s: %+v names no message", address, failed)
-				}
+				failed, ok := errors.AsType[*bus.Error](err)
+				require.True(t, ok, address)
+				assert.NotEmpty(t, failed.MsgID, address)
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			body, err := io.ReadAll(response.Body)
 			msgID := response.Header.Get("Bus-Msg-Id")
-			if err != nil || response.StatusCode != status || msgID == "" ||
-				!strings.Contains(string(body), `"msgId":"`+msgID+`"`) || !strings.Contains(string(body), `"traceId":"`+trace+`"`) {
-				t.Errorf("%s: message %q: %s, %v", address, msgID, body, err)
-			}
-			if response.Header.Get("Bus-From-Host") != calculatorHost || response.Header.Get("Bus-From-Id") != callee.ID() {
-				t.Errorf("%s: answered by %v", address, response.Header)
-			}
+			require.NoError(t, err, address)
+			assert.Equal(t, status, response.StatusCode, address)
+			assert.NotEmpty(t, msgID, address)
+			assert.Contains(t, string(body), `"msgId":"`+msgID+`"`, address)
+			assert.Contains(t, string(body), `"traceId":"`+trace+`"`, address)
+			assert.Equal(t, calculatorHost, response.Header.Get("Bus-From-Host"), address)
+			assert.Equal(t, callee.ID(), response.Header.Get("Bus-From-Id"), address)
 		}
 	})
 }
@@ -98,7 +94,7 @@ func TestAHostIsAskedOnce(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				server := newScripted(t, b.testBus, scriptedHost, ack, res)
 				questions := make(chan *wire.Request, 1024)
-				if _, err := server.raw.Subscribe(subject.Subscription(b.Plane(), "888", scriptedHost, "GET", "allow"), func(asked *nats.Msg) {
+				_, err := server.raw.Subscribe(subject.Subscription(b.Plane(), "888", scriptedHost, "GET", "allow"), func(asked *nats.Msg) {
 					var question wire.Request
 					if err := wire.ParseRequest(asked.Data, &question); err != nil {
 						t.Error(err)
@@ -110,18 +106,16 @@ func TestAHostIsAskedOnce(t *testing.T) {
 						said.FromHost, said.FromID, said.MsgID = scriptedHost, scriptedID, question.MsgID
 						_ = server.raw.Publish(subject.Response(b.Plane(), question.FromHost, question.FromID), wire.AppendResponse(nil, &said))
 					}
-				}); err != nil {
-					t.Fatal(err)
-				}
+				})
+				require.NoError(t, err)
 				flush(t, server.raw)
 				caller := b.connect("caller.example")
 				if err := caller.Call(t.Context(), scriptedURL, nil, nil); err != nil { // from now on it is tried for longer
 					t.Fatal(err)
 				}
-				err := caller.Call(t.Context(), "https://scripted.example/nothing", nil, nil)
-				if bus.StatusOf(err) != 503 || !errors.Is(err, bus.ErrNoResponder) {
-					t.Errorf("got %v", err)
-				}
+				err = caller.Call(t.Context(), "https://scripted.example/nothing", nil, nil)
+				assert.Equal(t, 503, bus.StatusOf(err))
+				assert.ErrorIs(t, err, bus.ErrNoResponder)
 				if len(questions) != 1 {
 					t.Errorf("asked %d times", len(questions))
 				}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
@@ -64,9 +66,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 func statusOf(t *testing.T, ctx context.Context, conn *bus.Conn, method, url string) int { //nolint:revive // the test comes first
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := conn.Do(request)
 	if err != nil {
 		return bus.StatusOf(err)
@@ -97,18 +97,17 @@ func TestRefusedBeforeAnythingRan(t *testing.T) {
 			if failed.Detail != want.detail {
 				t.Errorf("%q: %v", token, err)
 			}
-			if strings.Contains(fmt.Sprint(err), "keeper") || strings.Contains(fmt.Sprint(err), "Change") {
-				t.Errorf("%q is told too much: %v", token, err)
-			}
+			assert.NotContains(t, fmt.Sprint(err), "keeper", "%q is told too much", token)
+			assert.NotContains(t, fmt.Sprint(err), "Change", "%q is told too much", token)
 			request := mustRequest(t, vaultURL+"/change").WithContext(bus.WithActor(t.Context(), token))
 			response, err := caller.Do(request)
 			if err != nil {
 				continue // it has not left
 			}
 			challenge := strings.ReplaceAll(want.challenge, "$", want.detail)
-			if got := response.Header.Get("WWW-Authenticate"); got != challenge || response.StatusCode != want.status {
-				t.Errorf("%q: status %d, WWW-Authenticate %q", token, response.StatusCode, got)
-			}
+			got := response.Header.Get("WWW-Authenticate")
+			assert.Equal(t, challenge, got, token)
+			assert.Equal(t, want.status, response.StatusCode, token)
 			_ = response.Body.Close()
 		}
 	})
@@ -129,9 +128,9 @@ func TestBadTokenIsNotNoToken(t *testing.T) {
 			}
 			answers := 0
 			for response, err := range caller.Multicast(mustRequest(t, vaultURL+"/weigh").WithContext(ctx)) {
-				if answers++; err != nil || response.StatusCode != 401 {
-					t.Errorf("%s, to all: %v, %v", name, response, err)
-				}
+				answers++
+				require.NoError(t, err, "%s, to all", name)
+				assert.Equal(t, 401, response.StatusCode, "%s, to all", name)
 			}
 			if answers != 1 {
 				t.Errorf("%s, to all: %d answers", name, answers)
@@ -157,9 +156,7 @@ func TestWithoutKeysNoTokenIsGood(t *testing.T) {
 			}
 		}
 		err := caller.Call(keeper, vaultURL+"/who", nil, nil)
-		if err == nil || !strings.Contains(err.Error(), "no token is accepted here, since no key set is configured") {
-			t.Errorf("%v", err)
-		}
+		assert.ErrorContains(t, err, "no token is accepted here, since no key set is configured")
 	})
 }
 
@@ -175,13 +172,10 @@ func TestAClaimIsNoHeader(t *testing.T) {
 			request := mustRequest(t, vaultURL+"/open?access_token="+i.keeper())
 			request.Header.Set(name, value)
 			response, err := caller.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			told := bodyOf(t, response)
-			if response.StatusCode != 401 || strings.Contains(told, "bus.WithActor") != (name == "Authorization") {
-				t.Errorf("%s: status %d, %s", name, response.StatusCode, told)
-			}
+			assert.Equal(t, 401, response.StatusCode, name)
+			assert.Equal(t, name == "Authorization", strings.Contains(told, "bus.WithActor"), name)
 		}
 	})
 }
@@ -205,12 +199,9 @@ func TestClaims_ThatCannotBeAskedFor(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", expression, err)
-		}
-		if err := conn.Handle("GET", "/x", http.NotFoundHandler(), bus.RequireClaims(expression)); err == nil || !strings.Contains(err.Error(), "GET /x: ") {
-			t.Errorf("%q for a handler: %v", expression, err)
-		}
+		assert.ErrorContains(t, err, want, expression)
+		err = conn.Handle("GET", "/x", http.NotFoundHandler(), bus.RequireClaims(expression))
+		assert.ErrorContains(t, err, "GET /x: ", "%q for a handler", expression)
 	}
 }
 
@@ -238,14 +229,10 @@ func TestClaims_InOnePlace(t *testing.T) {
 			"handle GET /x on vault.example: GET /x: ":         conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
 			"to the events of vault: ":                         bus.Subscribe(conn, "vault", happening{}, test.first, test.second),
 		} {
-			if err == nil || !strings.Contains(err.Error(), place+test.want) {
-				t.Errorf("%s: %v, want %s%s", name, err, place, test.want)
-			}
+			assert.ErrorContains(t, err, place+test.want, name)
 		}
 	}
-	if err := bus.Serve(conn, securedService{}, open, open, bus.Method("Open", of), bus.Method("Change", open)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, bus.Serve(conn, securedService{}, open, open, bus.Method("Open", of), bus.Method("Change", open)))
 }
 
 // corridor leads to the next service, and in the end to the vault.
@@ -289,15 +276,14 @@ func TestToken_TravelsAlongAChain(t *testing.T) {
 		caller := newCorridor(t, w, i, nil)
 		var out struct{ Seen []string }
 		err := caller.Call(bus.WithActor(t.Context(), i.keeper()), "https://gate.example/pass", nil, &out)
-		if err != nil || !slices.Equal(out.Seen, []string{"ada", "ada"}) {
-			t.Errorf("a keeper: %v, %v", out, err)
-		}
+		require.NoError(t, err, "a keeper")
+		assert.Equal(t, []string{"ada", "ada"}, out.Seen, "a keeper")
 		for token, status := range map[string]int{"": 401, i.token(nil): 403} {
 			err := caller.Call(bus.WithActor(t.Context(), token), "https://gate.example/pass", nil, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
-			if !ok || failed.Status != status || failed.Host != vaultHost {
-				t.Errorf("want %d of the vault: %v", status, err)
-			}
+			require.True(t, ok)
+			assert.Equal(t, status, failed.Status)
+			assert.Equal(t, vaultHost, failed.Host)
 		}
 	})
 }
@@ -340,24 +326,20 @@ func TestActorOf(t *testing.T) {
 				t.Error("a handler sees Bus-Actor")
 			}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, token := range []string{"", i.token(nil)} {
 			request := mustRequest(t, vaultURL+"/").WithContext(bus.WithActor(t.Context(), token))
 			request.Header.Set("Authorization", "Basic YTpi") // is a header like any other
 			response, err := conn.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_ = response.Body.Close()
 			if got := <-told; !slices.Equal(got, []string{token, "other", "", "Basic YTpi"}) {
 				t.Errorf("a handler sees %q", got)
 			}
 		}
-		if _, known := bus.ClaimsOf(t.Context()); known || bus.ActorOf(t.Context()) != "" {
-			t.Error("there is a caller outside of a handler")
-		}
+		_, known := bus.ClaimsOf(t.Context())
+		assert.False(t, known, "there is a caller outside of a handler")
+		assert.Empty(t, bus.ActorOf(t.Context()))
 	})
 }
 
@@ -368,9 +350,7 @@ func TestGeneratedClient(t *testing.T) {
 		i := newIssuer(t)
 		conn := w.connect(calculatorapi.Host, i.trust())
 		err := bus.Serve[calculatorapi.Calculator](conn, calculatorsvc.Calculator{}, bus.RequireClaims(keepers))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		calculator := calculatorapi.NewClient(w.connect("caller.example"))
 		for token, status := range map[string]int{"": 401, i.token(nil): 403, i.keeper(): 200} {
 			ctx := bus.WithActor(t.Context(), token)
@@ -380,9 +360,8 @@ func TestGeneratedClient(t *testing.T) {
 				}
 			}
 			for response, err := range calculator.Multicast().Add(ctx, 5, 6) {
-				if bus.StatusOf(err) != status || response.ID != conn.ID() {
-					t.Errorf("%v, %v; want status %d", response, err, status)
-				}
+				assert.Equal(t, status, bus.StatusOf(err))
+				assert.Equal(t, conn.ID(), response.ID)
 			}
 		}
 	})
@@ -404,9 +383,9 @@ func TestToken_IsNotForEverybody(t *testing.T) {
 		}
 		answers := 0
 		for response, err := range caller.Multicast(mustRequest(t, "https://all:888/ping").WithContext(keeper)) {
-			if answers++; err != nil || response.StatusCode != 200 {
-				t.Errorf("%v, %v", response, err)
-			}
+			answers++
+			require.NoError(t, err)
+			assert.Equal(t, 200, response.StatusCode)
 		}
 		if answers != 3 {
 			t.Errorf("%d answers", answers)
@@ -422,9 +401,7 @@ func TestToken_IsNotForEverybody(t *testing.T) {
 func checkNoToken(t *testing.T, w *testBus, heard <-chan *nats.Msg) {
 	t.Helper()
 	end := w.Plane() + ".888.end"
-	if err := rawClient(t, w).Publish(end, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, rawClient(t, w).Publish(end, nil))
 	seen := 0
 	for message := range heard {
 		if message.Subject == end {

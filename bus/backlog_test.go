@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -43,9 +45,7 @@ func TestHandlers_ThatWaitAreAllStarted(t *testing.T) {
 		var calling sync.WaitGroup
 		for range calls {
 			calling.Go(func() {
-				if err := caller.Call(t.Context(), "https://gathering.example/come", nil, nil); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, caller.Call(t.Context(), "https://gathering.example/come", nil, nil))
 			})
 		}
 		calling.Wait()
@@ -101,9 +101,12 @@ func TestQueuedInVain(t *testing.T) {
 				if test.turnedAway > 0 {
 					test.turnedAway -= handled.Load()
 				}
-				if handled.Load() > test.handled || test.handled == calls && handled.Load() < calls || stats.Rejected != test.turnedAway || stats.InFlight != 0 {
+				assert.LessOrEqual(t, handled.Load(), test.handled)
+				if test.handled == calls && handled.Load() < calls {
 					t.Errorf("%d were handled, %+v", handled.Load(), stats)
 				}
+				assert.Equal(t, test.turnedAway, stats.Rejected)
+				assert.Zero(t, stats.InFlight)
 			})
 		})
 	}
@@ -119,9 +122,7 @@ func TestRoomIsMadeBeforeTheAnswer(t *testing.T) {
 		err := callee.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNoContent)
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, test := range []struct {
 			times, status int
 			address       string
@@ -155,9 +156,8 @@ func TestRoomIsMadeBeforeAMulticastAnswer(t *testing.T) {
 		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		for range 300 {
 			for response, err := range caller.Multicast(mustRequest(t, "https://"+callee.ID()+"."+calculatorHost+"/who")) {
-				if err != nil || response.StatusCode != 200 {
-					t.Fatalf("got %+v, %v", response, err)
-				}
+				require.NoError(t, err)
+				require.Equal(t, 200, response.StatusCode)
 			}
 		}
 	})
@@ -173,9 +173,7 @@ func TestRoomIsMadeBeforeTheAnswerLeaves(t *testing.T) {
 	err := callee.Handle("GET", "/large", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, 256<<10))
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var working, looked atomic.Int64
 	look := func(written []byte) {
 		if bytes.Contains(written, []byte("\r\nContent-Length: 262144\r\n")) {
@@ -185,9 +183,8 @@ func TestRoomIsMadeBeforeTheAnswerLeaves(t *testing.T) {
 	}
 	watch.look.Store(&look)
 	do(t, caller, "GET", "https://large.example/large", "", "")
-	if looked.Load() != 1 || working.Load() != 0 {
-		t.Errorf("%d handlers worked while the response left, seen %d times; want none, seen once", working.Load(), looked.Load())
-	}
+	assert.Equal(t, int64(1), looked.Load())
+	assert.Zero(t, working.Load())
 }
 
 // watchedBroker shows what is written to a broker.
@@ -224,9 +221,7 @@ func TestBodyLimits(t *testing.T) {
 		conn := w.connect("echo.example")
 		serve(t, conn, echo{}, bus.MaxBodyBytes(100))
 		err := conn.Handle("POST", "/web", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), bus.MaxBodyBytes(200))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for path, limit := range map[string]int{"/echo": 100, "/web": 200} {
 			for _, size := range []int{limit, limit + 1} {
 				body := `{"text":"` + strings.Repeat("a", size-len(`{"text":""}`)) + `"}`
@@ -259,13 +254,13 @@ func TestMaxPayload(t *testing.T) {
 			for _, size := range []int{0, 1, payload - 1, payload, payload + 1, 2 * payload, 10 * payload, 100 * payload} {
 				text := strings.Repeat("abcdefg", size/7+1)[:size]
 				var out struct{ Same string }
-				if err := caller.Call(t.Context(), "https://echo.example/echo", bus.Args{"text": text}, &out); err != nil || out.Same != text {
-					t.Errorf("%d bytes come back as %d: %v", size, len(out.Same), err)
-				}
+				err := caller.Call(t.Context(), "https://echo.example/echo", bus.Args{"text": text}, &out)
+				require.NoError(t, err, "%d bytes come back as %d", size, len(out.Same))
+				assert.Equal(t, text, out.Same, "%d bytes come back as %d", size, len(out.Same))
 			}
-			if dropped, strangers := callee.Stats().Malformed+caller.Stats().Malformed, caller.PendingCalls(); dropped != 0 || strangers != 0 {
-				t.Errorf("%d messages were dropped, %d calls are pending", dropped, strangers)
-			}
+			dropped, strangers := callee.Stats().Malformed+caller.Stats().Malformed, caller.PendingCalls()
+			assert.Zero(t, dropped)
+			assert.Zero(t, strangers)
 		})
 	}
 }
@@ -286,13 +281,11 @@ func TestWebHandlerFaults(t *testing.T) {
 			"/nil": func(_ http.ResponseWriter, r *http.Request) { _ = r.Response.Status },
 		}
 		for path, handler := range handlers {
-			if err := conn.Handle("GET", path, handler); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle("GET", path, handler))
 			response, body := do(t, conn, "GET", "https://web.example"+path, "", "")
-			if response.StatusCode != 500 || !strings.Contains(body, `"status":500`) || strings.Contains(body, "half\"") {
-				t.Errorf("%s: %d %s", path, response.StatusCode, body)
-			}
+			assert.Equal(t, 500, response.StatusCode, path)
+			assert.Contains(t, body, `"status":500`, path)
+			assert.NotContains(t, body, "half\"", path)
 		}
 	})
 }
@@ -310,26 +303,22 @@ func TestLargeHeads(t *testing.T) {
 				}
 			}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, size := range []int{100, 30_000, 33_000, 36_000, 39_000} {
 			request := mustRequest(t, "https://web.example/?"+strings.Repeat("q", 2000))
 			request.Header.Set("X-A", strings.Repeat("a", size))
 			request.Header.Set("X-B", strings.Repeat("b", size))
 			response, err := conn.Do(request)
 			if size < 39_000 {
-				if err != nil || response.Header.Get("X-Size") != strconv.Itoa(2*size) {
-					t.Errorf("two fields of %d bytes: %v %v", size, response, err)
-				}
+				require.NoError(t, err, "two fields of %d bytes", size)
+				assert.Equal(t, strconv.Itoa(2*size), response.Header.Get("X-Size"), "two fields of %d bytes", size)
 				continue
 			}
 			checkError(t, err, 431, bus.ExecutedNo)
 		}
 		response, body := do(t, conn, "GET", "https://web.example/?fields", "", "")
-		if response.StatusCode != 500 || !strings.Contains(body, "the response cannot be sent") {
-			t.Errorf("300 fields: %d %s", response.StatusCode, body)
-		}
+		assert.Equal(t, 500, response.StatusCode, "300 fields")
+		assert.Contains(t, body, "the response cannot be sent", "300 fields")
 	})
 }
 
@@ -340,14 +329,15 @@ func TestServe_ErrorTellsWhoFailed(t *testing.T) {
 		err := conn.Handle("GET", "/x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, bus.Errorf(http.StatusNotFound, "no such thing"))
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = conn.Call(t.Context(), "GET https://web.example/x", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != 404 || failed.Detail != "no such thing" || failed.Path != "/x" || failed.ID != conn.ID() || failed.MsgID == "" {
-			t.Errorf("%+v", failed)
-		}
+		require.NotNil(t, failed)
+		assert.Equal(t, 404, failed.Status)
+		assert.Equal(t, "no such thing", failed.Detail)
+		assert.Equal(t, "/x", failed.Path)
+		assert.Equal(t, conn.ID(), failed.ID)
+		assert.NotEmpty(t, failed.MsgID)
 	})
 }
 
@@ -365,23 +355,20 @@ func TestHeaders_CannotInjectAnything(t *testing.T) {
 			header["X-Hop"] = []string{"goes no further"}
 			header["X-Seen"] = []string{fmt.Sprintf("%q", r.Header["X-Value"])}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request := mustRequest(t, "https://web.example/")
 		request.Header["X-Value"] = []string{"a\r\nX-Injected: 1"}
 		request.Header["Bus-From-Host"] = []string{"forged.example"}
 		response, err := conn.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = response.Body.Close()
 		header := response.Header
-		if header.Get("X-Value") != "a  X-Injected: 1    body" || header.Get("X-Seen") != `["a  X-Injected: 1"]` {
-			t.Errorf("values: %q", header)
-		}
-		if header.Get("X-Injected") != "" || header.Get("Bus-Secret") != "" || header.Get("Bus-Msg-Id") == "forged" || header.Get("Connection") != "" || header.Get("X-Hop") != "" {
-			t.Errorf("injected: %q", header)
-		}
+		assert.Equal(t, "a  X-Injected: 1    body", header.Get("X-Value"), "values")
+		assert.Equal(t, `["a  X-Injected: 1"]`, header.Get("X-Seen"), "values")
+		assert.Empty(t, header.Get("X-Injected"), "injected")
+		assert.Empty(t, header.Get("Bus-Secret"), "injected")
+		assert.NotEqual(t, "forged", header.Get("Bus-Msg-Id"), "injected")
+		assert.Empty(t, header.Get("Connection"), "injected")
+		assert.Empty(t, header.Get("X-Hop"), "injected")
 	})
 }

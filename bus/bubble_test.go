@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -51,9 +52,8 @@ func (b *bubble) listen(subject string) <-chan *nats.Msg {
 	b.t.Helper()
 	heard := make(chan *nats.Msg, 1024)
 	raw := rawClient(b.t, b.testBus)
-	if _, err := raw.ChanSubscribe(subject, heard); err != nil {
-		b.t.Fatal(err)
-	}
+	_, err := raw.ChanSubscribe(subject, heard)
+	require.NoError(b.t, err)
 	flush(b.t, raw)
 	return heard
 }
@@ -63,9 +63,7 @@ func flush(t *testing.T, raw *nats.Conn) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := raw.FlushWithContext(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, raw.FlushWithContext(ctx))
 }
 
 // goroutines returns how many there are in this bubble once all of them are idle, and those that wait for work have ended.

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -33,12 +36,8 @@ func serveWaiting(t *testing.T, conn *bus.Conn) <-chan ended {
 		<-derived.Done()
 		ends <- ended{conn.ID(), r.Context().Err(), context.Cause(r.Context()), context.Cause(derived), time.Since(begun)}
 	})
-	if err := conn.Handle("GET", "/wait", wait); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Handle("GET", "/all", wait, bus.NoQueue()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.Handle("GET", "/wait", wait))
+	require.NoError(t, conn.Handle("GET", "/all", wait, bus.NoQueue()))
 	return ends
 }
 
@@ -47,9 +46,10 @@ func wantCancelled(t *testing.T, what string, ends <-chan ended, after time.Dura
 	synctest.Wait()
 	select {
 	case end := <-ends:
-		if !errors.Is(end.err, context.Canceled) || !errors.Is(end.cause, bus.ErrCallerLeft) || !errors.Is(end.derived, bus.ErrCallerLeft) || end.after != after {
-			t.Errorf("%s: the handler's context ended with %v because of %v after %s, want ErrCallerLeft after %s", what, end.err, end.cause, end.after, after)
-		}
+		assert.ErrorIs(t, end.err, context.Canceled, what)
+		assert.ErrorIs(t, end.cause, bus.ErrCallerLeft, what)
+		assert.ErrorIs(t, end.derived, bus.ErrCallerLeft, what)
+		assert.Equal(t, after, end.after, what)
 	default:
 		t.Errorf("%s: the handler still runs", what)
 	}
@@ -102,17 +102,17 @@ func TestCancel_TellsItsCause(t *testing.T) {
 			during := call(ctx)
 			wantCancelled(t, what, ends, time.Second)
 			for when, err := range map[string]error{"before": call(ctx), "during": during} {
-				if bus.StatusOf(err) != 503 || !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
-					t.Errorf("%s, cancelled %s it: %v", what, when, err)
-				}
+				assert.Equal(t, 503, bus.StatusOf(err), "%s, cancelled %s it", what, when)
+				assert.ErrorIs(t, err, context.Canceled, "%s, cancelled %s it", what, when)
+				assert.ErrorIs(t, err, why, "%s, cancelled %s it", what, when)
 			}
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
 		err := caller.Publish(ctx, "https://caller.example:417/on-closed", nil)
-		if bus.StatusOf(err) != 503 || !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
-			t.Errorf("the event: %v", err)
-		}
+		assert.Equal(t, 503, bus.StatusOf(err), "the event")
+		assert.ErrorIs(t, err, context.Canceled, "the event")
+		assert.ErrorIs(t, err, why, "the event")
 	})
 }
 
@@ -146,9 +146,7 @@ func TestCancel_GoesDownTheChain(t *testing.T) {
 		err := front.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, front.Call(r.Context(), "GET https://slow.example/wait", nil, nil))
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		wantFailed(t, "the call", caller.Call(ctx, "GET https://front.example/", nil, nil), 503, context.Canceled)
@@ -171,9 +169,9 @@ func TestCancel_WhenTheBudgetEnds(t *testing.T) {
 			t.Errorf("%d cancels were sent, want one", len(cancels))
 		}
 		var none struct{ N int }
-		if err := caller.Call(t.Context(), "GET https://nobody.example/who", nil, &none); !errors.Is(err, bus.ErrNoResponder) || len(cancels) != 1 {
-			t.Errorf("a call that nobody has acked: %v, %d cancels", err, len(cancels))
-		}
+		err := caller.Call(t.Context(), "GET https://nobody.example/who", nil, &none)
+		assert.ErrorIs(t, err, bus.ErrNoResponder)
+		assert.Len(t, cancels, 1)
 	})
 }
 
@@ -190,9 +188,7 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 			<-r.Context().Done()
 			ends <- context.Cause(r.Context())
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		called := make(chan error, 1)
@@ -200,14 +196,10 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 		id := <-ids
 		at := "POST https://" + callee.ID() + ".slow.example:888/cancel"
 		for _, who := range []*bus.Conn{other, callee} {
-			if err := who.Call(t.Context(), at, bus.Args{"id": id}, nil); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, who.Call(t.Context(), at, bus.Args{"id": id}, nil))
 		}
 		for _, unknown := range []string{"", "unknown", id + "A"} {
-			if err := caller.Call(t.Context(), at, bus.Args{"id": unknown}, nil); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, caller.Call(t.Context(), at, bus.Args{"id": unknown}, nil))
 		}
 		if synctest.Wait(); len(ends) != 0 {
 			t.Fatalf("somebody else has cancelled the call: %v", <-ends)
@@ -215,9 +207,7 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 		if held := bus.RunningRequests(callee); held != 1 {
 			t.Errorf("%d requests are remembered, want the one that runs", held)
 		}
-		if err := caller.Call(t.Context(), at, bus.Args{"id": id}, nil); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, caller.Call(t.Context(), at, bus.Args{"id": id}, nil))
 		if cause := <-ends; !errors.Is(cause, bus.ErrCallerLeft) {
 			t.Errorf("the handler ended because of %v", cause)
 		}
@@ -238,9 +228,7 @@ func TestCancel_OfOneOfTwo(t *testing.T) {
 			<-r.Context().Done()
 			ends <- from.Host + ": " + context.Cause(r.Context()).Error()
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		raw := rawClient(t, b.testBus)
 		send := func(from, method, host string, port int, target string) {
 			path, _, _ := strings.Cut(target, "?")

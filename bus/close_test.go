@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -33,9 +35,7 @@ func TestClose_FinishesWhatHasBegun(t *testing.T) {
 				bus.WriteError(w, r, err)
 			}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var calls sync.WaitGroup
 		for range 5 {
 			calls.Go(func() {
@@ -51,9 +51,7 @@ func TestClose_FinishesWhatHasBegun(t *testing.T) {
 			continue // until Close has begun
 		}
 		close(finish)
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-closed)
 		calls.Wait()
 		err = callee.Call(t.Context(), "https://helper.example/add", nil, nil)
 		if !errors.Is(err, bus.ErrClosed) {
@@ -81,9 +79,7 @@ func TestClose_GivesUpWithItsContext(t *testing.T) {
 			close(begun)
 			<-r.Context().Done()
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var calls sync.WaitGroup
 		calling, leave := context.WithCancel(t.Context())
 		calls.Go(func() {
@@ -92,9 +88,8 @@ func TestClose_GivesUpWithItsContext(t *testing.T) {
 		<-begun
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := callee.Close(ctx); err == nil || !strings.Contains(err.Error(), "cut off 1 handler and 0 calls:") {
-			t.Errorf("got %v", err)
-		}
+		err = callee.Close(ctx)
+		assert.ErrorContains(t, err, "cut off 1 handler and 0 calls:")
 		leave()
 		calls.Wait()
 	})
@@ -127,9 +122,7 @@ func TestReplacedInstanceLosesNothing(t *testing.T) {
 		}
 		for range 10 {
 			next := start()
-			if err := leaves.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, leaves.Close(context.Background()))
 			leaves = next
 		}
 		stop.Store(true)
@@ -145,9 +138,7 @@ func TestSingleInstanceIsReplaced(t *testing.T) {
 		if err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil); err != nil {
 			t.Fatal(err) // from now on the caller has heard of the host
 		}
-		if err := callee.Close(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, callee.Close(context.Background()))
 		called := make(chan error)
 		go func() { called <- caller.Call(t.Context(), calculatorURL+"/add", nil, nil) }()
 		next := w.connect(calculatorHost)
@@ -193,9 +184,7 @@ func TestServe_WhileClosing(t *testing.T) {
 					}
 				}
 			}()
-			if err := conn.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, conn.Close(context.Background()))
 			if err := <-registered; !errors.Is(err, bus.ErrClosed) {
 				t.Errorf("got %v", err)
 			}
@@ -214,14 +203,12 @@ func TestHandler_CallsItsOwnHostWhileClosing(t *testing.T) {
 			<-finish
 			for _, address := range []string{calculatorURL, "https://" + callee.ID() + "." + calculatorHost} {
 				var out struct{ Sum int }
-				if err := callee.Call(r.Context(), address+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
-					t.Errorf("%s: %v, %v", address, out, err)
-				}
+				err := callee.Call(r.Context(), address+"/add", bus.Args{"x": 1, "y": 2}, &out)
+				assert.NoError(t, err, address)
+				assert.Equal(t, 3, out.Sum, address)
 			}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answered := make(chan error)
 		go func() { answered <- caller.Call(t.Context(), "GET "+calculatorURL+"/outer", nil, nil) }()
 		<-begun
@@ -231,9 +218,7 @@ func TestHandler_CallsItsOwnHostWhileClosing(t *testing.T) {
 			continue // until Close has begun
 		}
 		close(finish)
-		if err := errors.Join(<-answered, <-closed); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(<-answered, <-closed))
 	})
 }
 
@@ -254,9 +239,7 @@ func TestClose_WhileTheBrokerLeaves(t *testing.T) {
 func mustRequest(t *testing.T, url string) *http.Request {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return request
 }
 
@@ -348,20 +331,17 @@ func TestNoCallsOfHandlersThatHaveReturned(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		l, _, call := b.serveLeaver()
-		if err := <-call("/leave"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, <-call("/leave"))
 		answered := call("/stay")
 		closed := l.close(t)
 		close(l.begin)
 		err := <-l.left
-		if failed, ok := errors.AsType[*bus.Error](err); !ok || !errors.Is(err, bus.ErrClosed) || failed.Executed != bus.ExecutedNo {
-			t.Errorf("the call: %v, want ErrClosed, not executed", err)
-		}
+		failed, ok := errors.AsType[*bus.Error](err)
+		require.True(t, ok, "the call")
+		assert.ErrorIs(t, err, bus.ErrClosed, "the call")
+		assert.Equal(t, bus.ExecutedNo, failed.Executed, "the call")
 		close(l.end)
-		if err := errors.Join(<-answered, <-closed); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(<-answered, <-closed))
 	})
 }
 
@@ -401,9 +381,9 @@ func TestClose_GivesUpOnOwnCalls(t *testing.T) {
 		s.goOn <- struct{}{}
 		<-s.hung
 		giveUp()
-		if err := <-closed; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "2 handlers") {
-			t.Errorf("closed: %v", err)
-		}
+		err := <-closed
+		assert.ErrorIs(t, err, context.Canceled, "closed")
+		assert.ErrorContains(t, err, "2 handlers", "closed")
 		if err := <-called; bus.StatusOf(err) != http.StatusServiceUnavailable {
 			t.Errorf("called: %v", err)
 		}
@@ -461,9 +441,7 @@ func closeWhileServing(t *testing.T, w *testBus, pause int) {
 		patience, leave = context.WithCancel(hung)
 		leave()
 	}
-	if err := errors.Join(conn.Close(patience), hung.Err()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(conn.Close(patience), hung.Err()))
 	serving.Wait()
 }
 
@@ -498,9 +476,7 @@ func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 		conn := b.connect("exit.example")
 		serve(t, conn, calculator{})
 		for path, handler := range exits(conn) {
-			if err := conn.Handle("GET", path, handler, bus.NoQueue()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle("GET", path, handler, bus.NoQueue()))
 		}
 		begun := time.Now()
 		for path := range exits(conn) {
@@ -510,9 +486,8 @@ func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 			for response, err := range conn.Multicast(mustRequest(t, "https://"+conn.ID()+".exit.example"+path)) {
-				if err != nil || response.StatusCode != 500 {
-					t.Errorf("multicast to %s: %v, %v", path, response, err)
-				}
+				require.NoError(t, err, "multicast to %s", path)
+				assert.Equal(t, 500, response.StatusCode, "multicast to %s", path)
 			}
 		}
 		if err := conn.Call(t.Context(), "https://exit.example/exit", nil, nil); bus.StatusOf(err) != 500 {
@@ -543,9 +518,7 @@ func TestManyHandlersThatExit(t *testing.T) {
 				}
 			})
 			calling.Go(func() {
-				if err := caller.Call(t.Context(), "https://exit.example/add", bus.Args{"x": 1, "y": 2}, nil); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, caller.Call(t.Context(), "https://exit.example/add", bus.Args{"x": 1, "y": 2}, nil))
 			})
 		}
 		calling.Wait()

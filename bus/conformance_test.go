@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -71,9 +74,7 @@ func newCalculator(t *testing.T, w *testBus) (caller, callee *bus.Conn) {
 func do(t *testing.T, conn *bus.Conn, method, url, contentType, body string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
@@ -83,9 +84,7 @@ func do(t *testing.T, conn *bus.Conn, method, url, contentType, body string) (*h
 	}
 	defer response.Body.Close()
 	read, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response, string(read)
 }
 
@@ -101,9 +100,8 @@ func TestFunctionAnswersInEveryForm(t *testing.T) {
 			{"POST", "/add?x=1&y=6", "application/json", `{"x":5}`},
 		} {
 			response, body := do(t, caller, test.method, calculatorURL+test.path, test.contentType, test.body)
-			if response.StatusCode != 200 || body != `{"sum":11}` {
-				t.Errorf("%v: %d %s", test, response.StatusCode, body)
-			}
+			assert.Equal(t, 200, response.StatusCode, test)
+			assert.Equal(t, `{"sum":11}`, body, test)
 			if got := response.Header.Get("Content-Type"); got != "application/json" {
 				t.Errorf("%v: content type %q", test, got)
 			}
@@ -121,9 +119,9 @@ func TestCall_DecodesTheResult(t *testing.T) {
 		var out struct{ Sum int }
 		for _, address := range []string{calculatorURL + "/add", "GET " + calculatorURL + "/add", "https://Calculator.Example:443/add"} {
 			out.Sum = 0
-			if err := caller.Call(t.Context(), address, bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
-				t.Errorf("%s: %v, %v", address, out, err)
-			}
+			err := caller.Call(t.Context(), address, bus.Args{"x": 5, "y": 6}, &out)
+			require.NoError(t, err, address)
+			assert.Equal(t, 11, out.Sum, address)
 		}
 	})
 }
@@ -144,9 +142,8 @@ func TestQueryOfACallLosesNothing(t *testing.T) {
 		for _, method := range []string{"GET", "POST"} {
 			var out struct{ Told string }
 			err := conn.Call(t.Context(), method+" https://query.example/kinds", arguments, &out)
-			if err != nil || out.Told != `9007199254740993 [1 2 3] "a b&c" true false` {
-				t.Errorf("%s: %q, %v", method, out.Told, err)
-			}
+			require.NoError(t, err, method)
+			assert.Equal(t, `9007199254740993 [1 2 3] "a b&c" true false`, out.Told, method)
 		}
 	})
 }
@@ -158,9 +155,10 @@ func TestCall_SaysWhatItCannotFill(t *testing.T) {
 		var missing *struct{ Sum int }
 		for _, result := range []any{struct{ Sum int }{}, 7, missing} {
 			err := caller.Call(t.Context(), calculatorURL+"/panic", nil, result)
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.ExecutedNo || !strings.Contains(failed.Detail, "pass a non-nil pointer") {
-				t.Errorf("%T: %v", result, err)
-			}
+			failed, _ := errors.AsType[*bus.Error](err)
+			require.NotNil(t, failed, "%T", result)
+			assert.Equal(t, bus.ExecutedNo, failed.Executed, "%T", result)
+			assert.Contains(t, failed.Detail, "pass a non-nil pointer", "%T", result)
 		}
 	})
 }
@@ -170,18 +168,13 @@ func TestARequestIsSentOnce(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, calculatorURL+"/add", strings.NewReader(`{"x":5}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")
 		response, err := caller.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = response.Body.Close()
-		if _, err := caller.Do(request); err == nil || !strings.Contains(err.Error(), "sent only once") {
-			t.Errorf("the second time: %v", err)
-		}
+		_, err = caller.Do(request)
+		assert.ErrorContains(t, err, "sent only once", "the second time")
 	})
 }
 
@@ -209,18 +202,17 @@ func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 				t.Errorf("%s: %v is no bus.Error", test.address, err)
 				continue
 			}
-			if failed.Status != test.status || !strings.Contains(failed.Error(), test.detail) || failed.Executed != test.executed {
-				t.Errorf("%s: %v, executed %v", test.address, failed, failed.Executed)
-			}
+			assert.Equal(t, test.status, failed.Status, test.address)
+			assert.Contains(t, failed.Error(), test.detail, test.address)
+			assert.Equal(t, test.executed, failed.Executed, test.address)
 			if failed.Path != test.address {
 				t.Errorf("%s: instance %q", test.address, failed.Path)
 			}
 			if failed.Host != calculatorHost {
 				t.Errorf("%s: failed at %s", test.address, failed.Host)
 			}
-			if failed.ID != callee.ID() || failed.MsgID == "" {
-				t.Errorf("%s: failed at %s %s, message %q", test.address, failed.Host, failed.ID, failed.MsgID)
-			}
+			assert.Equal(t, callee.ID(), failed.ID, test.address)
+			assert.NotEmpty(t, failed.MsgID, test.address)
 		}
 	})
 }
@@ -231,9 +223,10 @@ func TestBadArgumentIsNamed(t *testing.T) {
 		caller, _ := newCalculator(t, w)
 		err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": "five"}, nil)
 		failed, ok := errors.AsType[*bus.Error](err)
-		if !ok || len(failed.Arguments) != 1 || failed.Arguments[0].Name != "x" || failed.Arguments[0].In != "body" {
-			t.Errorf("got %+v", failed)
-		}
+		require.True(t, ok)
+		require.Len(t, failed.Arguments, 1)
+		assert.Equal(t, "x", failed.Arguments[0].Name)
+		assert.Equal(t, "body", failed.Arguments[0].In)
 	})
 }
 
@@ -244,27 +237,24 @@ func TestCall_NoInstance(t *testing.T) {
 		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
 			err := caller.Call(t.Context(), address, nil, nil)
 			failed := checkError(t, err, 503, bus.ExecutedNo)
-			if !errors.Is(err, bus.ErrNoResponder) || failed.MsgID == "" {
-				t.Errorf("%s: %v, message %q", address, err, failed.MsgID)
-			}
+			assert.ErrorIs(t, err, bus.ErrNoResponder, address)
+			assert.NotEmpty(t, failed.MsgID, address)
 		}
 		response, body := do(t, caller, "DELETE", calculatorURL+"/add", "", "")
-		if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD, POST" || !strings.Contains(body, `"id":"`+callee.ID()+`","msgId":"`) {
-			t.Errorf("wrong method: %d %q %s", response.StatusCode, response.Header.Get("Allow"), body)
-		}
+		assert.Equal(t, 405, response.StatusCode, "wrong method")
+		assert.Equal(t, "GET, HEAD, POST", response.Header.Get("Allow"), "wrong method")
+		assert.Contains(t, body, `"id":"`+callee.ID()+`","msgId":"`, "wrong method")
 		response, body = do(t, caller, "GET", calculatorURL+":444/add", "", "")
-		if response.StatusCode != 404 || !strings.Contains(body, "port 444") {
-			t.Errorf("wrong port: %d %s", response.StatusCode, body)
-		}
+		assert.Equal(t, 404, response.StatusCode, "wrong port")
+		assert.Contains(t, body, "port 444", "wrong port")
 		direct := "https://" + callee.ID() + "." + calculatorHost
 		response, _ = do(t, caller, "GET", direct+"/nothing", "", "")
 		if response.StatusCode != 404 {
 			t.Errorf("wrong path of an instance: %d", response.StatusCode)
 		}
 		response, _ = do(t, caller, "PUT", direct+"/add", "", "")
-		if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD, POST" {
-			t.Errorf("wrong method of an instance: %d %q", response.StatusCode, response.Header.Get("Allow"))
-		}
+		assert.Equal(t, 405, response.StatusCode, "wrong method of an instance")
+		assert.Equal(t, "GET, HEAD, POST", response.Header.Get("Allow"), "wrong method of an instance")
 	})
 }
 
@@ -279,9 +269,9 @@ func TestUnicast_IsBalancedAndDirectAddressingIsNot(t *testing.T) {
 			response, _ := do(t, caller, "GET", calculatorURL+"/add?x=1", "", "")
 			answered[response.Header.Get("Bus-From-Id")]++
 		}
-		if len(answered) != 2 || answered[first.ID()] < 20 || answered[second.ID()] < 20 {
-			t.Errorf("unicast answered by %v", answered)
-		}
+		require.Len(t, answered, 2)
+		assert.GreaterOrEqual(t, answered[first.ID()], 20)
+		assert.GreaterOrEqual(t, answered[second.ID()], 20)
 		for _, path := range []string{"/add?x=1", "/who"} {
 			for range 20 {
 				response, _ := do(t, caller, "GET", "https://"+second.ID()+"."+calculatorHost+path, "", "")
@@ -296,9 +286,7 @@ func TestUnicast_IsBalancedAndDirectAddressingIsNot(t *testing.T) {
 func publish(t *testing.T, conn *bus.Conn, url string) (ids []string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for response, err := range conn.Multicast(request) {
 		if err != nil {
 			t.Fatalf("%s: %v", url, err)
@@ -352,15 +340,12 @@ func TestHandler_KnowsItsCaller(t *testing.T) {
 		told.ID = "?"
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
-		if err := caller.Call(ctx, calculatorURL+"/context", nil, &told); err != nil {
-			t.Fatal(err)
-		}
-		if told.Host != "caller.example" || told.MsgID == "" || told.Depth != 1 {
-			t.Errorf("told %+v", told)
-		}
-		if told.Left <= 0 || told.Left > 7*time.Second {
-			t.Errorf("time left %s of 7s", told.Left)
-		}
+		require.NoError(t, caller.Call(ctx, calculatorURL+"/context", nil, &told))
+		assert.Equal(t, "caller.example", told.Host)
+		assert.NotEmpty(t, told.MsgID)
+		assert.Equal(t, 1, told.Depth)
+		assert.Positive(t, told.Left)
+		assert.LessOrEqual(t, told.Left, 7*time.Second)
 	})
 }
 
@@ -393,12 +378,10 @@ func TestChainGoesDeeperWithLessTime(t *testing.T) {
 			Depth  int           `json:"depth"`
 			Budget time.Duration `json:"budget"`
 		}
-		if err := conn.Call(t.Context(), "https://relay.example/pass", bus.Args{"hops": 9}, &out); err != nil {
-			t.Fatal(err)
-		}
-		if out.Depth != 10 || out.Budget <= 0 || out.Budget > 20*time.Second {
-			t.Errorf("the tenth handler saw depth %d and %s left", out.Depth, out.Budget)
-		}
+		require.NoError(t, conn.Call(t.Context(), "https://relay.example/pass", bus.Args{"hops": 9}, &out))
+		assert.Equal(t, 10, out.Depth)
+		assert.Positive(t, out.Budget)
+		assert.LessOrEqual(t, out.Budget, 20*time.Second)
 		err := conn.Call(t.Context(), "https://relay.example/pass", bus.Args{"hops": 1000}, &out)
 		if bus.StatusOf(err) != http.StatusLoopDetected {
 			t.Errorf("an endless chain: %v", err)
@@ -447,17 +430,15 @@ func TestHandler_Limit(t *testing.T) {
 			held <- struct{}{}
 			<-hold
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		caller := w.connect("caller.example")
 		var calls sync.WaitGroup
 		calls.Go(func() { do(t, caller, "GET", calculatorURL+"/hold", "", "") })
 		<-held
 		response, body := do(t, caller, "GET", calculatorURL+"/hold", "", "")
-		if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(body, "too busy") {
-			t.Errorf("beyond the limit: %d %v %s", response.StatusCode, response.Header, body)
-		}
+		assert.Equal(t, 503, response.StatusCode, "beyond the limit")
+		assert.Equal(t, "1", response.Header.Get("Retry-After"), "beyond the limit")
+		assert.Contains(t, body, "too busy", "beyond the limit")
 		if refused := asBusError(t, caller.Call(t.Context(), "GET "+calculatorURL+"/hold", nil, nil)); refused.RetryAfter != time.Second {
 			t.Errorf("beyond the limit: %v, after %s", refused, refused.RetryAfter)
 		}
@@ -476,20 +457,17 @@ func TestWebHandler(t *testing.T) {
 			w.WriteHeader(http.StatusTeapot)
 			fmt.Fprintf(w, "%s|%s|%s|%s", r.PathValue("dir"), r.PathValue("path"), body, r.Header.Get("X-Sent"))
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response, body := do(t, caller, "PATCH", "https://web.example/files/a%2Fb/c//d.txt?q=1", "text/plain", "hello")
-		if response.StatusCode != http.StatusTeapot || body != "a/b|c//d.txt|hello|" {
-			t.Errorf("%d %q", response.StatusCode, body)
-		}
+		assert.Equal(t, http.StatusTeapot, response.StatusCode)
+		assert.Equal(t, "a/b|c//d.txt|hello|", body)
 		if got := response.Header.Get("X-Seen"); got != "PATCH https://web.example/files/a%2Fb/c//d.txt?q=1" {
 			t.Errorf("the handler saw %q", got)
 		}
 		response, body = do(t, caller, "HEAD", "https://web.example/files/a/b", "", "")
-		if response.StatusCode != http.StatusTeapot || body != "" || !strings.HasPrefix(response.Header.Get("X-Seen"), "GET ") {
-			t.Errorf("HEAD: %d %q %v", response.StatusCode, body, response.Header)
-		}
+		assert.Equal(t, http.StatusTeapot, response.StatusCode, "HEAD")
+		assert.Empty(t, body, "HEAD")
+		assert.True(t, strings.HasPrefix(response.Header.Get("X-Seen"), "GET "), response.Header.Get("X-Seen"))
 		response, _ = do(t, caller, "GET", "https://web.example/files//b", "", "")
 		if response.StatusCode != 404 {
 			t.Errorf("an empty segment matched {dir}: %d", response.StatusCode)
@@ -503,9 +481,7 @@ func TestHeaders_OfTheChainAreForwarded(t *testing.T) {
 		front, back := w.connect("front.example"), w.connect("back.example")
 		seen := make(chan http.Header, 1)
 		err := back.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		client := http.Client{Transport: front}
 		err = front.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			request, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, "https://back.example/", nil)
@@ -516,23 +492,20 @@ func TestHeaders_OfTheChainAreForwarded(t *testing.T) {
 			}
 			_ = response.Body.Close()
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://front.example/", nil)
 		request.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 		request.Header.Set("Accept-Language", "de")
 		request.Header.Set("X-Private", "stays")
 		request.Header["Baggage"] = []string{"a=1", "b=2"}
 		response, err := front.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = response.Body.Close()
 		header := <-seen
-		if header.Get("Traceparent") == "" || header.Get("Accept-Language") != "de" || header.Get("X-Private") != "" || len(header["Baggage"]) != 2 {
-			t.Errorf("the second service saw %v", header)
-		}
+		assert.NotEmpty(t, header.Get("Traceparent"))
+		assert.Equal(t, "de", header.Get("Accept-Language"))
+		assert.Empty(t, header.Get("X-Private"))
+		assert.Len(t, header["Baggage"], 2)
 	})
 }
 
@@ -543,9 +516,7 @@ func TestMostSpecificEndpointAnswers(t *testing.T) {
 		for _, route := range []string{"GET /a/{x}", "GET /a/search", "* /a/any", "GET /a/{rest+}", "GET /{x}/b", "POST /a/search"} {
 			method, path, _ := strings.Cut(route, " ")
 			err := callee.Handle(method, path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, route) }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		for call, want := range map[string]string{
 			"GET /a/search":  "GET /a/search",
@@ -574,9 +545,7 @@ func TestOverlapWithoutQueueRunsOnce(t *testing.T) {
 		runs := make(chan string, 100)
 		for _, path := range []string{"/a/{x}", "/a/search", "/{x}/search"} {
 			err := callee.Handle("GET", path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- path }), bus.NoQueue())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		for range 10 {
 			do(t, caller, "GET", "https://routes.example/a/search", "", "")

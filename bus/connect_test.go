@@ -16,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -36,14 +38,11 @@ func TestOwnHost(t *testing.T) {
 		"calculator.example/add":          `did you mean "calculator.example"?`,
 	} {
 		_, err := bus.Connect(t.Context(), host, bus.WithURL("nats://127.0.0.1:1"))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", host, err)
-		}
+		assert.ErrorContains(t, err, want, host)
 	}
 	_, err := bus.Connect(t.Context(), "https://all/", bus.WithURL("nats://127.0.0.1:1"))
-	if err == nil || strings.Contains(err.Error(), "did you mean") {
-		t.Errorf("what is reserved is meant: %v", err)
-	}
+	require.Error(t, err, "what is reserved is meant")
+	assert.NotContains(t, err.Error(), "did you mean", "what is reserved is meant")
 }
 
 // TestShortCircuitSwitch reads what is to be one of two.
@@ -68,9 +67,7 @@ func TestShortCircuitSwitch(t *testing.T) { //nolint:paralleltest // the environ
 func TestOptionsWinOverFaultyVariables(t *testing.T) { //nolint:paralleltest // the environment is that of the process
 	b := newBus(t)
 	given, err := nats.Connect("", nats.InProcessServer(b.Broker()), nats.ReconnectBufSize(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer given.Close()
 	here := bus.WithBroker(b.Broker())
 	for _, test := range []struct {
@@ -92,9 +89,7 @@ func TestOptionsWinOverFaultyVariables(t *testing.T) { //nolint:paralleltest // 
 				t.Errorf("%s=%s passes without an option", test.name, test.value)
 			}
 			conn, err := bus.Connect(t.Context(), "caller.example", test.instead...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			closeConn(t, conn)
 		})
 	}
@@ -118,31 +113,25 @@ func TestConnectionNames(t *testing.T) {
 		t.Errorf("connections %q, want %q, the first one of those that share", got, want)
 	}
 	closeConn(t, first)
-	if got := connectionNames(t, e.as("sys")); !slices.Equal(got, want) || !second.Connected() {
-		t.Errorf("connections %q once the first one has left, want %q", got, want)
-	}
+	got := connectionNames(t, e.as("sys"))
+	assert.Equal(t, want, got)
+	assert.True(t, second.Connected())
 }
 
 // connectionNames asks the broker for the connections of the account APP.
 func connectionNames(t *testing.T, url string) (names []string) {
 	t.Helper()
 	system, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer system.Close()
 	answer, err := system.Request("$SYS.REQ.SERVER.PING.CONNZ", []byte(`{"auth":true,"acc":"APP"}`), 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var told struct {
 		Data struct {
 			Connections []struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal(answer.Data, &told); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(answer.Data, &told))
 	for _, connection := range told.Data.Connections {
 		names = append(names, connection.Name)
 	}
@@ -162,9 +151,8 @@ func TestOneBroker(t *testing.T) {
 		"bus.WithNATS and bus.WithBroker and bus.WithURL": {there, here, given},
 	} {
 		want = "connect x.example: " + want + " say which broker to use, each in its way: use one of them"
-		if _, err := bus.Connect(t.Context(), "x.example", options...); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		_, err := bus.Connect(t.Context(), "x.example", options...)
+		assert.EqualError(t, err, want)
 	}
 }
 
@@ -173,9 +161,7 @@ func TestBroker_OfATest(t *testing.T) {
 	t.Parallel()
 	b, other := bustest.New(t), newBus(t)
 	elsewhere, err := broker.Start(broker.Listen("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(elsewhere.Close)
 	quiet := bus.WithLogger(zerolog.Nop())
 	for name, option := range map[string]bus.ConnectOption{
@@ -188,9 +174,7 @@ func TestBroker_OfATest(t *testing.T) {
 		if err := b.Connect("caller.example").Call(t.Context(), "https://one.example:888/ping", nil, nil); bus.StatusOf(err) != 503 {
 			t.Errorf("%s: it is on the bus of the test: %v", name, err)
 		}
-		if err := conn.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, conn.Close(t.Context()))
 	}
 }
 
@@ -211,9 +195,9 @@ func TestNoURLOfABroker(t *testing.T) {
 		"nats://127.0.0.1:1,tcp://[::1]:1/": "a broker's URL has the scheme nats, tls, ws or wss, not tcp",
 	} {
 		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
-		if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", url, err, want)
-		}
+		require.Error(t, err, url)
+		assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: "), err.Error())
+		assert.ErrorContains(t, err, want, url)
 		if err != nil && strings.Contains(err.Error(), "sec") {
 			t.Errorf("the password is told: %v", err)
 		}
@@ -229,18 +213,17 @@ func TestCommaInAPassword(t *testing.T) {
 		"nats://a:1,nats://o:sec@127.0.0.1:1,127.0.0.1:1": "nats://a:1, nats://127.0.0.1:1, 127.0.0.1:1",
 	} {
 		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
-		if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: no broker at "+want+": ") || strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "lookup 7") {
-			t.Errorf("%q: %v, want %s", url, err, want)
-		}
+		require.Error(t, err, url)
+		assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: no broker at "+want+": "), err.Error())
+		assert.NotContains(t, err.Error(), "sec", url)
+		assert.NotContains(t, err.Error(), "lookup 7", url)
 	}
 }
 
 // TestURLsOfABroker connects with all that nats.go takes for the same broker.
 func TestURLsOfABroker(t *testing.T) { //nolint:paralleltest // the environment is that of the process
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	address := strings.TrimPrefix(started.URL(), "nats://")
 	t.Setenv("BUS_NATS_URL", address)
@@ -273,9 +256,8 @@ func TestNoConnection(t *testing.T) {
 			return (*bus.Conn)(nil).Publish(t.Context(), "https://x.example:417/on-y", nil)
 		},
 	} {
-		if err := try(); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		err := try()
+		assert.EqualError(t, err, want)
 	}
 }
 
@@ -346,9 +328,8 @@ func TestNoOption(t *testing.T) {
 			return conn.Handle("GET", "/x", http.NotFoundHandler(), nil)
 		},
 	} {
-		if err := try(); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		err := try()
+		assert.EqualError(t, err, want)
 	}
 }
 
@@ -363,9 +344,9 @@ func TestChallenge(t *testing.T) {
 	} {
 		recorder := httptest.NewRecorder()
 		bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/", http.NoBody), err)
-		if got := recorder.Header().Get("WWW-Authenticate"); got != want || recorder.Code != bus.StatusOf(err) {
-			t.Errorf("%v: %d, WWW-Authenticate %q; want %q", err, recorder.Code, got, want)
-		}
+		got := recorder.Header().Get("WWW-Authenticate")
+		assert.Equal(t, want, got)
+		assert.Equal(t, bus.StatusOf(err), recorder.Code)
 	}
 }
 
@@ -389,9 +370,8 @@ func TestNotUTF8(t *testing.T) {
 			return conn.Handle("GET", "/x", http.NotFoundHandler(), bus.Description("\xff"))
 		},
 	} {
-		if err := try(); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		err := try()
+		assert.EqualError(t, err, want)
 	}
 }
 
@@ -406,15 +386,12 @@ func TestLongestHost(t *testing.T) {
 		count := func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Length", strconv.FormatInt(r.ContentLength, 10))
 		}
-		if err := conn.Handle("POST", "/count", http.HandlerFunc(count)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle("POST", "/count", http.HandlerFunc(count)))
 		for _, called := range []string{host, conn.ID() + "." + host} {
 			for _, size := range []int{1, 2 << 20} {
 				response, _ := do(t, caller, "POST", "https://"+called+"/count", "text/plain", strings.Repeat("x", size))
-				if response.StatusCode != 200 || response.Header.Get("Length") != strconv.Itoa(size) {
-					t.Errorf("%s…, %d bytes: %s, %v", called[:12], size, response.Status, response.Header)
-				}
+				assert.Equal(t, 200, response.StatusCode, "%s, %s", called[:12], response.Status)
+				assert.Equal(t, strconv.Itoa(size), response.Header.Get("Length"), "%s, %s", called[:12], response.Status)
 			}
 			ctx, leave := context.WithCancel(t.Context())
 			time.AfterFunc(300*time.Millisecond, leave)
@@ -442,9 +419,7 @@ func TestMissingKeysAreTold(t *testing.T) {
 		} {
 			log := new(lines)
 			conn := b.connect(each.host, append(each.options, bus.WithLogger(zerolog.New(log)))...)
-			if err := conn.Handle("GET", "/x", http.NotFoundHandler(), each.asks); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle("GET", "/x", http.NotFoundHandler(), each.asks))
 			caller := b.connect("caller.example")
 			for _, token := range []string{"", "a.b.c"} {
 				_ = caller.Call(bus.WithActor(t.Context(), token), "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler

@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -30,9 +32,7 @@ func newGuarded(t *testing.T, permissions string) *guarded {
 		{ user: guest, password: secret, permissions: { %s } }
 		{ user: owner, password: secret }
 	] }`, permissions)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	return &guarded{t: t, url: started.URL(), log: new(lines)}
 }
@@ -51,9 +51,7 @@ func (g *guarded) connectWith(host string, options ...bus.ConnectOption) (*bus.C
 	conn, err := bus.Connect(g.t.Context(), host, append(options, bus.WithPlane("bus"), bus.WithLogger(zerolog.New(g.log)))...)
 	if err == nil {
 		g.t.Cleanup(func() {
-			if err := conn.Close(context.Background()); err != nil {
-				g.t.Error(err)
-			}
+			assert.NoError(g.t, conn.Close(context.Background()))
 		})
 	}
 	return conn, err
@@ -62,9 +60,7 @@ func (g *guarded) connectWith(host string, options ...bus.ConnectOption) (*bus.C
 func (g *guarded) mustConnect(user, host string, options ...bus.ConnectOption) *bus.Conn {
 	g.t.Helper()
 	conn, err := g.connect(user, host, options...)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	require.NoError(g.t, err)
 	return conn
 }
 
@@ -72,9 +68,7 @@ func (g *guarded) mustConnect(user, host string, options ...bus.ConnectOption) *
 func (g *guarded) given(user string) bus.ConnectOption {
 	g.t.Helper()
 	made, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ReconnectWait(time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	require.NoError(g.t, err)
 	g.t.Cleanup(made.Close)
 	return bus.WithNATS(made)
 }
@@ -90,23 +84,19 @@ func TestDeniedSubscriptionFails(t *testing.T) {
 	g := newGuarded(t, `subscribe: { deny: ["bus.443.example.calculator.|.>", "bus.r.example.mute.>"] }`)
 	for name, options := range g.both() {
 		conn, err := g.connectWith(calculatorHost, options...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = bus.Serve(conn, calculator{})
-		if err == nil || !strings.Contains(err.Error(), `the broker does not let user "guest" subscribe to bus.443.example.calculator.|.`) ||
-			!strings.Contains(err.Error(), "see docs/permissions.md") || !errors.Is(err, nats.ErrPermissionViolation) {
-			t.Errorf("%s: Serve: %v", name, err)
-		}
+		assert.ErrorContains(t, err, `the broker does not let user "guest" subscribe to bus.443.example.calculator.|.`, name)
+		assert.ErrorContains(t, err, "see docs/permissions.md", name)
+		assert.ErrorIs(t, err, nats.ErrPermissionViolation, name)
 		if err := conn.Handle("GET", "/secret", nil); err == nil {
 			t.Errorf("%s: Handle without a handler", name)
 		}
 		if err := bus.Serve(conn, calculator{}, bus.Port(444)); err != nil {
 			t.Errorf("%s: Serve on a port that is allowed: %v", name, err)
 		}
-		if _, err := g.connectWith("mute.example", options...); err == nil || !strings.Contains(err.Error(), "subscribe to bus.r.example.mute.") {
-			t.Errorf("%s: Connect: %v", name, err)
-		}
+		_, err = g.connectWith("mute.example", options...)
+		assert.ErrorContains(t, err, "subscribe to bus.r.example.mute.", name)
 	}
 }
 
@@ -120,17 +110,15 @@ func TestDeniedSubscriptionsAtOnce(t *testing.T) {
 		conns := make([]*bus.Conn, services)
 		for i := range conns {
 			var err error
-			if conns[i], err = g.connectWith(fmt.Sprintf("service%d.example", i), options...); err != nil {
-				t.Fatal(err)
-			}
+			conns[i], err = g.connectWith(fmt.Sprintf("service%d.example", i), options...)
+			require.NoError(t, err)
 		}
 		for range rounds {
 			var starting sync.WaitGroup
 			for _, conn := range conns {
 				starting.Go(func() {
-					if err := bus.Serve(conn, calculator{}); err == nil || !strings.Contains(err.Error(), "subscribe to bus.443.example."+strings.TrimSuffix(conn.Host(), ".example")) {
-						t.Errorf("%s: Serve of %s: %v", name, conn.Host(), err)
-					}
+					err := bus.Serve(conn, calculator{})
+					assert.ErrorContains(t, err, "subscribe to bus.443.example."+strings.TrimSuffix(conn.Host(), ".example"), name)
 				})
 			}
 			starting.Wait()
@@ -168,34 +156,26 @@ func TestTooManySubscriptions(t *testing.T) {
 	t.Parallel()
 	const want = "the broker takes no more subscriptions of this connection, so that some are missing: raise max_subscriptions of the broker"
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config("max_subscriptions: 10"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	g := &guarded{t: t, url: started.URL(), log: new(lines)}
 	given, err := nats.Connect(started.URL(), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(given.Close)
 	for name, option := range map[string]bus.ConnectOption{"our own": bus.WithURL(started.URL()), "given": bus.WithNATS(given)} {
 		conn, err := g.connectWith(calculatorHost, option)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		before := conn.NATS().NumSubscriptions()
 		for range 2 {
 			err := bus.Serve(conn, calculator{})
-			if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
-				t.Errorf("%s: Serve: %v", name, err)
-			}
+			assert.ErrorContains(t, err, want, name)
+			assert.ErrorIs(t, err, nats.ErrMaxSubscriptionsExceeded, name)
 		}
 		if after := conn.NATS().NumSubscriptions(); after != before {
 			t.Errorf("%s: %d subscriptions, and %d after an error", name, before, after)
 		}
-		if _, err := g.connectWith("other.example", option); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: Connect: %v", name, err)
-		}
+		_, err = g.connectWith("other.example", option)
+		assert.ErrorContains(t, err, want, name)
 	}
 	if told := g.log.count(want); told != 1 { // and of the given one nothing
 		t.Errorf("told %d times: %s", told, g.log)
@@ -210,14 +190,10 @@ func TestGivenConnectionIsDeniedLater(t *testing.T) {
 		return broker.Config(fmt.Sprintf("authorization { users: [ { user: guest, password: secret, permissions: { %s } } ] }", permissions))
 	}
 	before, err := broker.Start(broker.Listen("127.0.0.1:0"), allow(`subscribe: ">"`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	g := &guarded{t: t, url: before.URL(), log: new(lines)}
 	conn, err := g.connectWith(calculatorHost, g.given("guest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	serve(t, conn, calculator{})
 	if !conn.Healthy() {
 		t.Error("not healthy at first")
@@ -226,9 +202,7 @@ func TestGivenConnectionIsDeniedLater(t *testing.T) {
 	defer conn.NATS().RemoveStatusListener(back)
 	before.Close()
 	after, err := broker.Start(broker.Listen(strings.TrimPrefix(before.URL(), "nats://")), allow(`subscribe: { deny: "bus.443.>" }`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(after.Close)
 	await(t, "a connection", back)
 	flush(t, conn.NATS())
@@ -246,15 +220,13 @@ func TestDeniedCallEndsAtOnce(t *testing.T) {
 	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
 	for name, options := range g.both() {
 		caller, err := g.connectWith("caller.example", append(options, bus.WithAckWait(300*time.Millisecond))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for range 2 {
 			err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
 			failed := checkError(t, err, 403, bus.ExecutedNo)
-			if failed.MsgID == "" || !bus.IsInternal(err) || failed.Detail != `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md` {
-				t.Errorf("%s: %v", name, err)
-			}
+			assert.NotEmpty(t, failed.MsgID, name)
+			assert.True(t, bus.IsInternal(err), name)
+			assert.Equal(t, `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md`, failed.Detail, name)
 		}
 		if name == "our own" {
 			for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
@@ -277,9 +249,7 @@ func TestDeniedQuestionIsNotRepeated(t *testing.T) {
 	g := newGuarded(t, `publish: { deny: ["bus.r.example.slow.>"] }`)
 	serveSlow(t, g.mustConnect("owner", "slow.example"))
 	caller := g.mustConnect("guest", "caller.example")
-	if err := caller.Call(t.Context(), slowURL+"2500ms", nil, nil); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, caller.Call(t.Context(), slowURL+"2500ms", nil, nil))
 	if told := g.log.count("docs/permissions.md"); told != 1 {
 		t.Errorf("told %d times of what is denied", told)
 	}
@@ -318,10 +288,11 @@ func TestDeniedAtStart(t *testing.T) {
 				defer closeConn(t, conn)
 				err = bus.Serve(conn, &shop{conn: conn}, bus.Method("Stock", bus.NoQueue()))
 			}
-			if err == nil || !errors.Is(err, nats.ErrPermissionViolation) || !strings.HasPrefix(err.Error(), want) ||
-				!strings.Contains(err.Error(), `the broker does not let user "shop.example" subscribe to bus.`) || !strings.Contains(err.Error(), "docs/permissions.md") {
-				t.Fatalf("got %v, want %s…", err, want)
-			}
+			require.Error(t, err, want)
+			require.ErrorIs(t, err, nats.ErrPermissionViolation, want)
+			require.True(t, strings.HasPrefix(err.Error(), want), err.Error())
+			require.ErrorContains(t, err, `the broker does not let user "shop.example" subscribe to bus.`, want)
+			require.ErrorContains(t, err, "docs/permissions.md", want)
 			caller := e.connect("caller.example", bus.WithAckWait(time.Minute))
 			if err := caller.Call(t.Context(), shopURL+"/buy", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 				t.Errorf("something is served all the same: %v", err)
@@ -346,9 +317,8 @@ func TestDeniedCall(t *testing.T) {
 			for range 2 {
 				err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil)
 				failed := checkError(t, err, 403, bus.ExecutedNo)
-				if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(failed.Detail, `the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`) {
-					t.Errorf("what is denied: %v", err)
-				}
+				assert.ErrorIs(t, err, nats.ErrPermissionViolation, "what is denied")
+				assert.Contains(t, failed.Detail, `the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`, "what is denied")
 				add(t, caller, shopHost)
 			}
 		})

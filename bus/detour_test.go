@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -36,9 +38,7 @@ func TestDetour(t *testing.T) {
 			"/files/one.txt":         {bus.RequireClaims(keepers)},
 			"/files/dir/{path+}":     {bus.RequireClaims(keepers + " or true")},
 		} {
-			if err := callee.Handle(http.MethodGet, path, http.StripPrefix("/files", files), options...); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, callee.Handle(http.MethodGet, path, http.StripPrefix("/files", files), options...))
 		}
 		serve(t, callee, stack{}, bus.Method("Take", bus.HTTPMethod("GET"), bus.Path("/stack/{id}")),
 			bus.Method("Pages", bus.HTTPMethod("GET"), bus.Path("/stack/{id}/pages"), bus.RequireClaims(keepers)))
@@ -69,9 +69,8 @@ func TestDetour(t *testing.T) {
 			"/stack/..":                         200,
 		} {
 			response, got := do(t, caller, http.MethodGet, "https://files.example"+path, "", "")
-			if response.StatusCode != want || strings.Contains(got, "secret") {
-				t.Errorf("%s: %d %s, want %d", path, response.StatusCode, got, want)
-			}
+			assert.Equal(t, want, response.StatusCode, path)
+			assert.NotContains(t, got, "secret", path)
 			if want == 404 && !strings.Contains(got, "files.example serves nothing at "+path) {
 				t.Errorf("%s: %s", path, got)
 			}
@@ -82,13 +81,10 @@ func TestDetour(t *testing.T) {
 			"/files/private/../dir/b.txt": 404, // which asks for other claims
 		} {
 			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), i.keeper()), http.MethodGet, "https://files.example"+path, http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			response, err := keeper.Do(request)
-			if err != nil || response.StatusCode != want {
-				t.Errorf("%s for a keeper: %v, %v, want %d", path, response, err, want)
-			}
+			require.NoError(t, err, "%s for a keeper", path)
+			assert.Equal(t, want, response.StatusCode, "%s for a keeper", path)
 		}
 	})
 }
@@ -132,9 +128,7 @@ func TestHandle_OpenMethods(t *testing.T) {
 					if each.path == "" {
 						continue
 					}
-					if err := conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...))
 				}
 				from, to := test.narrower.method+" "+test.narrower.path, test.wider.method+" "+test.wider.path
 				want := fmt.Sprintf("the claims of %s do not guard its paths under %s, which %s answers without them: "+

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -56,9 +58,9 @@ func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 
 	cancelled, stop := context.WithCancel(t.Context())
 	stop()
-	if err := await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour))); !errors.Is(err, context.Canceled) || err.Error() != "connect one.example: context canceled before the broker was reached" {
-		t.Errorf("who does not wait got %v", err)
-	}
+	err := await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour)))
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.EqualError(t, err, "connect one.example: context canceled before the broker was reached")
 	if err := await(t, "who waits briefly", connect(t.Context(), bus.WithBroker(nowhere), bus.WithConnectTimeout(10*time.Millisecond))); err == nil {
 		t.Error("who waits briefly is connected to nowhere")
 	}
@@ -66,9 +68,9 @@ func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 		t.Error("the patient one gave up with the others")
 	}
 	cancel()
-	if err := await(t, "the patient one", patient); err == nil || !strings.Contains(err.Error(), "connect one.example: no broker at the broker of this process: ") || !strings.HasSuffix(err.Error(), "; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS") {
-		t.Errorf("the patient one got %v", err)
-	}
+	err = await(t, "the patient one", patient)
+	require.ErrorContains(t, err, "connect one.example: no broker at the broker of this process: ")
+	assert.True(t, strings.HasSuffix(err.Error(), "; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS"), err.Error())
 }
 
 // TestConnect_WaitsForTheBroker has two connections wait for one broker that comes late; the one that dials goes away.
@@ -89,9 +91,7 @@ func TestConnect_WaitsForTheBroker(t *testing.T) {
 	for _, host := range []string{"one.example", "other.example"} {
 		go func() {
 			conn, err := bus.Connect(t.Context(), host, options...)
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			connected <- conn
 		}()
 	}
@@ -120,20 +120,14 @@ func TestConnect_WaitsForAGivenConnection(t *testing.T) {
 	w := &testBus{Bus: newBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
 	app, err := nats.Connect("", nats.InProcessServer(late), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(app.Close)
 	options := []bus.ConnectOption{bus.WithNATS(app), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop())}
 	_, err = bus.Connect(t.Context(), "one.example", append(options, bus.WithConnectTimeout(10*time.Millisecond))...)
-	if err == nil || !strings.Contains(err.Error(), "the connection given with bus.WithNATS is not connected (RECONNECTING): context deadline exceeded") {
-		t.Errorf("nobody came: %v", err)
-	}
+	assert.ErrorContains(t, err, "the connection given with bus.WithNATS is not connected (RECONNECTING): context deadline exceeded", "nobody came")
 	late.come()
 	conn, err := bus.Connect(t.Context(), "one.example", append(options, bus.WithConnectTimeout(time.Hour))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	closeConn(t, conn)
 }
 
@@ -146,19 +140,17 @@ func TestConnect_TriesOnce(t *testing.T) {
 		return bus.Connect(t.Context(), "one.example", bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
 	}
 	_, err := connect()
-	if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: no broker at the broker of this process: ") || len(late.tried) != 1 {
-		t.Errorf("%v after %d tries", err, len(late.tried))
-	}
+	require.Error(t, err)
+	assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: no broker at the broker of this process: "), err.Error())
+	assert.Len(t, late.tried, 1)
 	late.come()
 	conn, err := connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	closeConn(t, conn)
 	_, err = bus.Connect(t.Context(), "one.example", bus.WithURL("nats://127.0.0.1:1"), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
-	if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: no broker at nats://127.0.0.1:1: ") || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
-	}
+	require.Error(t, err)
+	assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: no broker at nats://127.0.0.1:1: "), err.Error())
+	assert.NotErrorIs(t, err, context.DeadlineExceeded)
 }
 
 // TestConnectionWithoutEcho would lose the multicasts among its hosts.
@@ -166,13 +158,10 @@ func TestConnectionWithoutEcho(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	app, err := nats.Connect("", nats.InProcessServer(w.Broker()), nats.NoEcho())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(app.Close)
-	if _, err := bus.Connect(t.Context(), "one.example", bus.WithNATS(app)); err == nil || !strings.Contains(err.Error(), "nats.NoEcho") {
-		t.Errorf("got %v", err)
-	}
+	_, err = bus.Connect(t.Context(), "one.example", bus.WithNATS(app))
+	assert.ErrorContains(t, err, "nats.NoEcho")
 }
 
 // TestConnect_WaitsForABrokerThatIsAway joins those of the process that wait for it to come back.
@@ -181,9 +170,7 @@ func TestConnect_WaitsForABrokerThatIsAway(t *testing.T) {
 	w := &testBus{Bus: newBus(t)}
 	broker := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1), here: true}
 	app, err := nats.Connect("", nats.InProcessServer(broker), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(app.Close)
 	for want, option := range map[string]bus.ConnectOption{
 		"no broker at the broker of this process: context deadline exceeded":                                bus.WithBroker(broker),
@@ -191,22 +178,15 @@ func TestConnect_WaitsForABrokerThatIsAway(t *testing.T) {
 	} {
 		options := []bus.ConnectOption{option, bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop())}
 		one, err := bus.Connect(t.Context(), "one.example", options...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		broker.leave()
-		if err := one.NATS().ForceReconnect(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, one.NATS().ForceReconnect())
 		await(t, "an attempt", broker.tried)
-		if _, err := bus.Connect(t.Context(), "other.example", append(options, bus.WithConnectTimeout(10*time.Millisecond))...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		_, err = bus.Connect(t.Context(), "other.example", append(options, bus.WithConnectTimeout(10*time.Millisecond))...)
+		assert.ErrorContains(t, err, want)
 		broker.come()
 		other, err := bus.Connect(t.Context(), "other.example", append(options, bus.WithConnectTimeout(time.Hour))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		closeConn(t, other)
 		closeConn(t, one)
 	}
@@ -220,9 +200,7 @@ func TestSilentBroker(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, err := bus.Connect(ctx, "one.example", bus.WithBroker(silentBroker{}), bus.WithLogger(zerolog.Nop()))
-		if err == nil || err.Error() != "connect one.example: no broker at the broker of this process: context deadline exceeded; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS" {
-			t.Errorf("got %v", err)
-		}
+		assert.EqualError(t, err, "connect one.example: no broker at the broker of this process: context deadline exceeded; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS")
 		if took := time.Since(began); took != 100*time.Millisecond {
 			t.Errorf("it took %s", took)
 		}
@@ -236,9 +214,7 @@ func TestSilentBrokers(t *testing.T) {
 	accepted := make(chan net.Conn, 8) // and kept
 	for range 2 {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { _ = listener.Close() })
 		go func() {
 			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
@@ -256,9 +232,8 @@ func TestSilentBrokers(t *testing.T) {
 		}()
 		await(t, "an attempt", accepted)
 		cancel()
-		if err := await(t, "the error", ended); err == nil || err.Error() != "connect one.example: context canceled before the broker was reached" {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := await(t, "the error", ended)
+		assert.EqualError(t, err, "connect one.example: context canceled before the broker was reached", name)
 	}
 }
 
@@ -268,9 +243,7 @@ func TestClose_WhileDialling(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		broker := &hushedBroker{InProcessConnProvider: b.Broker()}
 		conn, err := bus.Connect(t.Context(), "one.example", append(b.Options(), bus.WithBroker(broker), bus.WithoutSharing())...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		synctest.Wait() // until its greeting has come back
 		broker.hushed.Store(true)
 		conn.NATS().Close()

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
@@ -20,9 +21,8 @@ import (
 func loadDocument(t *testing.T, conn *bus.Conn, url string) *openapi3.T {
 	t.Helper()
 	response, body := do(t, conn, "GET", url, "", "")
-	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/json" {
-		t.Fatalf("%s: %d %s", url, response.StatusCode, body)
-	}
+	require.Equal(t, 200, response.StatusCode, url)
+	require.Equal(t, "application/json", response.Header.Get("Content-Type"), url)
 	document, err := openapi3.NewLoader().LoadFromData([]byte(body))
 	if err != nil {
 		t.Fatalf("%v in %s", err, body)
@@ -39,16 +39,17 @@ func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 		conn := w.connect(calculatorHost, bus.WithVersion("7"), bus.WithBaseURL("https://door.example/"))
 		serve(t, conn, calculator{}, bus.Method("Panic", bus.Undocumented()), bus.Method("Exit", bus.Port(444)))
 		document := loadDocument(t, conn, calculatorURL+"/openapi.json")
-		if document.OpenAPI != "3.0.0" || document.Info.Title != calculatorHost || document.Info.Version != "7" {
-			t.Errorf("head: %s %+v", document.OpenAPI, document.Info)
-		}
+		assert.Equal(t, "3.0.0", document.OpenAPI, "head")
+		assert.Equal(t, calculatorHost, document.Info.Title, "head")
+		assert.Equal(t, "7", document.Info.Version, "head")
 		if got := document.Servers[0].URL; got != "https://door.example" {
 			t.Errorf("server %s", got)
 		}
 		add := document.Paths.Value("/calculator.example:443/add")
-		if add == nil || add.Post == nil || add.Post.Summary != "Add(x int, y int) (sum int)" || !strings.Contains(add.Post.Description, "the sum of x and y") {
-			t.Errorf("Add is %+v", add)
-		}
+		require.NotNil(t, add)
+		require.NotNil(t, add.Post)
+		assert.Equal(t, "Add(x int, y int) (sum int)", add.Post.Summary)
+		assert.Contains(t, add.Post.Description, "the sum of x and y")
 		for _, path := range []string{"/calculator.example:443/panic", "/calculator.example:443/exit", "/calculator.example:443/openapi.json"} {
 			if document.Paths.Value(path) != nil {
 				t.Errorf("%s is shown", path)
@@ -59,14 +60,12 @@ func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 			t.Errorf("Exit is not shown on its port: %v", internal.Paths.Map())
 		}
 		// what is registered later is shown too
-		if err := conn.Handle("GET", "/files/{path+}", http.NotFoundHandler(), bus.Description("All files.")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle("GET", "/files/{path+}", http.NotFoundHandler(), bus.Description("All files.")))
 		document = loadDocument(t, conn, calculatorURL+"/openapi.json")
 		files := document.Paths.Value("/calculator.example:443/files/{path}")
-		if files == nil || files.Get == nil || files.Get.Description != "All files." {
-			t.Errorf("the handler is %+v", files)
-		}
+		require.NotNil(t, files)
+		require.NotNil(t, files.Get)
+		assert.Equal(t, "All files.", files.Get.Description)
 	})
 }
 
@@ -83,14 +82,10 @@ func TestDocument_NamesTheAddressItWasReachedAt(t *testing.T) {
 			request.Header.Set("X-Forwarded-"+name, value)
 		}
 		response, err := conn.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		document, err := openapi3.NewLoader().LoadFromIoReader(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := document.Servers[0].URL; got != "https://api.example:8443/bus" {
 			t.Errorf("behind an ingress: %s", got)
 		}
@@ -174,9 +169,7 @@ func serveTreasury(t *testing.T, conn *bus.Conn) {
 		"/files/{path+}":        {bus.Description("Files of everybody.")},
 		"/stones/{canaryShape}": {bus.RequireClaims(keepers + ` && "canary-claim" in roles`)},
 	} {
-		if err := conn.Handle("GET", path, http.NotFoundHandler(), options...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle("GET", path, http.NotFoundHandler(), options...))
 	}
 }
 
@@ -196,9 +189,7 @@ func TestHiddenIsNowhere(t *testing.T) {
 				"/openapi.json": 200, ":444/openapi.json": 404, "/stones": 200, "/nothing": 404, "/mint": 404,
 			} {
 				response, err := caller.Do(mustRequest(t, "https://"+treasuryHost+path).WithContext(ctx))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if name == "bad" && status == 200 || path == ":444/openapi.json" && name == "bad" {
 					status = 401
 				}
@@ -232,9 +223,7 @@ func documentOf(t *testing.T, conn *bus.Conn, token string, port int) *openapi3.
 	t.Helper()
 	request := mustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost, port)).WithContext(bus.WithActor(t.Context(), token))
 	response, err := conn.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := readAll(t, response)
 	if response.StatusCode == http.StatusNotFound {
 		return &openapi3.T{Components: new(openapi3.Components), Paths: new(openapi3.Paths)}
@@ -314,9 +303,7 @@ func checkEqual(t *testing.T, what string, one, other any) {
 	var texts [2]string
 	for i, value := range []any{one, other} {
 		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		texts[i] = string(text)
 	}
 	if texts[0] != texts[1] {
@@ -336,15 +323,16 @@ func TestDocuments_AskForTokens(t *testing.T) {
 		}
 		document := documentOf(t, conn, i.keeper(), 443)
 		scheme := document.Components.SecuritySchemes["bearer"]
-		if len(document.Components.SecuritySchemes) != 1 || scheme.Value.Type != "http" || scheme.Value.Scheme != "bearer" || scheme.Value.BearerFormat != "JWT" {
-			t.Errorf("the schemes are %v", document.Components.SecuritySchemes)
-		}
+		require.Len(t, document.Components.SecuritySchemes, 1)
+		assert.Equal(t, "http", scheme.Value.Type)
+		assert.Equal(t, "bearer", scheme.Value.Scheme)
+		assert.Equal(t, "JWT", scheme.Value.BearerFormat)
 		asks := openapi3.NewSecurityRequirements().With(openapi3.SecurityRequirement{"bearer": {}})
 		mint := document.Paths.Value("/" + treasuryHost + ":443/canary-mint").Post
 		stones := document.Paths.Value("/" + treasuryHost + ":443/stones").Post
-		if !reflect.DeepEqual(mint.Security, asks) || stones.Security != nil || document.Security != nil {
-			t.Errorf("asked for: %v, of nobody: %v, %v", mint.Security, stones.Security, document.Security)
-		}
+		assert.Equal(t, asks, mint.Security, "asked for")
+		assert.Nil(t, stones.Security, "asked for")
+		assert.Nil(t, document.Security, "asked for")
 	})
 }
 
@@ -386,9 +374,7 @@ func readAll(t *testing.T, response *http.Response) string {
 	t.Helper()
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 
@@ -415,13 +401,11 @@ func TestDocument_OfRefusesWhatServeRefuses(t *testing.T) {
 			continue
 		}
 		_, why, found := strings.Cut(served.Error(), " on twins.example: ")
-		if !found || !strings.HasSuffix(described.Error(), why) {
-			t.Errorf("%s: described %v, served %v", name, described, served)
-		}
+		require.True(t, found, name)
+		assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
 	}
-	if _, err := bus.OpenAPIOf("not a host", twins{}); err == nil || !strings.Contains(err.Error(), "not a host") {
-		t.Errorf("a bad host: %v", err)
-	}
+	_, err := bus.OpenAPIOf("not a host", twins{})
+	assert.ErrorContains(t, err, "not a host", "a bad host")
 }
 
 // TestDocument_OfEventsRefusesWhatSubscribeRefuses holds that a document is not of events that nobody could handle.
@@ -446,9 +430,8 @@ func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 			continue
 		}
 		_, why, found := strings.Cut(subscribed.Error(), "to the events of "+test.source+": ")
-		if !found || !strings.HasSuffix(described.Error(), why) {
-			t.Errorf("%s: described %v, subscribed %v", name, described, subscribed)
-		}
+		require.True(t, found, name)
+		assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
 	}
 	document, err := bus.EventsOpenAPIOf("source.example", happening{}, bus.Durable())
 	for _, want := range []string{`"/source.example:417/on-done":{"post":`, `"x-stored":true`} {
@@ -482,9 +465,7 @@ func TestDisplacedEndpointsAreTold(t *testing.T) {
 			{"DELETE", "/logs/{path+}", nil, 1},
 			{"DELETE", "/logs/{name}", nil, 2},
 		} {
-			if err := conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...))
 			if told := log.count("not in documents"); told != each.told {
 				t.Errorf("after %s %s: %d warnings, want %d:\n%s", each.method, each.path, told, each.told, log)
 			}
@@ -497,9 +478,7 @@ func TestFewEndpointsAreCompared(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("files.example")
 	for _, path := range []string{"/a", "/b", "/a/{x}", "/a/{y+}", "/a/{x}/c", "/{x}/b"} {
-		if err := conn.Handle("GET", path, http.NotFoundHandler()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle("GET", path, http.NotFoundHandler()))
 	}
 	for path, others := range map[string]int{"/a": 1, "/c": 0, "/a/{z}": 2, "/{z}/b": 1} {
 		if compared := bus.BesideInDocuments(conn, 443, path); compared != others {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -48,9 +50,8 @@ func TestABodyWithoutEnd(t *testing.T) {
 		for _, err := range conn.Multicast(made) {
 			checkError(t, err, http.StatusRequestEntityTooLarge, bus.ExecutedNo)
 		}
-		if !body.closed || !other.closed {
-			t.Error("a body is not closed")
-		}
+		assert.True(t, body.closed, "a body is not closed")
+		assert.True(t, other.closed)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -41,14 +43,10 @@ func newEnforcing(t *testing.T, users map[string]string, options ...broker.Optio
 func startEnforcing(t *testing.T, options ...broker.Option) *enforcing {
 	t.Helper()
 	started, err := broker.Start(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	address, err := url.Parse(started.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &enforcing{t: t, url: address, log: new(journal)}
 }
 
@@ -65,13 +63,9 @@ func (e *enforcing) connect(host string, options ...bus.ConnectOption) *bus.Conn
 	conn, err := bus.Connect(e.t.Context(), host, append([]bus.ConnectOption{
 		bus.WithURL(e.as(host)), bus.WithPlane("bus"), bus.WithAckWait(10 * time.Second), bus.WithLogger(zerolog.New(e.log)),
 	}, options...)...)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	e.t.Cleanup(func() {
-		if err := conn.Close(context.Background()); err != nil {
-			e.t.Error(err)
-		}
+		assert.NoError(e.t, conn.Close(context.Background()))
 	})
 	return conn
 }

@@ -1,7 +1,6 @@
 package bus_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,13 +10,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -68,13 +68,13 @@ func TestTextOfEnums(t *testing.T) {
 	}
 	all := []call{{bus.ClientSide, bus.ExecutedNo}, {bus.ServerSide, bus.ExecutedYes}, {bus.ClientSide, bus.ExecutedUnknown}}
 	text, err := json.Marshal(all)
-	if want := `[{"Side":"client","Executed":"no"},{"Side":"server","Executed":"yes"},{"Side":"client","Executed":"unknown"}]`; err != nil || string(text) != want {
-		t.Errorf("%s, %v; want %s", text, err, want)
-	}
+	want := `[{"Side":"client","Executed":"no"},{"Side":"server","Executed":"yes"},{"Side":"client","Executed":"unknown"}]`
+	require.NoError(t, err)
+	assert.Equal(t, want, string(text))
 	var again []call
-	if err := json.Unmarshal(text, &again); err != nil || !slices.Equal(again, all) {
-		t.Errorf("read again: %v, %v", again, err)
-	}
+	err = json.Unmarshal(text, &again)
+	require.NoError(t, err, "read again")
+	assert.Equal(t, all, again, "read again")
 	for _, bad := range []string{`{"Side":"none"}`, `{"Executed":"2"}`} {
 		if err := json.Unmarshal([]byte(bad), new(call)); err == nil {
 			t.Errorf("%s was read", bad)
@@ -122,9 +122,8 @@ func TestTimeouts(t *testing.T) {
 		for url, timeout := range map[string]bool{strings.TrimPrefix(scriptedURL, "GET "): true, "https://nobody.example/x": false} {
 			_, err := client.Do(mustRequest(t, url)) //nolint:bodyclose // there is no response
 			failed, _ := errors.AsType[net.Error](err)
-			if failed == nil || failed.Timeout() != timeout {
-				t.Errorf("%s: timeout is to be %t: %v", url, timeout, err)
-			}
+			require.NotNil(t, failed, url)
+			assert.Equal(t, timeout, failed.Timeout(), url)
 		}
 	})
 }
@@ -133,9 +132,9 @@ func TestErrorfKeepsItsCauses(t *testing.T) {
 	t.Parallel()
 	one, two := errors.New("one"), errors.New("two")
 	err := bus.Errorf(http.StatusConflict, "%w and %w", one, two)
-	if !errors.Is(err, one) || !errors.Is(err, two) || err.Error() != "409 Conflict: one and two" {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorIs(t, err, one)
+	assert.ErrorIs(t, err, two)
+	assert.EqualError(t, err, "409 Conflict: one and two")
 }
 
 // wrapper returns errors as applications do.
@@ -152,9 +151,9 @@ func TestTheTextOfAWrappedErrorTravels(t *testing.T) {
 		serve(t, conn, wrapper{})
 		err := conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != 404 || failed.Detail != "loading order 7: no product 7" {
-			t.Errorf("got %v", err)
-		}
+		require.NotNil(t, failed)
+		assert.Equal(t, 404, failed.Status)
+		assert.Equal(t, "loading order 7: no product 7", failed.Detail)
 	})
 }
 
@@ -182,9 +181,10 @@ func TestAnErrorIsNeverASuccess(t *testing.T) {
 		for _, status := range []int{0, 200, 302, 600, -1} {
 			for path, detail := range map[string]string{"fail": "no product 7", "wrapped": "order 7: no product 7", "custom": "custom"} {
 				err := conn.Call(t.Context(), "https://clueless.example/"+path, bus.Args{"status": status}, nil)
-				if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 500 || failed.Detail != detail {
-					t.Errorf("%s with status %d: %v", path, status, err)
-				}
+				failed, _ := errors.AsType[*bus.Error](err)
+				require.NotNil(t, failed, "%s with status %d", path, status)
+				assert.Equal(t, 500, failed.Status, "%s with status %d", path, status)
+				assert.Equal(t, detail, failed.Detail, "%s with status %d", path, status)
 			}
 			if count := logged.count(fmt.Sprintf(`"detail":"the handler returned an error with status %d, which is none; use 400 to 599: `, status)); count != 3 {
 				t.Errorf("status %d is told %d times:\n%s", status, count, logged)
@@ -197,9 +197,8 @@ func TestServe_ErrorWithoutAnError(t *testing.T) {
 	t.Parallel()
 	recorder := httptest.NewRecorder()
 	bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), nil)
-	if recorder.Code != http.StatusInternalServerError || !strings.Contains(recorder.Body.String(), "nil error") {
-		t.Errorf("%d %s", recorder.Code, recorder.Body)
-	}
+	assert.Equal(t, http.StatusInternalServerError, recorder.Code)
+	assert.Contains(t, recorder.Body.String(), "nil error")
 }
 
 // dialler fails with the text of some driver.
@@ -219,19 +218,19 @@ func TestTheTextOfADriverIsInternal(t *testing.T) {
 			logged := new(lines)
 			serve(t, w.connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
 			caller := w.connect("caller.example")
-			if err := caller.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			require.NoError(t, caller.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				bus.WriteError(w, r, caller.Call(r.Context(), "https://dialler.example/dial", bus.Args{"why": why}, nil))
-			})); err != nil {
-				t.Fatal(err)
-			}
+			})))
 			err := caller.Call(t.Context(), "GET https://caller.example/", nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != status || !strings.HasPrefix(failed.Detail, "dialling secret@db.internal: ") || !bus.IsInternal(err) {
-				t.Errorf("%s: %v, internal %t", why, err, bus.IsInternal(err))
-			}
-			if line := logged.line(t, "request failed"); line["level"] != "error" || line["detail"] != failed.Detail || line["status"] != float64(status) {
-				t.Errorf("%s: logged is %v", why, line)
-			}
+			require.NotNil(t, failed, why)
+			assert.Equal(t, status, failed.Status, why)
+			assert.True(t, strings.HasPrefix(failed.Detail, "dialling secret@db.internal: "), failed.Detail)
+			assert.True(t, bus.IsInternal(err), why)
+			line := logged.line(t, "request failed")
+			assert.Equal(t, "error", line["level"], why)
+			assert.Equal(t, failed.Detail, line["detail"], why)
+			assert.Equal(t, float64(status), line["status"], why)
 		})
 	}
 }
@@ -248,13 +247,13 @@ func TestWhatACallerLeavesIsNoFault(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second/2, cancel) // not before it has an ack
 			err := b.connect("caller.example").Call(ctx, "https://patient.example/"+path, nil, nil)
-			if bus.StatusOf(err) != 503 || bus.IsInternal(err) {
-				t.Errorf("the call: %v", err)
-			}
+			assert.Equal(t, 503, bus.StatusOf(err), "the call")
+			assert.False(t, bus.IsInternal(err), "the call")
 			synctest.Wait()
-			if line := logged.line(t, "request failed"); line["level"] != "debug" || line["detail"] != detail || line["status"] != 503.0 {
-				t.Errorf("logged is %v", line)
-			}
+			line := logged.line(t, "request failed")
+			assert.Equal(t, "debug", line["level"])
+			assert.Equal(t, detail, line["detail"])
+			assert.Equal(t, 503.0, line["status"])
 		})
 	}
 }
@@ -282,9 +281,10 @@ func TestTheErrorOfAContextIsNoFault(t *testing.T) {
 			serve(t, w.connect("ended.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), over{end})
 			err := w.connect("caller.example").Call(t.Context(), "https://ended.example/end", nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != status || failed.Detail != end.Error() || bus.IsInternal(err) {
-				t.Errorf("%v, internal %t", err, bus.IsInternal(err))
-			}
+			require.NotNil(t, failed)
+			assert.Equal(t, status, failed.Status)
+			assert.Equal(t, end.Error(), failed.Detail)
+			assert.False(t, bus.IsInternal(err))
 			if line := logged.line(t, "request failed"); line["level"] != "debug" {
 				t.Errorf("logged is %v", line)
 			}
@@ -371,10 +371,12 @@ func TestDetails_Travel(t *testing.T) {
 			for hops := range 3 {
 				err := caller.Call(t.Context(), "https://shop.example/relay", bus.Args{"why": why, "hops": hops}, nil)
 				failed := asBusError(t, err)
-				if failed.Status != test.status || failed.Type != test.kind || failed.Detail != test.detail || bus.IsInternal(err) != test.internal ||
-					failed.Path != "/order" || failed.Host != "shop.example" {
-					t.Errorf("%s over %d hops: %+v", why, hops, failed)
-				}
+				assert.Equal(t, test.status, failed.Status, "%s over %d hops", why, hops)
+				assert.Equal(t, test.kind, failed.Type, "%s over %d hops", why, hops)
+				assert.Equal(t, test.detail, failed.Detail, "%s over %d hops", why, hops)
+				assert.Equal(t, test.internal, bus.IsInternal(err), "%s over %d hops", why, hops)
+				assert.Equal(t, "/order", failed.Path, "%s over %d hops", why, hops)
+				assert.Equal(t, "shop.example", failed.Host, "%s over %d hops", why, hops)
 				var got shortage
 				err = failed.DecodeDetails(&got)
 				if test.details && (err != nil || fmt.Sprint(got) != fmt.Sprint(precise)) {
@@ -397,9 +399,9 @@ func TestDetails_AreNotShared(t *testing.T) {
 	failed := asBusError(t, err)
 	for range 2 {
 		var members map[string]json.RawMessage
-		if err := failed.DecodeDetails(&members); err != nil || string(members["where"]) != `["a"]` {
-			t.Errorf("%s, %v", members, err)
-		}
+		err := failed.DecodeDetails(&members)
+		require.NoError(t, err, members)
+		assert.Equal(t, `["a"]`, string(members["where"]), members)
 		copy(members["where"], `["b"]`)
 		members["more"] = nil
 	}
@@ -440,15 +442,16 @@ func TestWithDetails(t *testing.T) {
 	before := bus.Errorf(http.StatusConflict, "no: %w", cause)
 	after := bus.ErrorWithDetails(bus.ErrorWithDetails(before, stopped, map[string]int{"a": 1}), soldOut, nil)
 	failed := asBusError(t, after)
-	if failed.Type != soldOut || failed.DecodeDetails(&struct{}{}) == nil || failed.Detail != "no: cause" || !errors.Is(after, cause) {
-		t.Errorf("%+v", failed)
-	}
+	assert.Equal(t, soldOut, failed.Type)
+	require.Error(t, failed.DecodeDetails(&struct{}{}))
+	assert.Equal(t, "no: cause", failed.Detail)
+	assert.ErrorIs(t, after, cause)
 	if asBusError(t, before).Type != "" {
 		t.Error("the error was changed")
 	}
-	if failed := asBusError(t, bus.ErrorWithDetails(conflictError{cause}, soldOut, nil)); failed.Status != 409 || !errors.Is(failed, cause) {
-		t.Errorf("%+v", failed)
-	}
+	failed = asBusError(t, bus.ErrorWithDetails(conflictError{cause}, soldOut, nil))
+	assert.Equal(t, 409, failed.Status)
+	assert.ErrorIs(t, failed, cause)
 }
 
 // cyclic refers to itself.
@@ -490,20 +493,18 @@ func TestDetails_LeftOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
-			if failed.Type != soldOut || failed.Status != 409 {
-				t.Errorf("%s: %+v", name, failed)
-			}
+			assert.Equal(t, soldOut, failed.Type, name)
+			assert.Equal(t, 409, failed.Status, name)
 			members := map[string]json.RawMessage{}
 			err := failed.DecodeDetails(&members)
 			if test.want == "" {
-				if err == nil || !strings.Contains(err.Error(), test.told) {
-					t.Errorf("%s: %s, %v", name, members, err)
-				}
+				assert.ErrorContains(t, err, test.told, name)
 				return
 			}
-			if got, fault := json.Marshal(members); err != nil || fault != nil || string(got) != test.want {
-				t.Errorf("%s: %.200s, %v", name, got, err)
-			}
+			got, fault := json.Marshal(members)
+			require.NoError(t, err, name)
+			require.NoError(t, fault, name)
+			assert.Equal(t, test.want, string(got), name)
 		})
 	}
 }
@@ -515,9 +516,8 @@ func TestDetails_ThatDoNotFit(t *testing.T) {
 		"do not fit *bus_test.shortage: /left expects": new(shortage), "do not fit bus_test.shortage: ": shortage{},
 		"do not fit <nil>: ": nil, "do not fit *int: ": (*int)(nil), "do not fit *string: ": new(string),
 	} {
-		if err := failed.DecodeDetails(into); err == nil || !strings.Contains(err.Error(), told) {
-			t.Errorf("into %T: %v", into, err)
-		}
+		err := failed.DecodeDetails(into)
+		assert.ErrorContains(t, err, told, "into %T", into)
 	}
 }
 
@@ -530,21 +530,20 @@ func TestDetails_LeftOutAreLogged(t *testing.T) {
 			logged := new(lines)
 			conn := w.connect(host, bus.WithLogger(zerolog.New(logged)))
 			serve(t, conn, merchant{conn})
-			if err := conn.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			require.NoError(t, conn.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				bus.WriteError(w, r, merchant{}.Order("reserved"))
-			})); err != nil {
-				t.Fatal(err)
-			}
+			})))
 			failed := asBusError(t, conn.Call(t.Context(), "GET https://"+host+path, nil, nil))
 			got := shortage{}
-			if err := failed.DecodeDetails(&got); err != nil || got.Left != 1 || failed.ID != conn.ID() {
-				t.Errorf("%s: %+v, %v", path, got, err)
-			}
+			err := failed.DecodeDetails(&got)
+			require.NoError(t, err, path)
+			assert.Equal(t, uint64(1), got.Left, path)
+			assert.Equal(t, conn.ID(), failed.ID, path)
 			bus.FlushLog(conn)
 			line := logged.line(t, "details of an error left out")
-			if line["level"] != "warn" || line["reason"] != "every error has members of these names: id, title" || line["msgId"] != failed.MsgID {
-				t.Errorf("%s: logged is %v", path, line)
-			}
+			assert.Equal(t, "warn", line["level"], path)
+			assert.Equal(t, "every error has members of these names: id, title", line["reason"], path)
+			assert.Equal(t, failed.MsgID, line["msgId"], path)
 		}
 	})
 }
@@ -602,9 +601,12 @@ func TestForeignProblems(t *testing.T) {
 				members := map[string]json.RawMessage{}
 				_ = failed.DecodeDetails(&members)
 				got, err := json.Marshal(members)
-				if err != nil || failed.Status != 403 || failed.Type != test.kind || failed.Detail != test.detail || string(got) != test.details || len(failed.Arguments) != test.arguments {
-					t.Errorf("%s: %s: %.300s\n%.200s, arguments %v", name, path, failed, got, failed.Arguments)
-				}
+				require.NoError(t, err, name)
+				assert.Equal(t, 403, failed.Status, name)
+				assert.Equal(t, test.kind, failed.Type, name)
+				assert.Equal(t, test.detail, failed.Detail, name)
+				assert.Equal(t, test.details, string(got), name)
+				assert.Len(t, failed.Arguments, test.arguments, name)
 			}
 		}
 	})
@@ -632,13 +634,13 @@ func FuzzProblem(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		first, passed := bus.PassedOn(body)
 		second, again := bus.PassedOn(passed)
-		if !json.Valid(passed) || !bytes.Equal(passed, again) {
-			t.Fatalf("%s became %s, and then %s", body, passed, again)
-		}
+		require.True(t, json.Valid(passed), body)
+		require.Equal(t, string(again), string(passed), body)
 		var one, other map[string]json.RawMessage
 		failed, failedToo := first.DecodeDetails(&one), second.DecodeDetails(&other)
-		if fmt.Sprint(failed) != fmt.Sprint(failedToo) || fmt.Sprint(one) != fmt.Sprint(other) || first.Type != second.Type || first.Detail != second.Detail {
-			t.Fatalf("%s became %+v, and then %+v", body, first, second)
-		}
+		require.Equal(t, fmt.Sprint(failedToo), fmt.Sprint(failed), body)
+		require.Equal(t, fmt.Sprint(other), fmt.Sprint(one), body)
+		require.Equal(t, second.Type, first.Type, body)
+		require.Equal(t, second.Detail, first.Detail, body)
 	})
 }

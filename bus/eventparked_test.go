@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -21,9 +23,7 @@ import (
 func parked(t *testing.T, conn *bus.Conn) (all []bus.DeadLetter) {
 	t.Helper()
 	for each, err := range bus.DeadLetters(t.Context(), conn, ordersHost) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, each)
 	}
 	return all
@@ -65,24 +65,22 @@ func TestParkedEventsAreRetried(t *testing.T) {
 		t.Fatalf("parked: %+v", all)
 	}
 	first := all[0]
-	if first.Source != ordersHost || first.Service != "mailer.example" || first.Event != "on-ordered" || first.MsgID == "" || first.Parked.IsZero() ||
-		first.Attempts != 1 || first.Reason != "409 Conflict: not now (mailer.example/on-ordered "+mailing.ID()+")" || first.Body[:10] != `{"number":` {
-		t.Errorf("parked: %+v", first)
-	}
-	if err := all[0].Redeliver(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := all[1].Redeliver(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := all[2].Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, ordersHost, first.Source, "parked")
+	assert.Equal(t, "mailer.example", first.Service, "parked")
+	assert.Equal(t, "on-ordered", first.Event, "parked")
+	assert.NotEmpty(t, first.MsgID, "parked")
+	assert.False(t, first.Parked.IsZero(), "parked")
+	assert.Equal(t, 1, first.Attempts, "parked")
+	assert.Equal(t, "409 Conflict: not now (mailer.example/on-ordered "+mailing.ID()+")", first.Reason, "parked")
+	assert.Equal(t, `{"number":`, first.Body[:10], "parked")
+	assert.NoError(t, all[0].Redeliver(t.Context()))
+	assert.NoError(t, all[1].Redeliver(t.Context()))
+	assert.NoError(t, all[2].Delete(t.Context()))
 	mailer.await(t, 2)
 	awaitHandled(t, b, source)
-	if left := parked(t, operator); len(left) > 0 || len(stock.taken()) != 3 {
-		t.Errorf("%d events are left, and the other service had %v", len(left), stock.taken())
-	}
+	left := parked(t, operator)
+	assert.LessOrEqual(t, len(left), 0)
+	assert.Len(t, stock.taken(), 3)
 }
 
 // TestParkedEventsOfNobodyStay has an event retried that nobody handles any more.
@@ -94,18 +92,14 @@ func TestParkedEventsOfNobodyStay(t *testing.T) {
 	subscribe(t, away, mailer, bus.Durable())
 	fire(t, ordered, 1)
 	awaitHandled(t, b, source)
-	if err := away.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := manager(t, source).DeleteConsumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, away.Close(t.Context()))
+	require.NoError(t, manager(t, source).DeleteConsumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered"))
 	for _, each := range parked(t, source) {
 		err := each.Redeliver(t.Context())
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != http.StatusNotFound || failed.Detail != "mailer.example does not subscribe to on-ordered of orders.example any more, so it stays parked" {
-			t.Error(err)
-		}
+		require.NotNil(t, failed)
+		assert.Equal(t, http.StatusNotFound, failed.Status)
+		assert.Equal(t, "mailer.example does not subscribe to on-ordered of orders.example any more, so it stays parked", failed.Detail)
 	}
 	if left := parked(t, source); len(left) != 1 {
 		t.Errorf("left: %+v", left)
@@ -137,9 +131,7 @@ func TestParkedPermissions(t *testing.T) {
 			t.Errorf("%s: %v", run, err)
 		}
 		granted, err := operator.Permissions()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		more := bus.Permissions{Subscribe: []bus.Permission{{Subject: "_INBOX.>"}}}
 		for _, subject := range []string{
 			"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.*.bus_PARKED_orders_example",
@@ -160,13 +152,11 @@ func TestParkedEventsAreRetriedOnce(t *testing.T) {
 	fire(t, ordered, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
 	one := parked(t, source)[0]
-	if err := one.Redeliver(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, one.Redeliver(t.Context()))
 	for name, again := range map[string]func(context.Context) error{"retry": one.Redeliver, "remove": one.Delete} {
-		if err := again(t.Context()); bus.StatusOf(err) != http.StatusNotFound || !strings.Contains(err.Error(), "is not parked any more") {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := again(t.Context())
+		assert.Equal(t, http.StatusNotFound, bus.StatusOf(err), name)
+		assert.ErrorContains(t, err, "is not parked any more", name)
 	}
 	if err := (bus.DeadLetter{Event: "on-ordered"}).Redeliver(t.Context()); bus.StatusOf(err) != http.StatusBadRequest {
 		t.Error(err)
@@ -180,25 +170,18 @@ func TestParkingAnew(t *testing.T) {
 	subscribe(t, b.Connect("first.example"), newSink(), bus.Durable())
 	name := b.Plane() + "_PARKED_orders_example"
 	stream, err := manager(t, source).Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := stream.CachedInfo().Config
 	config.MaxAge = time.Hour // as an operator wants it
-	if _, err := manager(t, source).UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	_, err = manager(t, source).UpdateStream(t.Context(), config)
+	require.NoError(t, err)
 	mailer := newRefuser()
 	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
-	if err := manager(t, source).DeleteStream(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, manager(t, source).DeleteStream(t.Context(), name))
 	fire(t, ordered, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
 	stream, err = manager(t, source).Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if kept := stream.CachedInfo().Config.MaxAge; kept != time.Hour {
 		t.Errorf("made anew it keeps %s", kept)
 	}
@@ -212,21 +195,16 @@ func TestParkingIsTriedAgain(t *testing.T) {
 	mailer.handle = func(context.Context, int) error { return errors.New("the mail server is away") }
 	subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, bus.Durable(), bus.MaxDeliver(2), fastBackoff())
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_PARKED_orders_example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := stream.CachedInfo().Config
 	config.Discard, config.MaxMsgs = jetstream.DiscardNew, 1
-	if _, err := manager(t, source).UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	_, err = manager(t, source).UpdateStream(t.Context(), config)
+	require.NoError(t, err)
 	fire(t, ordered, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
 	fire(t, ordered, 2)
 	log.await(t, "all attempts are used up")
-	if err := parked(t, source)[0].Delete(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, parked(t, source)[0].Delete(t.Context()))
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
 	if reason := parked(t, source)[0].Reason; !strings.Contains(reason, "died, did not finish in time, or could not park it, as their log says") {
 		t.Errorf("parked for the reason %q", reason)
@@ -240,9 +218,8 @@ func TestParkingIsTriedAgain(t *testing.T) {
 func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, events string, retention jetstream.RetentionPolicy) {
 	t.Helper()
 	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders." + events}, Retention: retention}
-	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
-		t.Fatal(err)
-	}
+	_, err := manager(t, source).CreateStream(t.Context(), stream)
+	require.NoError(t, err)
 }
 
 // TestStreamsOfOthers has one made beforehand, which takes events and nothing else.
@@ -264,9 +241,8 @@ func TestStreamsOfOthers(t *testing.T) {
 	mailer.await(t, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
 	err := parked(t, source)[0].Redeliver(t.Context())
-	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "does not take "+b.Plane()+".a.example.orders.mailer_example.on-ordered") {
-		t.Error(err)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, bus.StatusOf(err))
+	assert.ErrorContains(t, err, "does not take "+b.Plane()+".a.example.orders.mailer_example.on-ordered")
 }
 
 // TestRetriesNeedAFilter has the stream of others take what is retried. JetStream would confirm it, and drop it, until an instance
@@ -281,19 +257,15 @@ func TestRetriesNeedAFilter(t *testing.T) {
 	subscribe(t, away, newRefuser(), bus.Durable())
 	fire(t, ordered, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
-	if err := away.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, away.Close(t.Context()))
 	takeRetries(t, b, source)
 	err := parked(t, source)[0].Redeliver(t.Context())
-	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "so it stays parked: ") || !strings.Contains(err.Error(), "then restart an instance of mailer.example") {
-		t.Error(err)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, bus.StatusOf(err))
+	assert.ErrorContains(t, err, "so it stays parked: ")
+	assert.ErrorContains(t, err, "then restart an instance of mailer.example")
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	for _, each := range parked(t, source) {
-		if err := each.Redeliver(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, each.Redeliver(t.Context()))
 	}
 	mailer.await(t, 1)
 }
@@ -302,14 +274,11 @@ func TestRetriesNeedAFilter(t *testing.T) {
 func takeRetries(t *testing.T, b *bustest.Bus, source *bus.Conn) {
 	t.Helper()
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := stream.CachedInfo().Config
 	config.Subjects = append(config.Subjects, b.Plane()+".a.example.orders.*.*")
-	if _, err := manager(t, source).UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	_, err = manager(t, source).UpdateStream(t.Context(), config)
+	require.NoError(t, err)
 }
 
 // TestStreamsThatTakeOtherEvents has one made beforehand that takes another event than is fired: waiting for it would be in vain.

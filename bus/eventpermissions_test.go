@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -44,17 +46,14 @@ func TestEvent_Permissions(t *testing.T) {
 				stored.await(t, 1)
 				plain.await(t, 2)
 				for response, err := range ordered.Outcomes(t.Context(), orderedArguments{3}) {
-					if err != nil || response.Host != "stock.example" {
-						t.Errorf("%s: %+v, %v", run, response, err)
-					}
+					require.NoError(t, err, run)
+					assert.Equal(t, "stock.example", response.Host, run)
 				}
 				stored.await(t, 1)
 				e.log.await(t, "and was parked")
 				for host, conn := range map[string]*bus.Conn{ordersHost: source, "mailer.example": mailer, "stock.example": stock} {
 					granted, err := conn.Permissions()
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					blocks[host] = granted.String()
 				}
 				if denied := e.log.lines("does not let"); len(denied) > 0 {
@@ -78,9 +77,7 @@ func TestForbiddenEvents(t *testing.T) {
 		checkError(t, err, http.StatusForbidden, bus.ExecutedNo)
 	}
 	err := bus.Subscribe[orderEvents](e.connect("mailer.example"), ordersHost, newSink())
-	if err == nil || !strings.Contains(err.Error(), "does not let user \"mailer.example\" subscribe to bus.417.example.orders") {
-		t.Errorf("subscribed: %v", err)
-	}
+	assert.ErrorContains(t, err, "does not let user \"mailer.example\" subscribe to bus.417.example.orders", "subscribed")
 }
 
 // withoutMaking leaves out the lines that let a user make streams and consumers, or change them.
@@ -96,14 +93,11 @@ func changeConsumer(t *testing.T, conn *bus.Conn, change func(*jetstream.Consume
 	t.Helper()
 	const stream = "bus_EVENTS_orders_example"
 	consumer, err := manager(t, conn).Consumer(t.Context(), stream, "mailer_example__on-ordered")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := consumer.CachedInfo().Config
 	change(&config)
-	if _, err := manager(t, conn).UpdateConsumer(t.Context(), stream, config); err != nil {
-		t.Fatal(err)
-	}
+	_, err = manager(t, conn).UpdateConsumer(t.Context(), stream, config)
+	require.NoError(t, err)
 }
 
 // TestEvents_OfAnOperator has the streams and the consumers made by a user who may. Those who may not get along with them, and
@@ -120,9 +114,7 @@ func TestEvents_OfAnOperator(t *testing.T) {
 	}
 	for _, conn := range []*bus.Conn{source, mailer, stock} {
 		granted, err := conn.Permissions()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		users[conn.Host()] = withoutMaking(granted)
 	}
 
@@ -145,9 +137,7 @@ func TestEvents_OfAnOperator(t *testing.T) {
 		t.Errorf("denied: %s", denied)
 	}
 	err := bus.Subscribe[orderEvents](e.connect("stock.example"), ordersHost, newSink(), bus.Durable())
-	if err == nil || !strings.Contains(err.Error(), `does not let user "stock.example" publish to $JS.API.CONSUMER.CREATE.bus_EVENTS_orders_example.stock_example__on-`) {
-		t.Error(err)
-	}
+	assert.ErrorContains(t, err, `does not let user "stock.example" publish to $JS.API.CONSUMER.CREATE.bus_EVENTS_orders_example.stock_example__on-`)
 }
 
 // TestOwnInboxes keeps what JetStream answers a service from others.
@@ -168,9 +158,10 @@ func TestOwnInboxes(t *testing.T) {
 		return conn
 	}
 	granted, err := subscribed(newEnforcing(t, map[string]string{"mailer.example": ""}, broker.JetStream(t.TempDir()))).Permissions()
-	if text := granted.String(); err != nil || !strings.Contains(text, `"_INBOX_mailer.>"`) || strings.Contains(text, `"_INBOX.>"  # answers of JetStream`) {
-		t.Fatalf("%v in\n%s", err, text)
-	}
+	text := granted.String()
+	require.NoError(t, err)
+	require.Contains(t, text, `"_INBOX_mailer.>"`)
+	require.NotContains(t, text, `"_INBOX.>"  # answers of JetStream`)
 	e := newEnforcing(t, map[string]string{"mailer.example": granted.String()}, broker.JetStream(t.TempDir()))
 	closeConn(t, subscribed(e))
 	if denied := e.log.lines("does not let"); len(denied) > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -80,15 +81,11 @@ func TestRefusedSubscriptions(t *testing.T) {
 		"too many":         {to(ordersHost, newSink(), bus.Durable(), bus.MaxInFlight(1001)), "choose 1 to 1000"},
 		"a number of more": {to(ordersHost, newSink(), bus.Method("OnNothing", bus.NoQueue())), "method OnNothing: has options, but the service has no such method"},
 	} {
-		if refused.err == nil || !strings.Contains(refused.err.Error(), refused.want) {
-			t.Errorf("%s: %v", name, refused.err)
-		}
+		assert.ErrorContains(t, refused.err, refused.want, name)
 	}
 	subscribe(t, conn, newSink())
 	err := to(ordersHost, &onlyOrdered{}, bus.ExcludeMethods("Close"))
-	if err == nil || !strings.Contains(err.Error(), "both serve POST /on-ordered on port 417") {
-		t.Errorf("twice: %v", err)
-	}
+	assert.ErrorContains(t, err, "both serve POST /on-ordered on port 417", "twice")
 }
 
 // TestRefusedFirings tells what is wrong with each.
@@ -132,9 +129,8 @@ func TestRefusedFirings(t *testing.T) {
 		"closed":          {closed.Publish(t.Context(), orderedArguments{1}), 503, "is closed"},
 		"a strange actor": {newOrdered(t, conn).Publish(bus.WithActor(t.Context(), "Bearer x"), orderedArguments{1}), 401, "without Bearer"},
 	} {
-		if refused.err == nil || !strings.Contains(refused.err.Error(), refused.want) || bus.StatusOf(refused.err) != refused.status {
-			t.Errorf("%s: %v", name, refused.err)
-		}
+		assert.ErrorContains(t, refused.err, refused.want, name)
+		assert.Equal(t, refused.status, bus.StatusOf(refused.err), name)
 		if failed, ok := errors.AsType[*bus.Error](refused.err); ok && failed.Executed != bus.ExecutedNo {
 			t.Errorf("%s: executed %s", name, failed.Executed)
 		}
@@ -147,28 +143,21 @@ func TestTwoSources(t *testing.T) {
 	b := bustest.New(t)
 	mailer := b.Connect("mailer.example")
 	orders, returns := subscribe(t, mailer, newSink()), newSink()
-	if err := bus.Subscribe[orderEvents](mailer, "returns.example", returns); err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.Serve(mailer, calculator{}, bus.Port(444)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Subscribe[orderEvents](mailer, "returns.example", returns))
+	require.NoError(t, bus.Serve(mailer, calculator{}, bus.Port(444)))
 	caller := b.Connect("caller.example")
 	for address, number := range map[string]int{"https://orders.example:417/on-ordered": 1, "https://returns.example:417/on-ordered": 2} {
-		if err := caller.Publish(t.Context(), address, bus.Args{"number": number}); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, caller.Publish(t.Context(), address, bus.Args{"number": number}))
 	}
 	orders.await(t, 1)
 	returns.await(t, 1)
-	if !slices.Equal(orders.taken(), []int{1}) || !slices.Equal(returns.taken(), []int{2}) {
-		t.Errorf("orders %v, returns %v", orders.taken(), returns.taken())
-	}
+	assert.Equal(t, []int{1}, orders.taken())
+	assert.Equal(t, []int{2}, returns.taken())
 	var ping struct{ Ports []int }
-	if err := caller.Call(t.Context(), "GET https://mailer.example:888/ping", nil, &ping); err != nil || !slices.Equal(ping.Ports, []int{444}) {
-		t.Errorf("the subscriber serves the ports %v, %v", ping.Ports, err)
-	}
-	err := caller.Call(t.Context(), "https://mailer.example:417/on-ordered", nil, nil)
+	err := caller.Call(t.Context(), "GET https://mailer.example:888/ping", nil, &ping)
+	require.NoError(t, err)
+	assert.Equal(t, []int{444}, ping.Ports)
+	err = caller.Call(t.Context(), "https://mailer.example:417/on-ordered", nil, nil)
 	if bus.StatusOf(err) != http.StatusNotFound {
 		t.Errorf("the event on the host of the subscriber: %v", err)
 	}
@@ -180,13 +169,11 @@ func TestEvents_OfAChain(t *testing.T) {
 	b, i := bustest.New(t), newIssuer(t)
 	source := b.Connect(ordersHost, i.trust())
 	ordered := newOrdered(t, source)
-	if err := source.Handle("POST", "/order", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	require.NoError(t, source.Handle("POST", "/order", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := ordered.Publish(r.Context(), orderedArguments{1}); err != nil {
 			bus.WriteError(w, r, err)
 		}
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	told := make(chan string, 1)
 	var left time.Duration
 	mailer := newSink()
@@ -201,12 +188,10 @@ func TestEvents_OfAChain(t *testing.T) {
 	subscribe(t, b.Connect("mailer.example", i.trust()), mailer, bus.RequireClaims(`role == "clerk"`))
 	ctx, cancel := context.WithTimeout(bus.WithActor(t.Context(), i.token(claims.Claims{"role": "clerk"})), 10*time.Second)
 	defer cancel()
-	if err := b.Connect("caller.example").Call(ctx, "https://orders.example/order", nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := <-told, "orders.example ++ clerk"; got != want || left < 11*time.Second {
-		t.Errorf("%s with %s left, want %s", got, left, want)
-	}
+	require.NoError(t, b.Connect("caller.example").Call(ctx, "https://orders.example/order", nil, nil))
+	got, want := <-told, "orders.example ++ clerk"
+	assert.Equal(t, want, got)
+	assert.GreaterOrEqual(t, left, 11*time.Second)
 	if err := ordered.Publish(bus.WithActor(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{2}); err != nil {
 		t.Errorf("what becomes of it is not the source's concern: %v", err)
 	}
@@ -238,9 +223,9 @@ func TestEvents_WithATokenThatCannotBeVerified(t *testing.T) {
 				refused++
 			}
 		}
-		if warned := log.count(`"message":"request failed"`); !maps.Equal(statuses, want) || warned != refused {
-			t.Errorf("%v, want %v, in the log:\n%s", statuses, want, log)
-		}
+		warned := log.count(`"message":"request failed"`)
+		assert.Equal(t, want, statuses, log)
+		assert.Equal(t, refused, warned, log)
 	}
 }
 
@@ -261,14 +246,11 @@ func TestEvents_AreUndocumented(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	mailer := b.Connect("mailer.example")
-	if err := bus.Serve(mailer, calculator{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(mailer, calculator{}))
 	subscribe(t, mailer, newSink())
 	response, body := do(t, b.Connect("caller.example"), "GET", "https://mailer.example/openapi.json", "", "")
-	if response.StatusCode != http.StatusOK || strings.Contains(body, "ordered") {
-		t.Errorf("%d %s", response.StatusCode, body)
-	}
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.NotContains(t, body, "ordered")
 }
 
 // TestHostileStoredEvents has a source in another language store events that break the rules of requests. None is handled, and
@@ -308,9 +290,8 @@ func TestHostileStoredEvents(t *testing.T) {
 	store("Host: orders.example", "Host: ORDERS.example:417")
 	nothing := nats.NewMsg(b.Plane() + ".e.example.orders.on-ordered")
 	nothing.Header.Set("Status", "503") // as JetStream says that it has no event
-	if _, err := manager(t, source).PublishMsg(t.Context(), nothing); err != nil {
-		t.Fatal(err)
-	}
+	_, err := manager(t, source).PublishMsg(t.Context(), nothing)
+	require.NoError(t, err)
 	refused = append(refused, struct{ old, replacement, want string }{"all", "nothing", "400 Bad Request: head: "})
 	eventually(t, func() bool { return len(parked(t, source))+len(mailer.taken()) > len(refused)+len(accepted) })
 	var reasons []string
@@ -322,7 +303,7 @@ func TestHostileStoredEvents(t *testing.T) {
 			t.Errorf("%.80q in place of %q is not parked because of %s", test.replacement, test.old, test.want)
 		}
 	}
-	if t.Failed() || len(reasons) != len(refused) || len(mailer.taken()) != len(accepted)+1 {
-		t.Errorf("parked:\n%s", strings.Join(reasons, "\n"))
-	}
+	assert.False(t, t.Failed(), strings.Join(reasons, "\n"))
+	require.Len(t, reasons, len(refused), strings.Join(reasons, "\n"))
+	assert.Len(t, mailer.taken(), len(accepted)+1, strings.Join(reasons, "\n"))
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -72,9 +74,7 @@ func (s *sink) await(t *testing.T, count int) {
 
 func subscribe(t *testing.T, conn *bus.Conn, s *sink, options ...bus.SubscribeOption) *sink {
 	t.Helper()
-	if err := bus.Subscribe[orderEvents](conn, ordersHost, s, options...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Subscribe[orderEvents](conn, ordersHost, s, options...))
 	return s
 }
 
@@ -85,18 +85,14 @@ type orderedArguments struct {
 func newOrdered(t *testing.T, conn *bus.Conn, options ...bus.PublishOption) bus.Event[orderedArguments] {
 	t.Helper()
 	events, err := conn.NewPublisher(ordersHost, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return bus.NewEvent[orderedArguments](events, "/on-ordered")
 }
 
 func fire(t *testing.T, event bus.Event[orderedArguments], numbers ...int) {
 	t.Helper()
 	for _, number := range numbers {
-		if err := event.Publish(t.Context(), orderedArguments{number}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, event.Publish(t.Context(), orderedArguments{number}))
 	}
 }
 
@@ -142,29 +138,27 @@ func TestOutcomes(t *testing.T) {
 		slices.Sort(hosts)
 		return hosts, failed
 	}
-	if hosts, failed := outcomes(); len(hosts) != 0 || len(failed) != 0 {
-		t.Errorf("nobody subscribes, and %v answer, %v", hosts, failed)
-	}
+	hosts, failed := outcomes()
+	assert.Empty(t, hosts)
+	assert.Empty(t, failed)
 	for range 2 {
 		subscribe(t, b.Connect("mailer.example"), newSink())
 	}
-	if hosts, failed := outcomes(); !slices.Equal(hosts, []string{"mailer.example"}) || len(failed) != 0 {
-		t.Errorf("%v answer, %v", hosts, failed)
-	}
+	hosts, failed = outcomes()
+	assert.Equal(t, []string{"mailer.example"}, hosts)
+	assert.Empty(t, failed)
 	broken := newSink()
 	broken.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no stock") }
 	stock := b.Connect("stock.example")
 	subscribe(t, stock, broken)
-	hosts, failed := outcomes()
-	if !slices.Equal(hosts, []string{"mailer.example", "stock.example"}) || len(failed) != 1 || bus.StatusOf(failed[0]) != http.StatusConflict {
-		t.Errorf("%v answer, %v", hosts, failed)
-	}
-	if err := stock.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if hosts, failed := outcomes(); !slices.Equal(hosts, []string{"mailer.example"}) || len(failed) != 0 {
-		t.Errorf("%v answer, %v", hosts, failed)
-	}
+	hosts, failed = outcomes()
+	assert.Equal(t, []string{"mailer.example", "stock.example"}, hosts)
+	require.Len(t, failed, 1)
+	assert.Equal(t, http.StatusConflict, bus.StatusOf(failed[0]))
+	assert.NoError(t, stock.Close(t.Context()))
+	hosts, failed = outcomes()
+	assert.Equal(t, []string{"mailer.example"}, hosts)
+	assert.Empty(t, failed)
 }
 
 // olderEvents are those that an older version of a service knew.
@@ -179,14 +173,10 @@ func TestOlderInstancesTakeNothingAway(t *testing.T) {
 	b, source, ordered := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	older := b.Connect("mailer.example")
-	if err := bus.Subscribe[olderEvents](older, ordersHost, newSink(), bus.Durable()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Subscribe[olderEvents](older, ordersHost, newSink(), bus.Durable()))
 	fire(t, ordered, 1, 2)
 	mailer.await(t, 2)
-	if err := older.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, older.Close(t.Context()))
 	fire(t, ordered, 3)
 	mailer.await(t, 1)
 	awaitHandled(t, b, source)
@@ -198,9 +188,7 @@ func TestRefusalsOfOthersAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	conn, catalog := b.Connect("mailer.example", quiet()), b.Connect("catalog.example")
-	if err := catalog.Handle("GET", "/old", http.NotFoundHandler()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, catalog.Handle("GET", "/old", http.NotFoundHandler()))
 	mailer := newSink()
 	mailer.handle = func(ctx context.Context, _ int) error {
 		err := conn.Call(ctx, "GET https://catalog.example/new", nil, nil)
@@ -218,19 +206,13 @@ func TestRefusalsOfOthersAreTriedAgain(t *testing.T) {
 	picky := subscribe(t, b.Connect("picky.example", quiet()), newSink(), bus.Durable(), bus.MaxDeliver(2), fastBackoff())
 	reader := readParked(t, source)
 	events, err := source.NewPublisher(ordersHost, bus.Durable())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.NewEvent[bus.Args](events, "/on-ordered").Publish(t.Context(), bus.Args{"number": "seven"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, bus.NewEvent[bus.Args](events, "/on-ordered").Publish(t.Context(), bus.Args{"number": "seven"}))
 	message, err := reader.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if reason := message.Headers().Get("Bus-Parked-Reason"); !strings.Contains(reason, "attempt 2 was the last: 400 Bad Request: number") || len(picky.taken()) > 0 {
-		t.Errorf("parked because of %q", reason)
-	}
+	require.NoError(t, err)
+	reason := message.Headers().Get("Bus-Parked-Reason")
+	assert.Contains(t, reason, "attempt 2 was the last: 400 Bad Request: number")
+	assert.LessOrEqual(t, len(picky.taken()), 0)
 }
 
 // TestRestartsLoseNoEvent replaces instance after instance of a service while events are fired: each is handled once.
@@ -271,9 +253,7 @@ func TestRestartsLoseNoEvent(t *testing.T) {
 					next <- len(numbers)
 					numbers = append(numbers, len(numbers))
 				}
-				if err := <-closed; err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, <-closed)
 				instances[restart%2] = connect()
 			}
 			close(next)
@@ -298,12 +278,10 @@ func newOccupied(t *testing.T, b *bustest.Bus, handler *sink) *occupied {
 	o := &occupied{conn: b.Connect("mailer.example", bus.WithMaxHandlers(1)), called: make(chan error, 1)}
 	begun, finish := make(chan struct{}), make(chan struct{})
 	o.release = func() { close(finish) }
-	if err := o.conn.Handle("GET", "/slow", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	require.NoError(t, o.conn.Handle("GET", "/slow", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(begun)
 		<-finish
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	subscribe(t, o.conn, handler, bus.Durable(), bus.MaxDeliver(1), bus.Backoff(1, 1))
 	caller := b.Connect("caller.example")
 	go func() { o.called <- caller.Call(t.Context(), "GET https://mailer.example/slow", nil, nil) }()
@@ -327,16 +305,12 @@ func TestEvents_WaitForRoom(t *testing.T) {
 	o.holds(t)
 	o.release()
 	mailer.await(t, 1)
-	if err := <-o.called; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-o.called)
 	consumer, err := manager(t, source).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := consumer.Info(t.Context()); err != nil || info.Delivered.Consumer != 1 {
-		t.Errorf("%+v, %v", info, err)
-	}
+	require.NoError(t, err)
+	info, err := consumer.Info(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, uint64(1), info.Delivered.Consumer)
 	awaitHandled(t, b, source)
 }
 
@@ -365,9 +339,7 @@ func TestLateEventsWaitForTheirTurn(t *testing.T) {
 	subscribe(t, conn, mailer, bus.Durable(), bus.MaxInFlight(1))
 	inbox := b.Plane() + ".r.example.mailer." + conn.ID() + ".e.orders_example.on-ordered"
 	next := "$JS.API.CONSUMER.MSG.NEXT." + b.Plane() + "_EVENTS_orders_example.mailer_example__on-ordered"
-	if err := conn.NATS().PublishRequest(next, inbox, []byte(`{"batch":4,"expires":3600000000000}`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.NATS().PublishRequest(next, inbox, []byte(`{"batch":4,"expires":3600000000000}`)))
 	fire(t, ordered, 1, 2, 3, 4)
 	eventually(t, func() bool { return several() || bus.HeldEvents(conn) == 3 })
 	if several() {
@@ -397,9 +369,7 @@ func TestClose_HandlesEventsThatWait(t *testing.T) {
 	o.release()
 	mailer.await(t, 1)
 	for _, ended := range []chan error{o.called, closed} {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	}
 	awaitHandled(t, b, source)
 }
@@ -453,12 +423,8 @@ func TestKindsOfEventsDoNotWaitForEachOther(t *testing.T) {
 	fire(t, ordered, 1)
 	<-begun
 	events, err := source.NewPublisher(ordersHost, bus.Durable())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.NewEvent[bus.Args](events, "/on-cancelled").Publish(t.Context(), bus.Args{"number": 2}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, bus.NewEvent[bus.Args](events, "/on-cancelled").Publish(t.Context(), bus.Args{"number": 2}))
 	if got := <-cancelled; got != 2 {
 		t.Errorf("order %d was cancelled", got)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -38,9 +40,7 @@ func newOrders(t *testing.T) (b *bustest.Bus, source *bus.Conn, ordered bus.Even
 func manager(t *testing.T, conn *bus.Conn) jetstream.JetStream {
 	t.Helper()
 	made, err := jetstream.New(conn.NATS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return made
 }
 
@@ -56,15 +56,12 @@ func TestStoredEventsWait(t *testing.T) {
 	first := subscribe(t, away, newSink(), bus.Durable())
 	fire(t, ordered, 2)
 	first.await(t, 1)
-	if err := away.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, away.Close(t.Context()))
 	fire(t, ordered, 3, 4)
 	second := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	second.await(t, 2)
-	if !slices.Equal(first.taken(), []int{2}) || !slices.Equal(second.taken(), []int{3, 4}) {
-		t.Errorf("the first instance had %v, the second %v", first.taken(), second.taken())
-	}
+	assert.Equal(t, []int{2}, first.taken())
+	assert.Equal(t, []int{3, 4}, second.taken())
 }
 
 // TestInstances_ShareStoredEvents has two services, with two instances each.
@@ -113,22 +110,19 @@ func TestStoredEventsComeAgain(t *testing.T) {
 	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), bus.MaxDeliver(5), fastBackoff())
 	fire(t, ordered, 7)
 	mailer.await(t, 1)
-	if first := <-ids; first == "" || <-ids != first || <-ids != first {
-		t.Error("the attempts are of different messages")
-	}
+	first := <-ids
+	assert.NotEmpty(t, first, "the attempts are of different messages")
+	assert.Equal(t, first, <-ids)
+	assert.Equal(t, first, <-ids)
 }
 
 // readParked reads what is parked of the events of a source.
 func readParked(t *testing.T, source *bus.Conn) jetstream.Consumer {
 	t.Helper()
 	parked, err := manager(t, source).Stream(t.Context(), source.Plane()+"_PARKED_orders_example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	reader, err := parked.CreateConsumer(t.Context(), jetstream.ConsumerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return reader
 }
 
@@ -154,9 +148,7 @@ func TestHopelessEventsAreParked(t *testing.T) {
 	reasons := make(map[string]string)
 	for range 2 {
 		message, err := reader.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want := b.Plane() + ".p.example.orders.mailer_example.on-ordered"; message.Subject() != want {
 			t.Errorf("parked under %s, want %s", message.Subject(), want)
 		}
@@ -165,12 +157,10 @@ func TestHopelessEventsAreParked(t *testing.T) {
 		}
 		reasons[message.Headers().Get("Bus-Parked-Attempts")] = message.Headers().Get("Bus-Parked-Reason")
 	}
-	if !strings.Contains(reasons["1"], "422") || !strings.Contains(reasons["3"], "attempt 3 was the last: 502 Bad Gateway: order 1 cannot be mailed") {
-		t.Errorf("reasons: %q", reasons)
-	}
-	if attempts[0].Load() != 1 || attempts[1].Load() != 3 {
-		t.Errorf("%d attempts at what was refused, %d at what failed", attempts[0].Load(), attempts[1].Load())
-	}
+	assert.Contains(t, reasons["1"], "422", "reasons")
+	assert.Contains(t, reasons["3"], "attempt 3 was the last: 502 Bad Gateway: order 1 cannot be mailed", "reasons")
+	assert.Equal(t, int64(1), attempts[0].Load())
+	assert.Equal(t, int64(3), attempts[1].Load())
 	awaitHandled(t, b, source)
 	checkParked(t, mailing, 2)
 }
@@ -192,9 +182,7 @@ func TestLargestEventCanBeParked(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	events, err := source.NewPublisher(ordersHost, bus.Durable())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mailer := newSink()
 	mailer.handle = func(context.Context, int) error {
 		return bus.Errorf(http.StatusUnprocessableEntity, "%s", strings.Repeat("reason ", 1000))
@@ -212,12 +200,9 @@ func TestLargestEventCanBeParked(t *testing.T) {
 	}
 	reader := readParked(t, source)
 	message, err := reader.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(message.Data()) < size || len(message.Headers().Get("Bus-Parked-Reason")) < 1000 {
-		t.Errorf("%d bytes are parked, for the reason %q", len(message.Data()), message.Headers().Get("Bus-Parked-Reason"))
-	}
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, len(message.Data()), size)
+	assert.GreaterOrEqual(t, len(message.Headers().Get("Bus-Parked-Reason")), 1000)
 }
 
 // TestEvent_IDs fires the same event twice.
@@ -227,9 +212,7 @@ func TestEvent_IDs(t *testing.T) {
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	for _, number := range []int{1, 1, 2} {
 		ctx := bus.WithEventID(t.Context(), string(rune('0'+number)))
-		if err := ordered.Publish(ctx, orderedArguments{number}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ordered.Publish(ctx, orderedArguments{number}))
 	}
 	fire(t, ordered, 3)
 	mailer.await(t, 3)
@@ -243,14 +226,11 @@ func TestDurableNeedsJetStream(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	_, err := b.Connect(ordersHost).NewPublisher(ordersHost, bus.Durable())
-	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "the broker has no JetStream") {
-		t.Errorf("the source: %v", err)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, bus.StatusOf(err), "the source")
+	assert.ErrorContains(t, err, "the broker has no JetStream", "the source")
 	conn := b.Connect("mailer.example")
 	err = bus.Subscribe[orderEvents](conn, ordersHost, newSink(), bus.Durable())
-	if err == nil || !strings.Contains(err.Error(), "the broker has no JetStream") {
-		t.Errorf("the subscriber: %v", err)
-	}
+	assert.ErrorContains(t, err, "the broker has no JetStream", "the subscriber")
 	subscribe(t, conn, newSink()) // nothing is left of the attempt
 }
 
@@ -291,14 +271,11 @@ func TestClose_FinishesStoredEvents(t *testing.T) {
 	})
 	fire(t, ordered, 2)
 	close(finish)
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-closed)
 	second := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	second.await(t, 1)
-	if !slices.Equal(first.taken(), []int{1}) || !slices.Equal(second.taken(), []int{2}) {
-		t.Errorf("the first instance had %v, the second %v", first.taken(), second.taken())
-	}
+	assert.Equal(t, []int{1}, first.taken())
+	assert.Equal(t, []int{2}, second.taken())
 	awaitHandled(t, b, source)
 }
 
@@ -306,9 +283,7 @@ func TestClose_FinishesStoredEvents(t *testing.T) {
 func awaitHandled(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
 	t.Helper()
 	stream, err := manager(t, conn).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	eventually(t, func() bool {
 		info, err := stream.Info(t.Context())
 		return err == nil && info.State.Msgs == 0
@@ -323,9 +298,7 @@ func TestConsumersAreMadeAnew(t *testing.T) {
 	fire(t, ordered, 1)
 	mailer.await(t, 1)
 	stream := b.Plane() + "_EVENTS_orders_example"
-	if err := manager(t, source).DeleteConsumer(t.Context(), stream, "mailer_example__on-ordered"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, manager(t, source).DeleteConsumer(t.Context(), stream, "mailer_example__on-ordered"))
 	eventually(t, func() bool {
 		_, err := manager(t, source).Consumer(t.Context(), stream, "mailer_example__on-ordered")
 		return err == nil
@@ -342,20 +315,16 @@ func TestServices_MakeStreamsAnew(t *testing.T) {
 	ordered := newOrdered(t, source, bus.Durable(), bus.MaxAge(time.Hour), bus.MaxBytes(1<<20))
 	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
 	name := b.Plane() + "_EVENTS_orders_example"
-	if err := manager(t, source).DeleteStream(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, manager(t, source).DeleteStream(t.Context(), name))
 	eventually(t, func() bool {
 		_, err := manager(t, source).Consumer(t.Context(), name, "mailer_example__on-ordered")
 		return err == nil
 	})
 	stream, err := manager(t, source).Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kept := stream.CachedInfo().Config; kept.MaxAge != time.Hour || kept.MaxBytes != 1<<20 {
-		t.Errorf("made anew it keeps %s, %d bytes", kept.MaxAge, kept.MaxBytes)
-	}
+	require.NoError(t, err)
+	kept := stream.CachedInfo().Config
+	assert.Equal(t, time.Hour, kept.MaxAge)
+	assert.Equal(t, int64(1<<20), kept.MaxBytes)
 	fire(t, ordered, 1)
 	mailer.await(t, 1)
 }
@@ -378,15 +347,12 @@ func TestEvents_AreAskedForAnew(t *testing.T) {
 			another := bustest.New(t)
 			spy := another.Connect("spy.example")
 			asked, err := spy.NATS().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.*.mailer_example__on-ordered")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			flush(t, spy.NATS())
 			way.move(another.Broker())
 			lose(mailing, way)
-			if _, err := asked.NextMsgWithContext(t.Context()); err != nil {
-				t.Error(err)
-			}
+			_, err = asked.NextMsgWithContext(t.Context())
+			assert.NoError(t, err)
 		})
 	}
 }
@@ -407,9 +373,7 @@ func TestSmallRequests(t *testing.T) {
 			limitConsumer(t, b, source, limit)
 			fire(t, ordered, 1, 2, 3, 4)
 			first.await(t, 4)
-			if err := running.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, running.Close(t.Context()))
 			log := new(journal)
 			second := subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
 			fire(t, ordered, 1, 2, 3)
@@ -431,28 +395,19 @@ func TestServersOfAClusterComeAndGo(t *testing.T) {
 			b, _, _ := newOrders(t)
 			spy := b.Connect("spy.example").NATS()
 			asked, err := spy.SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.*.mailer_example__on-ordered")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := spy.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, spy.Flush())
 			log := new(journal)
 			subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
 			request, err := asked.NextMsgWithContext(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			told := nats.NewMsg(request.Reply)
 			code, description, _ := strings.Cut(status, " ")
 			told.Header.Set("Status", code)
 			told.Header.Set("Description", description)
-			if err := spy.PublishMsg(told); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := asked.NextMsgWithContext(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, spy.PublishMsg(told))
+			_, err = asked.NextMsgWithContext(t.Context())
+			require.NoError(t, err)
 			if got := log.lines("cannot be fetched"); len(got) != want || want > 0 && !strings.Contains(got[0], "503 no server answers for the consumer") {
 				t.Errorf("it has logged %q", got)
 			}
@@ -464,9 +419,7 @@ func TestServersOfAClusterComeAndGo(t *testing.T) {
 func mailersConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn) jetstream.ConsumerConfig {
 	t.Helper()
 	consumer, err := manager(t, conn).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return consumer.CachedInfo().Config
 }
 
@@ -475,9 +428,8 @@ func limitConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn, change func(*je
 	t.Helper()
 	config := mailersConsumer(t, b, conn)
 	change(&config)
-	if _, err := manager(t, conn).UpdateConsumer(t.Context(), b.Plane()+"_EVENTS_orders_example", config); err != nil {
-		t.Fatal(err)
-	}
+	_, err := manager(t, conn).UpdateConsumer(t.Context(), b.Plane()+"_EVENTS_orders_example", config)
+	require.NoError(t, err)
 }
 
 // TestFewUnfinishedEvents has a broker, a stream and an operator that let a service have fewer events at a time than it would.
@@ -497,14 +449,11 @@ func TestFewUnfinishedEvents(t *testing.T) {
 			source := b.Connect(ordersHost)
 			ordered := newOrdered(t, source, bus.Durable())
 			stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			limited := stream.CachedInfo().Config
 			limited.ConsumerLimits = test.limits
-			if _, err := manager(t, source).UpdateStream(t.Context(), limited); err != nil {
-				t.Fatal(err)
-			}
+			_, err = manager(t, source).UpdateStream(t.Context(), limited)
+			require.NoError(t, err)
 			mailer := newSink()
 			for _, want := range []int{test.want, 50} {
 				subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable())
@@ -542,17 +491,14 @@ func TestJetStreamIsFull(t *testing.T) {
 	source := b.Connect(ordersHost)
 	makeStream(t, b, source, ">", jetstream.LimitsPolicy)
 	events, err := source.NewPublisher(ordersHost, bus.Durable())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 10 {
 		err = errors.Join(err, bus.NewEvent[bus.Args](events, "/on-ordered").Publish(t.Context(), bus.Args{"x": strings.Repeat("x", 10<<10)}))
 	}
 	_, unmade := source.NewPublisher("other.example", bus.Durable())
 	for _, err := range []error{err, unmade} {
-		if bus.StatusOf(err) != http.StatusInsufficientStorage || !strings.Contains(err.Error(), "JetStream has no room for the stream ") {
-			t.Error(err)
-		}
+		assert.Equal(t, http.StatusInsufficientStorage, bus.StatusOf(err))
+		assert.ErrorContains(t, err, "JetStream has no room for the stream ")
 	}
 }
 
@@ -562,18 +508,13 @@ func TestStreamThatStoresNothing(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	events, err := source.NewPublisher(ordersHost, bus.Durable())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := stream.CachedInfo().Config
 	config.NoAck = true
-	if _, err := manager(t, source).UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	_, err = manager(t, source).UpdateStream(t.Context(), config)
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	err = bus.NewEvent[bus.Args](events, "/on-ordered").Publish(ctx, nil)
@@ -589,15 +530,11 @@ func TestStoredEventsAreRefused(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	events, err := source.NewPublisher(ordersHost, bus.Durable(), bus.MaxAge(time.Hour), bus.MaxBytes(4<<10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	large := bus.NewEvent[bus.Args](events, "/on-ordered")
 	away := b.Connect("mailer.example")
 	subscribe(t, away, newSink(), bus.Durable())
-	if err := away.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, away.Close(t.Context()))
 	refused := map[string]struct {
 		fire   func() error
 		status int
@@ -616,21 +553,16 @@ func TestStoredEventsAreRefused(t *testing.T) {
 	}
 	for name, r := range refused {
 		err := r.fire()
-		if bus.StatusOf(err) != r.status || !strings.Contains(err.Error(), r.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Equal(t, r.status, bus.StatusOf(err), name)
+		assert.ErrorContains(t, err, r.want, name)
 	}
-	if err := manager(t, source).DeleteStream(t.Context(), b.Plane()+"_EVENTS_orders_example"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, manager(t, source).DeleteStream(t.Context(), b.Plane()+"_EVENTS_orders_example"))
 	if err := large.Publish(t.Context(), nil); err != nil {
 		t.Errorf("without the stream: %v", err)
 	}
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kept := stream.CachedInfo().Config; kept.MaxAge != time.Hour || kept.MaxBytes != 4<<10 {
-		t.Errorf("made anew it keeps %s, %d bytes", kept.MaxAge, kept.MaxBytes)
-	}
+	require.NoError(t, err)
+	kept := stream.CachedInfo().Config
+	assert.Equal(t, time.Hour, kept.MaxAge)
+	assert.Equal(t, int64(4<<10), kept.MaxBytes)
 }

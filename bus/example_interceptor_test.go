@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/wire"
@@ -44,16 +47,12 @@ func TestReadOnly(t *testing.T) {
 	b := bustest.New(t)
 	server := b.Connect("calculator.example", bus.WithInterceptors(readOnly))
 	client := b.Connect("client.example", bus.WithInterceptors(tryAgain))
-	if err := bus.Serve(server, calculator{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(server, calculator{}))
 	err := client.Call(t.Context(), "POST https://calculator.example/add", bus.Args{"x": 1}, nil)
 	if bus.StatusOf(err) != http.StatusServiceUnavailable {
 		t.Error(err)
 	}
-	if err := client.Call(t.Context(), "GET https://calculator.example/add", bus.Args{"x": 1}, nil); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, client.Call(t.Context(), "GET https://calculator.example/add", bus.Args{"x": 1}, nil))
 }
 
 // An interceptor needs no bus to be tested.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
@@ -45,9 +47,9 @@ func TestTryAgain(t *testing.T) {
 		go get("/hold")
 		synctest.Wait()
 		began := time.Now()
-		if status, took := get("/add"), time.Since(began); status != 200 || took != time.Second {
-			t.Errorf("a call of a busy instance: %d after %s", status, took)
-		}
+		status, took := get("/add"), time.Since(began)
+		assert.Equal(t, 200, status, "a call of a busy instance")
+		assert.Equal(t, time.Second, took, "a call of a busy instance")
 		for path, status := range map[string]int{"/missing": 404, "/closed": 503, "/nothing": 404} {
 			if got := get(path); got != status {
 				t.Errorf("%s: %d", path, got)
@@ -83,11 +85,9 @@ func TestFailureIsWhatTheCallerGets(t *testing.T) {
 		}
 		conn := w.connect("shop.example", bus.WithInterceptors(look, refuse))
 		serve(t, conn, merchant{conn})
-		if err := conn.Handle("GET", "/teapot", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		require.NoError(t, conn.Handle("GET", "/teapot", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusTeapot)
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 		for path, test := range map[string]struct {
 			status   int
 			kind     string
@@ -104,22 +104,26 @@ func TestFailureIsWhatTheCallerGets(t *testing.T) {
 			seen = nil
 			failed := asBusError(t, conn.Call(t.Context(), "GET https://shop.example"+path, nil, nil))
 			for _, each := range append(seen, failed) {
-				if each == nil || each.Status != test.status || each.Type != test.kind || each.Executed != test.executed || each.Detail != failed.Detail {
-					t.Errorf("%s: seen is %+v, want %+v", path, each, test)
-				}
+				require.NotNil(t, each, path)
+				assert.Equal(t, test.status, each.Status, path)
+				assert.Equal(t, test.kind, each.Type, path)
+				assert.Equal(t, test.executed, each.Executed, path)
+				assert.Equal(t, failed.Detail, each.Detail, path)
 			}
 			if len(seen) != test.sides {
 				t.Errorf("%s: seen by %d", path, len(seen))
 			}
 		}
 		seen = nil
-		if err := conn.Call(t.Context(), "POST https://shop.example/openapi.json", nil, nil); bus.StatusOf(err) != 405 || len(seen) != 1 {
-			t.Errorf("%v, seen %v", err, seen)
-		}
+		err := conn.Call(t.Context(), "POST https://shop.example/openapi.json", nil, nil)
+		assert.Equal(t, 405, bus.StatusOf(err))
+		assert.Len(t, seen, 1)
 		seen = nil
-		if err := conn.Call(t.Context(), "GET https://shop.example/openapi.json", nil, nil); err != nil || len(seen) != 2 || seen[0] != nil || seen[1] != nil {
-			t.Errorf("%v, seen %v", err, seen)
-		}
+		err = conn.Call(t.Context(), "GET https://shop.example/openapi.json", nil, nil)
+		require.NoError(t, err)
+		require.Len(t, seen, 2)
+		assert.Nil(t, seen[0])
+		assert.Nil(t, seen[1])
 	})
 }
 
@@ -246,14 +250,14 @@ func checkLineOfFailure(t *testing.T, w *testBus, path, why string, passedOn boo
 	serve(t, conn, service)
 	err := w.connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why="+why, nil, nil)
 	failed, _ := errors.AsType[*bus.Error](err)
-	if failed == nil || failed.Status != want.status {
-		t.Fatalf("%s %s, passed on %t: %v", path, why, passedOn, err)
-	}
+	require.NotNil(t, failed, "%s %s, passed on %t", path, why, passedOn)
+	require.Equal(t, want.status, failed.Status, "%s %s, passed on %t", path, why, passedOn)
 	line := logged.line(t, "request failed")
 	kind, _ := line["type"].(string)
-	if line["level"] != want.level || line["status"] != float64(want.status) || line["detail"] != want.detail || kind != failed.Type {
-		t.Errorf("%s %s, passed on %t: logged is %v", path, why, passedOn, line)
-	}
+	assert.Equal(t, want.level, line["level"], "%s %s, passed on %t", path, why, passedOn)
+	assert.Equal(t, float64(want.status), line["status"], "%s %s, passed on %t", path, why, passedOn)
+	assert.Equal(t, want.detail, line["detail"], "%s %s, passed on %t", path, why, passedOn)
+	assert.Equal(t, failed.Type, kind, "%s %s, passed on %t", path, why, passedOn)
 	if logged.count("request served") != 0 {
 		t.Errorf("%s %s, passed on %t: it is served and failed", path, why, passedOn)
 	}
@@ -267,9 +271,11 @@ func TestLineOfAFailedCall(t *testing.T) {
 		serve(t, w.connect("far.example"), failing{})
 		caller := w.connect("caller.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
 		_ = caller.Call(t.Context(), "https://far.example/function", bus.Args{"why": "kind"}, nil)
-		if line := logged.line(t, "call failed"); line["status"] != 409.0 || line["detail"] != "none left" || line["type"] != soldOut || line["level"] != "debug" {
-			t.Errorf("logged is %v", line)
-		}
+		line := logged.line(t, "call failed")
+		assert.Equal(t, 409.0, line["status"])
+		assert.Equal(t, "none left", line["detail"])
+		assert.Equal(t, soldOut, line["type"])
+		assert.Equal(t, "debug", line["level"])
 	})
 }
 
@@ -296,16 +302,18 @@ func TestStatus_WithoutAReason(t *testing.T) {
 				if bus.StatusOf(err) != status {
 					t.Fatalf("%s: %v", path, err)
 				}
-				if line := logged.line(t, "request failed"); line["level"] != level || line["status"] != float64(status) || line["detail"] != nil || line["type"] != nil {
-					t.Errorf("%s: logged is %v", path, line)
-				}
+				line := logged.line(t, "request failed")
+				assert.Equal(t, level, line["level"], path)
+				assert.Equal(t, float64(status), line["status"], path)
+				assert.Nil(t, line["detail"], path)
+				assert.Nil(t, line["type"], path)
 				var failed, refused int64
 				for _, served := range conn.Traffic().Served {
 					failed, refused = failed+served.Failed, refused+served.Refused
 				}
-				if isFailure := status >= 500; isFailure != (failed == 1) || isFailure != (refused == 0) {
-					t.Errorf("%s %d: %d failed, %d refused", path, status, failed, refused)
-				}
+				isFailure := status >= 500
+				assert.Equal(t, failed == 1, isFailure, "%s %d", path, status)
+				assert.Equal(t, refused == 0, isFailure, "%s %d", path, status)
 				closeConn(t, conn)
 			}
 		}
@@ -345,9 +353,11 @@ func TestAResponseThatIsTooLargeHasFailed(t *testing.T) {
 			if !strings.HasPrefix(failed.Detail, want) {
 				t.Errorf("%s: %v", path, err)
 			}
-			if line := logged.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || line["detail"] != failed.Detail || logged.count("request served") != 0 {
-				t.Errorf("%s: logged is %v", path, line)
-			}
+			line := logged.line(t, "request failed")
+			assert.Equal(t, "error", line["level"], path)
+			assert.Equal(t, 500.0, line["status"], path)
+			assert.Equal(t, failed.Detail, line["detail"], path)
+			assert.Zero(t, logged.count("request served"), path)
 			var count int64
 			for _, served := range conn.Traffic().Served {
 				count += served.Failed
@@ -387,26 +397,22 @@ func TestPanicsEndTheirOwnCall(t *testing.T) {
 		all := faults()
 		all["/work"] = func(http.ResponseWriter, *http.Request) { close(entered); <-leave }
 		for path, handler := range all {
-			if err := callee.Handle(http.MethodGet, path, handler); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, callee.Handle(http.MethodGet, path, handler))
 		}
 		go func() { answered <- caller.Call(t.Context(), "GET https://faults.example/work", nil, nil) }()
 		await(t, "the one that works", entered)
 		for path := range faults() {
 			err := caller.Call(t.Context(), "GET https://faults.example"+path, nil, nil)
 			failed := checkError(t, err, 500, bus.ExecutedYes)
-			if failed.ID != callee.ID() || !strings.Contains(failed.Detail, "the handler panicked: ") || strings.Contains(failed.Detail, "goroutine") {
-				t.Errorf("%s: %v", path, err)
-			}
+			assert.Equal(t, callee.ID(), failed.ID, path)
+			assert.Contains(t, failed.Detail, "the handler panicked: ", path)
+			assert.NotContains(t, failed.Detail, "goroutine", path)
 		}
 		if running := callee.Stats().InFlight; running != 1 {
 			t.Errorf("%d handlers run, want the one that works", running)
 		}
 		close(leave)
-		if err := await(t, "its answer", answered); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, await(t, "its answer", answered))
 	})
 }
 
@@ -417,20 +423,20 @@ func TestAbort(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		logged := new(lines)
 		callee, caller := w.connect("faults.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.connect("caller.example")
-		if err := callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		require.NoError(t, callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("half"))
 			panic(http.ErrAbortHandler)
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 		err := caller.Call(t.Context(), "GET https://faults.example/", nil, nil)
 		failed := checkError(t, err, 500, bus.ExecutedYes)
 		if failed.Detail != "the handler gave no answer: net/http: abort Handler" {
 			t.Errorf("%v", err)
 		}
-		if line := logged.line(t, "request failed"); line["level"] != "debug" || line["status"] != 500.0 || line["detail"] != failed.Detail || line["stack"] != nil {
-			t.Errorf("logged is %v", line)
-		}
+		line := logged.line(t, "request failed")
+		assert.Equal(t, "debug", line["level"])
+		assert.Equal(t, 500.0, line["status"])
+		assert.Equal(t, failed.Detail, line["detail"])
+		assert.Nil(t, line["stack"])
 	})
 }
 
@@ -454,17 +460,13 @@ func TestHandler_ThatWritesTooMuch(t *testing.T) {
 				wrote <- err
 			}()
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response, body := do(t, caller, http.MethodGet, "https://faults.example/", "", "")
-		if response.StatusCode != http.StatusTeapot || body != "short" || response.Header.Get("X-Late") != "" {
-			t.Errorf("%d %v %q", response.StatusCode, response.Header, body)
-		}
+		assert.Equal(t, http.StatusTeapot, response.StatusCode)
+		assert.Equal(t, "short", body)
+		assert.Empty(t, response.Header.Get("X-Late"))
 		close(over)
-		if err := await(t, "the late word", wrote); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, await(t, "the late word", wrote))
 		if dropped := caller.Stats().Malformed + callee.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
 		}
@@ -475,17 +477,15 @@ func TestHandler_ThatWritesTooMuch(t *testing.T) {
 func TestEvent_OfClosedConnection(t *testing.T) {
 	t.Parallel()
 	closed := newBus(t).Connect("orders.example")
-	if err := closed.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, closed.Close(t.Context()))
 	for range 2 {
 		if err := closed.Publish(t.Context(), "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
 			t.Error(err)
 		}
 	}
-	if made := closed.Traffic().Made; len(made) != 1 || made[0].Failed != 2 {
-		t.Errorf("counted as %+v", made)
-	}
+	made := closed.Traffic().Made
+	require.Len(t, made, 1)
+	assert.Equal(t, int64(2), made[0].Failed)
 }
 
 // TestFailedMulticast has the interceptors, the metrics and the log tell of a multicast that has reached nobody what its caller
@@ -520,20 +520,18 @@ func TestFailedMulticast(t *testing.T) {
 				}))
 				test.end(caller)
 				request, err := http.NewRequestWithContext(test.ctx, http.MethodPost, calculatorURL+"/who", strings.NewReader(test.body))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				var told []int
 				for _, err := range caller.Multicast(request) {
 					told = append(told, bus.StatusOf(err))
 				}
-				if len(told) != 1 || told[0] != test.status || seen != test.status {
-					t.Errorf("the caller is told %d, the interceptor %d, want %d", told, seen, test.status)
-				}
+				require.Len(t, told, 1)
+				assert.Equal(t, test.status, told[0])
+				assert.Equal(t, test.status, seen)
 				made := caller.Traffic().Made
-				if len(made) != 1 || made[0].Refused != test.refused || made[0].Failed != test.failed {
-					t.Errorf("counted as %+v", made)
-				}
+				require.Len(t, made, 1)
+				assert.Equal(t, test.refused, made[0].Refused)
+				assert.Equal(t, test.failed, made[0].Failed)
 				if !strings.Contains(log.String(), `"message":"call failed"`) {
 					t.Errorf("logged as %s", log)
 				}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -39,9 +41,7 @@ func handleBytes(t *testing.T, conn *bus.Conn, options ...bus.HandleOption) {
 		},
 	} {
 		method, path, _ := strings.Cut(endpoint, " ")
-		if err := conn.Handle(method, path, handler, options...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle(method, path, handler, options...))
 	}
 }
 
@@ -70,18 +70,19 @@ func checkEcho(t *testing.T, caller *bus.Conn, size int) {
 		return
 	}
 	defer response.Body.Close()
-	if got, err := io.ReadAll(response.Body); err != nil || response.StatusCode != 200 || !bytes.Equal(got, sent) {
-		t.Errorf("%d bytes come back as %d, status %d: %v", size, len(got), response.StatusCode, err)
-	}
+	got, err := io.ReadAll(response.Body)
+	require.NoError(t, err, "%d, %d", size, len(got))
+	assert.Equal(t, 200, response.StatusCode, "%d, %d", size, len(got))
+	assert.Equal(t, string(sent), string(got), "%d, %d", size, len(got))
 }
 
 // checkNothingLeft expects that nothing is kept of messages that have ended.
 func checkNothingLeft(t *testing.T, conns ...*bus.Conn) {
 	t.Helper()
 	for _, conn := range conns {
-		if held, unfinished := bus.HeldByParts(conn), bus.UnfinishedMessages(conn); held != 0 || unfinished != 0 {
-			t.Errorf("%s holds %d bytes of %d messages", conn.Host(), held, unfinished)
-		}
+		held, unfinished := bus.HeldByParts(conn), bus.UnfinishedMessages(conn)
+		assert.Zero(t, held, conn.Host())
+		assert.Zero(t, unfinished, conn.Host())
 	}
 }
 
@@ -128,9 +129,7 @@ func TestMessage_Limit(t *testing.T) {
 				checkError(t, err, test.status[0], bus.ExecutedNo)
 				err = caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": limit + 1}, nil)
 				checkError(t, err, test.status[1], bus.ExecutedYes)
-				if err := callee.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, callee.Close(t.Context()))
 				checkNothingLeft(t, caller, callee)
 			}
 		})
@@ -199,26 +198,20 @@ func TestMulticast_LargeMessages(t *testing.T) {
 	}
 	answers := 0
 	for response, err := range caller.Multicast(mustRequest(t, bytesURL+"/bytes?size=50000")) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		body, err := io.ReadAll(response.Body)
-		if answers++; err != nil || !bytes.Equal(body, someBytes(50_000)) {
-			t.Errorf("%d bytes: %v", len(body), err)
-		}
+		answers++
+		require.NoError(t, err, "%d bytes", len(body))
+		assert.Equal(t, string(someBytes(50_000)), string(body), "%d bytes", len(body))
 	}
 	if answers != 3 {
 		t.Errorf("%d answers", answers)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bytesURL+"/echo", strings.NewReader(strings.Repeat("a", 5000)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, err := range caller.Multicast(request) {
 		checkError(t, err, 413, bus.ExecutedNo)
-		if err == nil || !strings.Contains(err.Error(), "a multicast request must fit into one broker message of at most 4096 bytes; its body has 5000 bytes") {
-			t.Errorf("told %v", err)
-		}
+		assert.ErrorContains(t, err, "a multicast request must fit into one broker message of at most 4096 bytes; its body has 5000 bytes")
 	}
 	checkNothingLeft(t, caller)
 }
@@ -249,9 +242,7 @@ func TestAHeadLargerThanTheBrokerTakes(t *testing.T) {
 	request.Header.Set("X-Large", strings.Repeat("a", 5000))
 	_, err := caller.Do(request) //nolint:bodyclose // there is no response
 	checkError(t, err, 413, bus.ExecutedNo)
-	if err == nil || !strings.Contains(err.Error(), "does not fit into a message of the broker, whose limit is 4096") {
-		t.Errorf("told %v", err)
-	}
+	assert.ErrorContains(t, err, "does not fit into a message of the broker, whose limit is 4096")
 }
 
 // TestAnySizeOverBrokersOfAnySize makes calls of any size over brokers that take messages of any size.
@@ -340,9 +331,7 @@ func TestReplacedInstanceLosesNoLargeCall(t *testing.T) {
 	}
 	for range 10 {
 		next := start()
-		if err := leaves.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, leaves.Close(context.Background()))
 		checkNothingLeft(t, leaves)
 		leaves = next
 	}
@@ -390,9 +379,7 @@ func TestClose_DoesNotWaitForParts(t *testing.T) {
 		s.send(s.part(1, 2, "a"))
 		checkTold(t, "the first part", s.heard(), nil)
 		begun := time.Now()
-		if err := callee.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, callee.Close(t.Context()))
 		if waited := time.Since(begun); waited > time.Second {
 			t.Errorf("Close has waited for %s", waited)
 		}
@@ -428,28 +415,21 @@ func TestCallerLeavesAmongParts(t *testing.T) {
 func TestAnotherBrokerTakesLess(t *testing.T) {
 	t.Parallel()
 	running, err := broker.Start(broker.Listen("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { running.Close() })
 	url := running.URL()
 	options := []bus.ConnectOption{bus.WithURL(url), bus.WithoutShortCircuit(), bus.WithLogger(zerolog.Nop())}
 	conn, err := bus.Connect(t.Context(), "bytes.example", options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	handleBytes(t, conn)
 	for _, payload := range []int{1 << 20, 4096, 64 << 10} {
 		back := conn.NATS().StatusChanged(nats.CONNECTED)
 		running.Close()
-		if running, err = broker.Start(broker.Listen(strings.TrimPrefix(url, "nats://")), broker.MaxPayload(payload)); err != nil {
-			t.Fatal(err)
-		}
+		running, err = broker.Start(broker.Listen(strings.TrimPrefix(url, "nats://")), broker.MaxPayload(payload))
+		require.NoError(t, err)
 		<-back
-		if err := conn.NATS().Flush(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.NATS().Flush())
 		checkEcho(t, conn, 300_000)
 	}
 	checkNothingLeft(t, conn)

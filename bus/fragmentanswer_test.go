@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -36,9 +38,8 @@ func newAnswerer(t *testing.T, w *testBus, parts []*wire.Response) *answerer {
 		subject.Subscription(a.plane, "443", scriptedHost, "GET", "who"): a.receive,
 		subject.Response(a.plane, scriptedHost, scriptedID):              func(*nats.Msg) {}, // it is alive
 	} {
-		if _, err := a.raw.Subscribe(to, receive); err != nil {
-			t.Fatal(err)
-		}
+		_, err := a.raw.Subscribe(to, receive)
+		require.NoError(t, err)
 	}
 	flush(t, a.raw)
 	return a
@@ -104,9 +105,8 @@ func TestAnswersInParts(t *testing.T) {
 			if err == nil {
 				status, told = response.StatusCode, bodyOf(t, response)
 			}
-			if status != test.status || !strings.Contains(told, test.told) {
-				t.Errorf("%s: %d %s", name, status, told)
-			}
+			assert.Equal(t, test.status, status, name)
+			assert.Contains(t, told, test.told, name)
 			if status == 200 && test.told != "whole" && response.Header.Get("X-Part") != "1" {
 				t.Errorf("%s: the head is that of part %s", name, response.Header.Get("X-Part"))
 			}
@@ -125,9 +125,7 @@ func bodyOf(t *testing.T, response *http.Response) string {
 	t.Helper()
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(body)
 }
 
@@ -157,9 +155,7 @@ func TestAnotherStartsMeanwhile(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		serves("/who")
 		gone.raw.Close()
-		if err := <-answered; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-answered)
 	})
 }
 
@@ -177,9 +173,7 @@ func TestAPartIsAsGoodAsAnAck(t *testing.T) {
 			server.send(request, answerPart(2, 2, "b"))
 		}()
 		response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if body := bodyOf(t, response); body != "ab" {
 			t.Errorf("the body is %q", body)
 		}
@@ -201,18 +195,15 @@ func TestTheFirstPartIsTaken(t *testing.T) {
 		begun := time.Now()
 		_, err := request() //nolint:bodyclose // there is no response
 		checkError(t, err, 503, bus.ExecutedNo)
-		if !errors.Is(err, bus.ErrNoResponder) || !strings.Contains(err.Error(), scriptedID+"."+scriptedHost+" took the first part of the request") ||
-			!strings.Contains(err.Error(), "does not subscribe to its instance subject") {
-			t.Errorf("got %v", err)
-		}
+		assert.ErrorIs(t, err, bus.ErrNoResponder)
+		assert.ErrorContains(t, err, scriptedID+"."+scriptedHost+" took the first part of the request")
+		assert.ErrorContains(t, err, "does not subscribe to its instance subject")
 		if waited := time.Since(begun); waited > time.Second {
 			t.Errorf("waited %s for one that is never there, and sent the first part %d times", waited, gone.requests.Load())
 		}
 		// with one that does among them, the call arrives
 		sub, err := gone.raw.Subscribe(subject.Instance(b.Plane(), scriptedHost, scriptedID), func(*nats.Msg) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		flush(t, gone.raw)
 		begun = time.Now()
 		_, err = request() //nolint:bodyclose // there is no response
@@ -220,9 +211,7 @@ func TestTheFirstPartIsTaken(t *testing.T) {
 		if waited := time.Since(begun); waited != 20*time.Second {
 			t.Errorf("waited %s of 20s", waited)
 		}
-		if err := sub.Unsubscribe(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sub.Unsubscribe())
 		checkNothingLeft(t, caller)
 	})
 }
@@ -285,9 +274,9 @@ func TestTooFewResponses(t *testing.T) {
 	checkEcho(t, caller, 2000)
 	closeConn(t, callee)
 	err := await(t, "the end of the call", ended)
-	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.ExecutedUnknown {
-		t.Errorf("got %v", err)
-	}
+	failed, _ := errors.AsType[*bus.Error](err)
+	require.NotNil(t, failed)
+	assert.Equal(t, bus.ExecutedUnknown, failed.Executed)
 	checkNothingLeft(t, caller)
 }
 

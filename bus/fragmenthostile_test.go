@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
@@ -35,9 +37,8 @@ const (
 func newSender(t *testing.T, w *testBus, callee *bus.Conn) *sender {
 	t.Helper()
 	s := &sender{t: t, raw: rawClient(t, w), plane: w.Plane(), callee: callee, answers: make(chan *nats.Msg, 1<<15)}
-	if _, err := s.raw.ChanSubscribe(subject.Response(s.plane, senderHost, senderID), s.answers); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.raw.ChanSubscribe(subject.Response(s.plane, senderHost, senderID), s.answers)
+	require.NoError(t, err)
 	flush(t, s.raw)
 	return s
 }
@@ -68,9 +69,7 @@ func (s *sender) sendText(part *wire.Request, text []byte) {
 	if err == nil {
 		err = s.raw.Publish(to, text)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 }
 
 // heard returns the acks and responses that have come since the last time, "202" for an ack.
@@ -79,9 +78,7 @@ func (s *sender) heard() (told []string) {
 	synctest.Wait()
 	for len(s.answers) > 0 {
 		var response wire.Response
-		if err := wire.ParseResponse((<-s.answers).Data, &response); err != nil {
-			s.t.Fatal(err)
-		}
+		require.NoError(s.t, wire.ParseResponse((<-s.answers).Data, &response))
 		told = append(told, fmt.Sprintf("%d %s", response.Status, response.Body))
 	}
 	return told
@@ -158,9 +155,8 @@ func checkTold(t *testing.T, name string, told, want []string) {
 	}
 	for i, text := range responses {
 		status, detail, _ := strings.Cut(want[i], " ")
-		if !strings.HasPrefix(text, status+" ") || !strings.Contains(text, detail) {
-			t.Errorf("%s: told %q, want %q", name, text, want[i])
-		}
+		assert.True(t, strings.HasPrefix(text, status+" "), text)
+		assert.Contains(t, text, detail, name)
 	}
 }
 
@@ -206,12 +202,12 @@ func TestMalformedPart(t *testing.T) {
 		} {
 			before := callee.Stats().Malformed
 			s.send(first)
-			if told := s.heard(); len(told) != 1 || told[0] != "202 " {
-				t.Errorf("%s: told %q of the first part, want an ack", name, told)
-			}
+			told := s.heard()
+			require.Len(t, told, 1, name)
+			assert.Equal(t, "202 ", told[0], name)
 			text := string(wire.AppendRequest(nil, second))
 			s.sendText(second, []byte(strings.Replace(text, test.old, test.replacement, 1)))
-			told := s.heard()
+			told = s.heard()
 			s.send(second)
 			s.send(last)
 			if test.told == "" {
@@ -228,9 +224,9 @@ func TestMalformedPart(t *testing.T) {
 		}
 		before := callee.Stats().Malformed
 		s.sendText(second, []byte(strings.Replace(string(wire.AppendRequest(nil, second)), "Length: 1", "Length: 9", 1)))
-		if told, dropped := s.heard(), callee.Stats().Malformed-before; len(told) != 0 || dropped != 1 {
-			t.Errorf("a part that follows none is answered with %q, and %d are dropped", told, dropped)
-		}
+		told, dropped := s.heard(), callee.Stats().Malformed-before
+		assert.Empty(t, told)
+		assert.Equal(t, int64(1), dropped)
 	})
 }
 
@@ -253,12 +249,11 @@ func TestThousandsOfHalfFinishedRequests(t *testing.T) {
 			}
 		}
 		refused += countRefused(s.heard())
-		if held := bus.HeldByParts(callee); held > 8*limit || held < 7*limit {
-			t.Errorf("one sender holds %d bytes, %d are allowed", held, 8*limit)
-		}
-		if refused < 9000 || refused > 9900 {
-			t.Errorf("%d of 10000 were refused", refused)
-		}
+		held := bus.HeldByParts(callee)
+		assert.LessOrEqual(t, held, 8*limit)
+		assert.GreaterOrEqual(t, held, 7*limit)
+		assert.GreaterOrEqual(t, refused, 9000)
+		assert.LessOrEqual(t, refused, 9900)
 		checkEcho(t, b.connect("caller.example"), 200_000) // others are not affected
 		time.Sleep(11 * time.Second)
 		s.heard()
@@ -333,9 +328,7 @@ func TestACancelledHalfIsFreed(t *testing.T) {
 				MsgID: "m2", TimeBudget: time.Second,
 			}
 			to := b.Plane() + ".888.example.bytes." + callee.ID() + ".|.POST.cancel"
-			if err := s.raw.Publish(to, wire.AppendRequest(nil, request)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.raw.Publish(to, wire.AppendRequest(nil, request)))
 			synctest.Wait()
 			if unfinished := bus.UnfinishedMessages(callee); unfinished != test.unfinished {
 				t.Errorf("after a cancel of %s %d messages are unfinished", test.sender, unfinished)
@@ -401,9 +394,8 @@ func checkRefusedAtOnce(t *testing.T, b *bubble, callee *bus.Conn, name, token, 
 			checkTold(t, name, told, nil)
 			continue
 		}
-		if len(told) != 2 || told[0] != "202 " {
-			t.Errorf("%s: told %q, want an ack and a refusal", name, told)
-		}
+		require.Len(t, told, 2, name)
+		assert.Equal(t, "202 ", told[0], name)
 		checkTold(t, name, told, []string{want})
 		if held := bus.HeldByParts(callee); held > 4<<10 {
 			t.Errorf("%s: %d bytes are held of a request that is refused", name, held)
@@ -430,9 +422,7 @@ func (k slowKeys) RoundTrip(request *http.Request) (*http.Response, error) {
 func (k slowKeys) become(t *testing.T, keys ...*claimstest.Key) {
 	t.Helper()
 	text, err := claimstest.KeySet(keys...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	k <- string(text)
 }
 
@@ -456,9 +446,7 @@ func TestPartsComeWhileTheirTokenIsVerified(t *testing.T) {
 			keys, known, another := make(slowKeys, 1), newKey(t), newKey(t)
 			keys.become(t, known)
 			verifier, err := claims.Open(t.Context(), claims.Config{KeySet: "https://keys.example/", HTTPClient: &http.Client{Transport: keys}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			callee := b.connect("bytes.example", bus.WithVerifier(verifier))
 			handleBytes(t, callee)
 			s := newSender(t, b.testBus, callee)
@@ -481,9 +469,7 @@ func TestPartsComeWhileTheirTokenIsVerified(t *testing.T) {
 			time.Sleep(11 * time.Second) // all time budgets are over
 			checkTold(t, name, append(told, s.heard()...), []string{test.told})
 			checkNothingLeft(t, callee)
-			if err := callee.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, callee.Close(t.Context()))
 			verifier.Close()
 		}
 	})

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	tracesdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/busline/busline/bus"
@@ -107,16 +109,14 @@ func TestRequestHeader(t *testing.T) {
 			{both, "ask", "", bus.Args{"name": "Accept-Language"}},
 		} {
 			var out struct{ Fields string }
-			if err := caller.Call(test.ctx, "https://lingual.example/"+test.path, test.arguments, &out); err != nil || out.Fields != test.want {
-				t.Errorf("%s heard %q, %v; want %q", test.path, out.Fields, err, test.want)
-			}
+			err := caller.Call(test.ctx, "https://lingual.example/"+test.path, test.arguments, &out)
+			require.NoError(t, err, test.path)
+			assert.Equal(t, test.want, out.Fields, test.path)
 		}
 		call := mustRequest(t, "https://lingual.example/web").WithContext(both)
 		call.Header = http.Header{"X-Word": {"", "its own"}, "Content-Type": {"text/plain"}}
 		response, err := caller.Do(call)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := bodyOf(t, response); got != "Accept-Language=eo X-Word=,its own" {
 			t.Errorf("a request with a header of its own: %q", got)
 		}
@@ -148,9 +148,7 @@ func TestRequestHeader_OfEach(t *testing.T) {
 		}
 		answers := 0
 		for response, err := range caller.Multicast(mustRequest(t, "https://lingual.example/web").WithContext(ctx)) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := bodyOf(t, response); got != "X-Word=hello" {
 				t.Errorf("an instance heard %q", got)
 			}
@@ -166,12 +164,8 @@ func TestRequestHeader_OfEach(t *testing.T) {
 			bus.SetResponseHeader(ctx, "X-Nobody", "sees this")
 			return nil
 		}
-		if err := bus.Subscribe[orderEvents](first, ordersHost, orders); err != nil {
-			t.Fatal(err)
-		}
-		if err := caller.Publish(ctx, "https://orders.example:417/on-ordered", bus.Args{"number": 1}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bus.Subscribe[orderEvents](first, ordersHost, orders))
+		require.NoError(t, caller.Publish(ctx, "https://orders.example:417/on-ordered", bus.Args{"number": 1}))
 		if got := await(t, "the event", heard); got != "X-Word=hello" {
 			t.Errorf("with the event came %q", got)
 		}
@@ -212,9 +206,7 @@ func TestResponseHeader(t *testing.T) {
 			"refusals/1": "Content-Type=application/json Location=/elsewhere",
 		} {
 			response, err := caller.Do(mustRequest(t, "https://lingual.example/"+path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			header := response.Header.Clone()
 			for name := range header {
 				if name == "Content-Length" || strings.HasPrefix(name, "Bus-") {
@@ -232,13 +224,13 @@ func TestResponseHeader(t *testing.T) {
 			Fields string
 			Y      int
 		}
-		if err := caller.Call(t.Context(), "https://lingual.example/hear", bus.Args{"x": 7}, &out); err != nil || out.Y != 7 {
-			t.Errorf("with values: %+v, %v", out, err)
-		}
+		err := caller.Call(t.Context(), "https://lingual.example/hear", bus.Args{"x": 7}, &out)
+		require.NoError(t, err, "with values")
+		assert.Equal(t, 7, out.Y, "with values")
 	})
-	if fields, y := (lingual{}).Hear(t.Context(), 5); fields != "" || y != 5 {
-		t.Errorf("outside a handler: %q, %d", fields, y)
-	}
+	fields, y := (lingual{}).Hear(t.Context(), 5)
+	assert.Empty(t, fields, "outside a handler")
+	assert.Equal(t, 5, y, "outside a handler")
 }
 
 // TestWithResponseHeader has callers that get only results see the header of the response.
@@ -249,25 +241,26 @@ func TestWithResponseHeader(t *testing.T) {
 		ctx := bus.CaptureResponseHeader(bus.WithOutgoingHeader(t.Context(), "X-Asked", "1"), &header)
 		ctx = bus.WithOutgoingHeader(ctx, "X-More", "2")
 		var out struct{ Fields string }
-		if err := caller.Call(ctx, "https://lingual.example/hear", bus.Args{"x": 7}, &out); err != nil {
-			t.Fatal(err)
-		}
-		if header.Get("Location") != "/things/5" || len(header["Link"]) != 2 || !strings.Contains(out.Fields, "X-Asked=1") || !strings.Contains(out.Fields, "X-More=2") {
-			t.Errorf("%v, the callee got %s", header, out.Fields)
-		}
+		require.NoError(t, caller.Call(ctx, "https://lingual.example/hear", bus.Args{"x": 7}, &out))
+		assert.Equal(t, "/things/5", header.Get("Location"))
+		require.Len(t, header["Link"], 2)
+		assert.Contains(t, out.Fields, "X-Asked=1")
+		assert.Contains(t, out.Fields, "X-More=2")
 		err := caller.Call(ctx, "GET https://lingual.example/refusals/1", nil, nil)
-		if bus.StatusOf(err) != http.StatusConflict || header.Get("Location") != "/elsewhere" || header["Link"] != nil {
-			t.Errorf("%v: %v", err, header)
-		}
-		if err := caller.Call(ctx, "https://nobody.example/hear", nil, nil); err == nil || header != nil {
-			t.Errorf("%v: %v", err, header)
-		}
+		assert.Equal(t, http.StatusConflict, bus.StatusOf(err))
+		assert.Equal(t, "/elsewhere", header.Get("Location"))
+		assert.Nil(t, header["Link"])
+		err = caller.Call(ctx, "https://nobody.example/hear", nil, nil)
+		require.Error(t, err)
+		assert.Nil(t, header)
 	})
 	var header http.Header
 	_, y := lingual{}.Hear(bus.CaptureResponseHeader(t.Context(), &header), 5)
-	if y != 5 || header.Get("Location") != "/things/5" || len(header["Link"]) != 2 || header["X-Gone"] != nil || header["Bus-Queue"] != nil {
-		t.Errorf("outside a handler: %v", header)
-	}
+	assert.Equal(t, 5, y, "outside a handler")
+	assert.Equal(t, "/things/5", header.Get("Location"), "outside a handler")
+	require.Len(t, header["Link"], 2, "outside a handler")
+	assert.Nil(t, header["X-Gone"], "outside a handler")
+	assert.Nil(t, header["Bus-Queue"], "outside a handler")
 }
 
 // TestResponseHeader_OfValues holds that interceptors on both sides see what a method has set when the results are passed as
@@ -289,9 +282,7 @@ func TestResponseHeader_OfValues(t *testing.T) {
 		serve(t, callee, lingual{callee})
 		caller := w.connect("caller.example", bus.WithInterceptors(location))
 		for range 3 {
-			if err := caller.Call(t.Context(), "https://lingual.example/hear", bus.Args{"x": 1}, new(struct{ Y int })); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, caller.Call(t.Context(), "https://lingual.example/hear", bus.Args{"x": 1}, new(struct{ Y int })))
 			got := []string{await(t, "one side", seen), await(t, "the other", seen)}
 			slices.Sort(got)
 			if want := []string{"client/things/5", "server/things/5"}; !slices.Equal(got, want) {
@@ -320,9 +311,9 @@ func TestInterceptor_GivesHeader(t *testing.T) {
 			}))
 			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), "X-One", "1"), "X-Two", "2")
 			var out struct{ Fields string }
-			if err := caller.Call(ctx, "https://lingual.example/hear", nil, &out); err != nil || out.Fields != want {
-				t.Errorf("heard %q, %v; want %q", out.Fields, err, want)
-			}
+			err := caller.Call(ctx, "https://lingual.example/hear", nil, &out)
+			require.NoError(t, err)
+			assert.Equal(t, want, out.Fields)
 		}
 	})
 }
@@ -340,13 +331,11 @@ func TestTrace_OfTheHeader(t *testing.T) {
 			"untraced": nil,
 			"traced":   {otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider()))},
 		} {
-			var out struct{ Fields string }
-			if err := w.connect("caller.example", options...).Call(ctx, "https://lingual.example/hear", nil, &out); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasPrefix(out.Fields, "Traceparent=00-"+trace+"-") || !strings.HasSuffix(out.Fields, "-01 Tracestate=vendor=1") {
-				t.Errorf("%s: %s", name, out.Fields)
-			}
+			t.Run(name, func(t *testing.T) {
+				var out struct{ Fields string }
+				require.NoError(t, w.connect("caller.example", options...).Call(ctx, "https://lingual.example/hear", nil, &out))
+				assert.Regexp(t, "^Traceparent=00-"+trace+"-.*-01 Tracestate=vendor=1$", out.Fields)
+			})
 		}
 	})
 }
@@ -360,9 +349,7 @@ func TestLateResponseHeader(t *testing.T) {
 		caller := w.connect("caller.example")
 		for range 20 {
 			response, err := caller.Do(mustRequest(t, "https://lingual.example/go"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := response.Header.Get("X-Early"); got != "here" {
 				t.Errorf("X-Early is %q", got)
 			}
@@ -406,9 +393,7 @@ func TestHeaders_AreNotLogged(t *testing.T) {
 				w.Header().Set("Set-Cookie", "session=canary")
 				handler(w, r)
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		serve(t, callee, calculator{}, bus.ExcludeMethods("Panic"))
 		for _, path := range []string{"/panic", "/fail", "/large", "/heads", "/odd", "/add?x=canary", "/add?y=%zz", "/nothing"} {
@@ -426,16 +411,13 @@ func TestHeaders_AreNotLogged(t *testing.T) {
 		for _, line := range []string{"Cookie : canary", " canary", "canary", "Cookie: canary\x00", "Content-Length: 1\r\nCookie: canary", "Transfer-Encoding: canary"} {
 			message := strings.ReplaceAll(request("GET /add HTTP/1.1", "careless.example", "Cookie: canary"), "\n", "\r\n")
 			message = strings.TrimSuffix(message, "\r\n") + line + "\r\n\r\n"
-			if err := raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "add"), []byte(message)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "add"), []byte(message)))
 		}
 		flush(t, raw)
 		closeConn(t, callee)
 		text := written.String()
-		if !strings.Contains(text, "handler panicked") || !strings.Contains(text, "boom") {
-			t.Errorf("too little is written:\n%s", text)
-		}
+		assert.Contains(t, text, "handler panicked")
+		assert.Contains(t, text, "boom")
 		if at := strings.Index(text, "canary"); at >= 0 {
 			t.Errorf("a secret is written: …%.400s", text[max(0, at-200):])
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
@@ -22,15 +24,12 @@ func TestOverflowIsCounted(t *testing.T) {
 		to := subject.Response(b.Plane(), conn.Host(), conn.ID())
 		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: ack, FromHost: "evil.example", FromID: scriptedID, MsgID: "m1"})
 		raw := rawClient(t, b.testBus)
-		if !conn.Healthy() || conn.Stats().SlowConsumerDropped != 0 {
-			t.Error("not healthy at first")
-		}
+		assert.True(t, conn.Healthy(), "not healthy at first")
+		assert.Zero(t, conn.Stats().SlowConsumerDropped)
 		for episode := range 2 {
 			release := bus.HoldResponses(conn)
 			for range bus.IntakeCapacity + 100 {
-				if err := raw.Publish(to, answer); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, raw.Publish(to, answer))
 			}
 			flush(t, raw)
 			flush(t, conn.NATS())

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
@@ -54,9 +56,7 @@ func overBoth(t *testing.T, test func(t *testing.T, w *testBus)) {
 
 func serve[T any](t *testing.T, conn *bus.Conn, impl T, options ...bus.ServeOption) {
 	t.Helper()
-	if err := bus.Serve(conn, impl, options...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(conn, impl, options...))
 }
 
 func newBus(t *testing.T, options ...broker.Option) *bustest.Bus {
@@ -110,13 +110,9 @@ const (
 func newIssuer(t testing.TB) *issuer {
 	t.Helper()
 	made := &issuer{t: t, key: newKey(t), keySet: filepath.Join(t.TempDir(), "keys.json")}
-	if err := claimstest.WriteKeySet(made.keySet, made.key); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, claimstest.WriteKeySet(made.keySet, made.key))
 	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: made.keySet, Issuer: issuerName, Audience: audienceName})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(verifier.Close)
 	made.verifier = verifier
 	return made
@@ -125,9 +121,7 @@ func newIssuer(t testing.TB) *issuer {
 func newKey(t testing.TB) *claimstest.Key {
 	t.Helper()
 	key, err := claimstest.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return key
 }
 
@@ -146,9 +140,7 @@ func (i *issuer) sign(key *claimstest.Key, more claims.Claims) string {
 	maps.Copy(payload, more)
 	maps.DeleteFunc(payload, func(_ string, value any) bool { return value == nil })
 	token, err := key.Sign(payload)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	require.NoError(i.t, err)
 	return token
 }
 
@@ -232,7 +224,5 @@ func serveVault(t *testing.T, conn *bus.Conn) {
 	t.Helper()
 	serve(t, conn, securedService{}, bus.RequireClaims(keepers), bus.Method("Change", bus.RequireClaims(keepers+" && level >= 3")),
 		bus.Method("Weigh", bus.AllowAnonymous(), bus.NoQueue()), bus.Method("Who", bus.AllowAnonymous()))
-	if err := conn.Handle("GET", "/door", http.NotFoundHandler(), bus.RequireClaims(keepers)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.Handle("GET", "/door", http.NotFoundHandler(), bus.RequireClaims(keepers)))
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
@@ -30,24 +32,19 @@ type hostile struct {
 func newHostile(t *testing.T, w *testBus) *hostile {
 	t.Helper()
 	h := &hostile{t: t, raw: rawClient(t, w), plane: w.Plane(), answers: make(chan *nats.Msg, 64)}
-	if _, err := h.raw.ChanSubscribe(h.plane+".r.example.evil.e1aaaaaaaa", h.answers); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.raw.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.raw.ChanSubscribe(h.plane+".r.example.evil.e1aaaaaaaa", h.answers)
+	require.NoError(t, err)
+	require.NoError(t, h.raw.Flush())
 	return h
 }
 
 // send publishes a message and returns the response that comes after the ack.
 func (h *hostile) send(subject, text string) (*http.Response, string) {
 	h.t.Helper()
-	if err := h.raw.Publish(h.plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
-		h.t.Fatal(err)
-	}
-	if ack, _ := h.read(); ack.StatusCode != http.StatusAccepted || ack.Header.Get("Bus-Op-Code") != "Ack" {
-		h.t.Errorf("%q: first answer is %d %v", text, ack.StatusCode, ack.Header)
-	}
+	require.NoError(h.t, h.raw.Publish(h.plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))))
+	ack, _ := h.read()
+	assert.Equal(h.t, http.StatusAccepted, ack.StatusCode, text)
+	assert.Equal(h.t, "Ack", ack.Header.Get("Bus-Op-Code"), text)
 	return h.read()
 }
 
@@ -61,9 +58,7 @@ func (h *hostile) read() (*http.Response, string) {
 		}
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		require.NoError(h.t, err)
 		return response, string(body)
 	case <-time.After(10 * time.Second): // far more than it takes
 		h.t.Fatal("no answer")
@@ -119,12 +114,10 @@ func TestHostileRequestsAreAnswered(t *testing.T) {
 		"gzip":                  {"443.example.calculator.|.POST.add", request("POST /add HTTP/1.1", calculatorHost, "Content-Encoding: gzip", "Content-Type: application/json"), 415, "content encoding"},
 	} {
 		response, body := evil.send(test.subject, test.text)
-		if response.StatusCode != test.status || !strings.Contains(body, test.told) {
-			t.Errorf("%s: %d %s", name, response.StatusCode, body)
-		}
-		if response.Header.Get("Bus-Msg-Id") != "m1" || response.Header.Get("Bus-Op-Code") != "Res" {
-			t.Errorf("%s: answered with %v", name, response.Header)
-		}
+		assert.Equal(t, test.status, response.StatusCode, name)
+		assert.Contains(t, body, test.told, name)
+		assert.Equal(t, "m1", response.Header.Get("Bus-Msg-Id"), name)
+		assert.Equal(t, "Res", response.Header.Get("Bus-Op-Code"), name)
 	}
 }
 
@@ -148,9 +141,7 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 	var callees, callers int64
 	for subject, texts := range messages {
 		for _, text := range texts {
-			if err := evil.raw.Publish(evil.plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, evil.raw.Publish(evil.plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))))
 			if subject == addSubject {
 				callees++
 			} else {
@@ -159,9 +150,7 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 		}
 	}
 	// once these calls are answered, what was published before has been looked at
-	if err := evil.raw.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, evil.raw.Flush())
 	evil.send(addSubject, good)
 	for range 3 {
 		do(t, caller, "GET", calculatorURL+"/add?x=1", "", "")
@@ -169,9 +158,9 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 	if got := callee.Stats().Malformed; got != callees {
 		t.Errorf("the service dropped %d messages of %d", got, callees)
 	}
-	if got := caller.Stats().Malformed; got > callers || got < callers-1 {
-		t.Errorf("the caller dropped %d messages of %d", got, callers)
-	}
+	got := caller.Stats().Malformed
+	assert.LessOrEqual(t, got, callers)
+	assert.GreaterOrEqual(t, got, callers-1)
 	if len(evil.answers) != 0 {
 		t.Errorf("%d dropped messages were answered", len(evil.answers))
 	}
@@ -196,21 +185,19 @@ func TestRequests_WithoutMessageIDAreRefused(t *testing.T) {
 		"absent, and no code": strings.Replace(strings.Replace(good, "Bus-Msg-Id: m1\n", "", 1), "Bus-Op-Code: Req\n", "", 1),
 	}
 	for name, text := range texts {
-		if err := evil.raw.Publish(evil.plane+"."+addSubject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, evil.raw.Publish(evil.plane+"."+addSubject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))))
 		response, body := evil.read()
-		if _, echoed := response.Header["Bus-Msg-Id"]; echoed || response.StatusCode != http.StatusBadRequest || response.Header.Get("Bus-Op-Code") != "Res" {
-			t.Errorf("%s: answered %d with %v", name, response.StatusCode, response.Header)
-		}
-		if !strings.Contains(body, "Bus-Msg-Id") || !strings.Contains(body, `"executed":"no"`) {
-			t.Errorf("%s: %s", name, body)
-		}
+		_, echoed := response.Header["Bus-Msg-Id"]
+		assert.False(t, echoed, name)
+		assert.Equal(t, http.StatusBadRequest, response.StatusCode, name)
+		assert.Equal(t, "Res", response.Header.Get("Bus-Op-Code"), name)
+		assert.Contains(t, body, "Bus-Msg-Id", name)
+		assert.Contains(t, body, `"executed":"no"`, name)
 	}
 	evil.send(addSubject, good)
-	if got := callee.Stats(); got.Malformed != int64(len(texts)) || got.Rejected != 0 {
-		t.Errorf("%d of %d were dropped, %d turned away", got.Malformed, len(texts), got.Rejected)
-	}
+	got := callee.Stats()
+	assert.Equal(t, int64(len(texts)), got.Malformed)
+	assert.Zero(t, got.Rejected)
 	if len(evil.answers) != 0 {
 		t.Errorf("%d more answers", len(evil.answers))
 	}
@@ -225,12 +212,10 @@ func TestRequests_WithoutMessageIDHaveNoReplySubject(t *testing.T) {
 	evil := newHostile(t, w)
 	good := request("GET /add?x=1&y=2 HTTP/1.1", calculatorHost)
 	nameless := strings.ReplaceAll(strings.Replace(good, "Bus-Msg-Id: m1\n", "", 1), "\n", "\r\n")
-	if err := evil.raw.Publish(evil.plane+"."+addSubject, []byte(nameless)); err != nil {
-		t.Fatal(err)
-	}
-	if response, _ := evil.send(addSubject, good); response.StatusCode != http.StatusOK || len(evil.answers) != 0 {
-		t.Errorf("answered %d, and %d more", response.StatusCode, len(evil.answers))
-	}
+	require.NoError(t, evil.raw.Publish(evil.plane+"."+addSubject, []byte(nameless)))
+	response, _ := evil.send(addSubject, good)
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.Empty(t, evil.answers)
 	if got := callee.Stats().Malformed; got != 1 {
 		t.Errorf("%d dropped", got)
 	}
@@ -250,12 +235,8 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 			_ = evil.raw.Publish(fmt.Sprintf("%s.r.example.caller.%s", evil.plane, caller.ID()), []byte(strings.ReplaceAll(answer, "\n", "\r\n")))
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := evil.raw.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, evil.raw.Flush())
 	if _, body := do(t, caller, "GET", "https://victim.example/secret", "", ""); body != "victim.example" {
 		t.Errorf("answered by %q", body)
 	}
@@ -289,9 +270,9 @@ func TestBadAddressesDoNotLeave(t *testing.T) {
 				t.Errorf("%.60s: %v", address, err)
 			}
 			var out struct{ Sum int }
-			if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, &out); err != nil || out.Sum != 1 {
-				t.Fatalf("after %.60s: %v", address, err)
-			}
+			err = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, &out)
+			require.NoError(t, err, "after %.60s", address)
+			require.Equal(t, 1, out.Sum, "after %.60s", address)
 		}
 	})
 }
@@ -339,9 +320,8 @@ func newForeign(t *testing.T, w *testBus, onReply bool, texts ...string) *foreig
 		},
 		subject.Response(f.plane, scriptedHost, scriptedID): func(*nats.Msg) {}, // it is alive
 	} {
-		if _, err := f.raw.Subscribe(to, receive); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.raw.Subscribe(to, receive)
+		require.NoError(t, err)
 	}
 	flush(t, f.raw)
 	return f
@@ -379,22 +359,20 @@ func TestResponse_WithoutLength(t *testing.T) {
 	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
 		newForeign(t, b.testBus, onReply, foreignAck, strings.Replace(foreignAnswer, "Content-Length: 7\n", "", 1))
 		var out struct{ N int }
-		if err := caller.Call(t.Context(), scriptedURL, nil, &out); err != nil || out.N != 1 {
-			t.Errorf("unicast: %d, %v", out.N, err)
-		}
+		err := caller.Call(t.Context(), scriptedURL, nil, &out)
+		require.NoError(t, err, "unicast")
+		assert.Equal(t, 1, out.N, "unicast")
 		count := 0
 		for response, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if body := bodyOf(t, response); body != `{"n":1}` {
 				t.Errorf("multicast: %s", body)
 			}
 			count++
 		}
-		if dropped := caller.Stats().Malformed; count != 1 || dropped != 0 {
-			t.Errorf("%d answers, %d messages were dropped", count, dropped)
-		}
+		dropped := caller.Stats().Malformed
+		assert.Equal(t, 1, count)
+		assert.Zero(t, dropped)
 	})
 }
 
@@ -418,9 +396,9 @@ func wantMalformed(t *testing.T, what string, err error, told string) {
 	t.Helper()
 	wantFailed(t, what, err, 502)
 	failed, _ := errors.AsType[*bus.Error](err)
-	if failed == nil || !strings.HasPrefix(failed.Detail, "the response is malformed: "+told) || !bus.IsInternal(err) {
-		t.Errorf("%s: %v, internal: %t", what, err, bus.IsInternal(err))
-	}
+	require.NotNil(t, failed, what)
+	assert.True(t, strings.HasPrefix(failed.Detail, "the response is malformed: "+told), failed.Detail)
+	assert.True(t, bus.IsInternal(err), what)
 }
 
 // TestMalformedResponseEndsTheCall answers a unicast with what cannot be understood: the call ends in no time.
@@ -490,9 +468,10 @@ func TestMulticast_MalformedResponse(t *testing.T) {
 				if took := time.Since(began); took > time.Second {
 					t.Errorf("%s: the multicast took %s", name, took)
 				}
-				if slices.Sort(from); len(from) != 2 || !slices.Contains(from, other.ID()) || !slices.Contains(from, scriptedID) {
-					t.Errorf("%s: outcomes of %v", name, from)
-				}
+				slices.Sort(from)
+				require.Len(t, from, 2, name)
+				assert.Contains(t, from, other.ID(), name)
+				assert.Contains(t, from, scriptedID, name)
 				f.raw.Close()
 				synctest.Wait()
 			}
@@ -525,9 +504,9 @@ func TestMalformedResponseFreesItsParts(t *testing.T) {
 		}
 		f.answer(request, strings.Replace(part, ": 7", ": x", 1))
 		synctest.Wait()
-		if held := bus.HeldByParts(caller); held != 0 || len(ended) != 0 {
-			t.Errorf("%d bytes are kept, the multicast has ended: %t", held, len(ended) != 0)
-		}
+		held := bus.HeldByParts(caller)
+		assert.Zero(t, held)
+		assert.Empty(t, ended)
 		f.answer(request, strings.ReplaceAll(foreignAnswer, scriptedID, "s2aaaaaaaa"))
 		if count := <-ended; count != 2 {
 			t.Errorf("%d outcomes", count)
@@ -600,9 +579,9 @@ func TestMalformedAckIsTold(t *testing.T) {
 			caller := b.connect("caller.example")
 			err := caller.Call(t.Context(), scriptedURL, nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Detail != what+dropped || !bus.IsInternal(err) {
-				t.Errorf("got %v, internal: %t; want %s", err, bus.IsInternal(err), what+dropped)
-			}
+			require.NotNil(t, failed)
+			assert.Equal(t, what+dropped, failed.Detail)
+			assert.True(t, bus.IsInternal(err))
 			if count := caller.Stats().Malformed; count != 1 {
 				t.Errorf("%d messages were dropped", count)
 			}

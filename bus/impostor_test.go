@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
@@ -30,9 +32,8 @@ func newImpostor(t *testing.T, w *testBus, of *bus.Conn) *impostor {
 	t.Helper()
 	made := &impostor{t: t, raw: rawClient(t, w), of: of, heard: make(chan *nats.Msg, 1<<12), told: make(chan *nats.Msg, 1<<8)}
 	for to, into := range map[string]chan *nats.Msg{made.response(): made.heard, made.response() + ".*": made.told} {
-		if _, err := made.raw.ChanSubscribe(to, into); err != nil {
-			t.Fatal(err)
-		}
+		_, err := made.raw.ChanSubscribe(to, into)
+		require.NoError(t, err)
 	}
 	flush(t, made.raw)
 	return made
@@ -46,15 +47,11 @@ func (w *impostor) call(host, target, msgID string) {
 	w.t.Helper()
 	path, _, _ := strings.Cut(target, "?")
 	to, err := subject.Address{Port: 443, Host: host, Method: http.MethodGet, Path: path}.Subject(w.of.Plane())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	request := &wire.Request{
 		Method: http.MethodGet, Target: target, Host: host, FromHost: w.of.Host(), FromID: w.of.ID(), MsgID: msgID, TimeBudget: time.Minute,
 	}
-	if err := w.raw.PublishRequest(to, w.response()+"."+msgID, wire.AppendRequest(nil, request)); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, w.raw.PublishRequest(to, w.response()+"."+msgID, wire.AppendRequest(nil, request)))
 }
 
 // sums waits for as many responses of the calculator, whoever they are for, and returns what they say, by message id.
@@ -63,9 +60,7 @@ func (w *impostor) sums(count int) map[string][]string {
 	said := make(map[string][]string)
 	for count > 0 {
 		var response wire.Response
-		if err := wire.ParseResponse(await(w.t, "a response", w.heard).Data, &response); err != nil {
-			w.t.Fatal(err)
-		}
+		require.NoError(w.t, wire.ParseResponse(await(w.t, "a response", w.heard).Data, &response))
 		if response.OpCode == wire.OpRes && strings.Contains(string(response.Body), "sum") {
 			said[response.MsgID] = append(said[response.MsgID], string(response.Body))
 			count--
@@ -87,9 +82,9 @@ func TestCallersWithOneID(t *testing.T) {
 	calling.Go(func() {
 		for i := range calls {
 			var out struct{ Sum int }
-			if err := caller.Call(t.Context(), "GET "+calculatorURL+"/add", bus.Args{"x": i, "y": 1000}, &out); err != nil || out.Sum != i+1000 {
-				t.Errorf("%d + 1000 = %d, %v", i, out.Sum, err)
-			}
+			err := caller.Call(t.Context(), "GET "+calculatorURL+"/add", bus.Args{"x": i, "y": 1000}, &out)
+			assert.NoError(t, err, i)
+			assert.Equal(t, i+1000, out.Sum, i)
 		}
 	})
 	for i := range calls {
@@ -101,15 +96,15 @@ func TestCallersWithOneID(t *testing.T) {
 		t.Errorf("%d calls were answered, want %d", len(said), 2*calls)
 	}
 	for i := range calls {
-		if got, want := said["t"+strconv.Itoa(i)], fmt.Sprintf(`{"sum":%d}`, i+2000); len(got) != 1 || got[0] != want {
-			t.Errorf("the other is answered %v, want %s", got, want)
-		}
+		got, want := said["t"+strconv.Itoa(i)], fmt.Sprintf(`{"sum":%d}`, i+2000)
+		require.Len(t, got, 1)
+		assert.Equal(t, want, got[0])
 	}
 	add(t, caller, calculatorHost) // what came before has been looked at
 	after := caller.Stats()
-	if strangers := after.UnmatchedResponses - before.UnmatchedResponses; strangers < 2*calls || after.Malformed != before.Malformed {
-		t.Errorf("%d strangers, want %d acks and responses of the other; dropped %d", strangers, 2*calls, after.Malformed-before.Malformed)
-	}
+	strangers := after.UnmatchedResponses - before.UnmatchedResponses
+	assert.GreaterOrEqual(t, strangers, int64(2*calls), after.Malformed-before.Malformed)
+	assert.Equal(t, before.Malformed, after.Malformed, after.Malformed-before.Malformed)
 }
 
 // TestNobodyThereWithOneID holds that the broker tells each of its own calls.
@@ -125,13 +120,11 @@ func TestNobodyThereWithOneID(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		told := await(t, "the word of the broker", other.told)
-		if told.Subject != other.response()+"."+msgID || told.Header.Get("Status") != "503" {
-			t.Errorf("the other is told %v on %s", told.Header, told.Subject)
-		}
+		assert.Equal(t, other.response()+"."+msgID, told.Subject)
+		assert.Equal(t, "503", told.Header.Get("Status"))
 	}
-	if len(other.told) != 0 || caller.Stats().Malformed != 0 {
-		t.Errorf("one was told of the other's calls: %d, %d", len(other.told), caller.Stats().Malformed)
-	}
+	assert.Empty(t, other.told)
+	assert.Zero(t, caller.Stats().Malformed)
 }
 
 // TestInstances_WithOneID are both reached by direct addressing, and the first to answer counts.
@@ -154,12 +147,10 @@ func TestInstances_WithOneID(t *testing.T) {
 		}
 	}
 	served := subject.Subscription(callee.Plane(), "443", callee.Host(), http.MethodGet, "add")
-	if _, err := other.raw.QueueSubscribe(served, callee.Host(), answer); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.raw.Subscribe(subject.Instance(callee.Plane(), callee.Host(), callee.ID()), answer); err != nil {
-		t.Fatal(err)
-	}
+	_, err := other.raw.QueueSubscribe(served, callee.Host(), answer)
+	require.NoError(t, err)
+	_, err = other.raw.Subscribe(subject.Instance(callee.Plane(), callee.Host(), callee.ID()), answer)
+	require.NoError(t, err)
 	flush(t, other.raw)
 	const calls = 50
 	for range calls {

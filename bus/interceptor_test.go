@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/wire"
@@ -83,28 +86,27 @@ func TestInterceptor_Sees(t *testing.T) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(look), bus.WithBodies())
 		serve(t, callee, calculator{callee.ID()})
 		caller := w.connect("caller.example", bus.WithInterceptors(look), bus.WithBodies())
-		if err := caller.Call(t.Context(), "https://"+callee.ID()+"."+calculatorHost+"/add", bus.Args{"x": 1}, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, caller.Call(t.Context(), "https://"+callee.ID()+"."+calculatorHost+"/add", bus.Args{"x": 1}, nil))
 		mu.Lock()
 		defer mu.Unlock()
 		for side, call := range seen {
-			if call.Method != "POST" || call.Path != "/add" || call.Port != 443 || call.Host != callee.ID()+"."+calculatorHost {
-				t.Errorf("%s: address %v", side, call.Address)
-			}
-			if call.Request.FromHost != "caller.example" || call.Request.MsgID == "" || len(call.Request.Body) == 0 {
-				t.Errorf("%s: request %+v", side, call.Request)
-			}
-			if call.Response == nil || call.Response.Status != 200 || len(call.Response.Body) == 0 || call.Elapsed() <= 0 {
-				t.Errorf("%s: response %+v", side, call.Response)
-			}
+			assert.Equal(t, "POST", call.Method, side)
+			assert.Equal(t, "/add", call.Path, side)
+			assert.Equal(t, 443, call.Port, side)
+			assert.Equal(t, callee.ID()+"."+calculatorHost, call.Host, side)
+			assert.Equal(t, "caller.example", call.Request.FromHost, side)
+			assert.NotEmpty(t, call.Request.MsgID, side)
+			assert.NotEmpty(t, call.Request.Body, side)
+			require.NotNil(t, call.Response, side)
+			assert.Equal(t, 200, call.Response.Status, side)
+			require.NotEmpty(t, call.Response.Body, side)
+			assert.Positive(t, call.Elapsed(), side)
 		}
-		if e := seen[bus.ServerSide].Endpoint; e == nil || *e != (bus.Endpoint{Name: "calculator.Add", Path: "/add", Port: 443}) {
-			t.Errorf("endpoint %+v", e)
-		}
-		if len(seen) != 2 || seen[bus.ClientSide].Endpoint != nil {
-			t.Errorf("seen on %d sides", len(seen))
-		}
+		e := seen[bus.ServerSide].Endpoint
+		require.NotNil(t, e)
+		assert.Equal(t, bus.Endpoint{Name: "calculator.Add", Path: "/add", Port: 443}, *e)
+		require.Len(t, seen, 2)
+		assert.Nil(t, seen[bus.ClientSide].Endpoint)
 	})
 }
 
@@ -134,9 +136,8 @@ func TestInterceptor_Refuses(t *testing.T) {
 				caller = w.connect("caller.example")
 			}
 			err := caller.Call(t.Context(), "https://"+host+"/add", bus.Args{"x": 1}, nil)
-			if bus.StatusOf(err) != 429 || !strings.Contains(err.Error(), "not so fast") {
-				t.Errorf("%s: %v", side, err)
-			}
+			assert.Equal(t, 429, bus.StatusOf(err), side)
+			assert.ErrorContains(t, err, "not so fast", side)
 		}
 	})
 }
@@ -166,9 +167,9 @@ func TestObserver_RejectedCall(t *testing.T) {
 		callee := w.connect(calculatorHost, observe, unseen)
 		serve(t, callee, calculator{callee.ID()}, bus.RequireClaims("level > 3"))
 		err := w.connect("caller.example", observe).Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-		if failed := asBusError(t, err); failed.Status != http.StatusUnauthorized || failed.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" {
-			t.Errorf("error %v of the trace %q", failed, failed.TraceID)
-		}
+		failed := asBusError(t, err)
+		assert.Equal(t, http.StatusUnauthorized, failed.Status)
+		assert.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", failed.TraceID)
 		for _, want := range []string{"server 401 calculator.example true calculator.example false", "client 401 caller.example true calculator.example true"} {
 			if got := <-seen; got != want {
 				t.Errorf("an observer sees %q, want %q", got, want)
@@ -198,9 +199,7 @@ func TestInterceptor_Answers(t *testing.T) {
 			}
 		}))
 		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
-		if err := callee.Handle("GET", "/nothing", http.NotFoundHandler()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, callee.Handle("GET", "/nothing", http.NotFoundHandler()))
 		caller := w.connect("caller.example")
 		var out struct{ Sum int }
 		if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 42 {
@@ -230,9 +229,7 @@ func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 		caller := w.connect("caller.example", bus.WithInterceptors(closed))
 		var answers []int
 		for response, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_ = response.Body.Close()
 			answers = append(answers, response.StatusCode)
 		}
@@ -284,9 +281,9 @@ func TestMulticast_Interceptors(t *testing.T) {
 					return refusal
 				}
 				err := next(ctx, call)
-				if !call.Multicast || call.Response != nil || call.Status(err) != 200 {
-					t.Errorf("%+v %v", call, err)
-				}
+				assert.True(t, call.Multicast)
+				assert.Nil(t, call.Response)
+				assert.Equal(t, 200, call.Status(err))
 				if call.Request.MsgID == "" {
 					t.Error("the interceptor is not told the id of the message")
 				}
@@ -302,9 +299,7 @@ func TestMulticast_Interceptors(t *testing.T) {
 		}
 		request := mustRequest(t, calculatorURL+"/who")
 		for _, err := range caller.Multicast(request) {
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			break
 		}
 		if seen := <-answers; seen != 1 {
@@ -315,9 +310,8 @@ func TestMulticast_Interceptors(t *testing.T) {
 		for _, err := range caller.Multicast(request) {
 			failures = append(failures, err)
 		}
-		if len(failures) != 1 || !errors.Is(failures[0], refusal) {
-			t.Errorf("a refused multicast yields %v", failures)
-		}
+		require.Len(t, failures, 1)
+		assert.ErrorIs(t, failures[0], refusal)
 	})
 }
 
@@ -371,9 +365,9 @@ func TestInterceptors_SeeCrashes(t *testing.T) {
 		if got := seen.all(); !slices.Equal(got, []string{"/panic 500", "/exit 500"}) {
 			t.Errorf("seen %q", got)
 		}
-		if got := add[slices.IndexFunc(add, func(s metrics.ServedCalls) bool { return s.Path == "/add" })]; got.Failed != 1 || got.Caller != "caller.example" {
-			t.Errorf("counted %+v", got)
-		}
+		got := add[slices.IndexFunc(add, func(s metrics.ServedCalls) bool { return s.Path == "/add" })]
+		assert.Equal(t, int64(1), got.Failed)
+		assert.Equal(t, "caller.example", got.Caller)
 	})
 }
 
@@ -428,9 +422,9 @@ func TestInterceptor_RetriedCall_MsgID(t *testing.T) {
 		}))
 		err := caller.Call(t.Context(), "https://absent.example/add", nil, nil) // which is tried twice
 		failed, ok := errors.AsType[*bus.Error](err)
-		if !ok || seen == "" || seen != failed.MsgID {
-			t.Errorf("the interceptor has seen %q, and the error is of %q: %v", seen, failed.MsgID, err)
-		}
+		require.True(t, ok)
+		assert.NotEmpty(t, seen)
+		assert.Equal(t, failed.MsgID, seen)
 	})
 }
 
@@ -467,9 +461,7 @@ func TestMulticast_RepeatedByInterceptor(t *testing.T) {
 func first(t *testing.T, answers iter.Seq2[*http.Response, error]) {
 	t.Helper()
 	for _, err := range answers {
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		return
 	}
 }
@@ -566,13 +558,12 @@ func TestInterceptor_ReplacesResponse(t *testing.T) {
 		serve(t, plain, calculator{plain.ID()})
 		for caller, url := range map[*bus.Conn]string{w.connect("caller.example"): "https://replacing.example", replacing: calculatorURL} {
 			got, err := bus.NewOperation[arguments, results](caller, "POST "+url+"/add").Call(t.Context(), arguments{1, 2})
-			if err != nil || got.Results.Sum != 3 {
-				t.Errorf("%s: %+v %v", url, got, err)
-			}
+			require.NoError(t, err, url)
+			assert.Equal(t, 3, got.Results.Sum, url)
 			var out results
-			if err := caller.Call(t.Context(), url+"/add", arguments{1, 2}, &out); err != nil || out.Sum != 3 {
-				t.Errorf("%s: %+v %v", url, out, err)
-			}
+			err = caller.Call(t.Context(), url+"/add", arguments{1, 2}, &out)
+			require.NoError(t, err, url)
+			assert.Equal(t, 3, out.Sum, url)
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
@@ -39,18 +41,18 @@ func TestInterceptor_RefusalHasNotRun(t *testing.T) {
 		}
 		caller := w.connect("caller.example", bus.WithInterceptors(refuse))
 		err = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-		if got := executedOf(t, err); got != bus.ExecutedNo || !errors.Is(err, refusal) {
-			t.Errorf("refused by the caller: executed %s, %v", got, err)
-		}
+		got := executedOf(t, err)
+		assert.Equal(t, bus.ExecutedNo, got, "refused by the caller")
+		assert.ErrorIs(t, err, refusal, "refused by the caller")
 		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 			if got := executedOf(t, err); got != bus.ExecutedNo {
 				t.Errorf("a multicast: executed %s", got)
 			}
 		}
 		err = caller.Publish(t.Context(), "https://orders.example:417/on-ordered", nil)
-		if got := executedOf(t, err); got != bus.ExecutedNo || !errors.Is(err, refusal) {
-			t.Errorf("an event: executed %s, %v", got, err)
-		}
+		got = executedOf(t, err)
+		assert.Equal(t, bus.ExecutedNo, got, "an event")
+		assert.ErrorIs(t, err, refusal, "an event")
 	})
 }
 
@@ -71,9 +73,9 @@ func TestInterceptor_ExitHasNotRun(t *testing.T) {
 		serve(t, callee, calculator{callee.ID()})
 		for path, want := range map[string]bus.Executed{"/add": bus.ExecutedNo, "/who": bus.ExecutedYes} {
 			err := caller.Call(t.Context(), calculatorURL+path, nil, nil)
-			if got := executedOf(t, err); got != want || bus.StatusOf(err) != 500 {
-				t.Errorf("%s: executed %s, want %s: %v", path, got, want, err)
-			}
+			got := executedOf(t, err)
+			assert.Equal(t, want, got, path)
+			assert.Equal(t, 500, bus.StatusOf(err), path)
 		}
 	})
 }
@@ -93,9 +95,9 @@ func TestInterceptor_ErrorHasRun(t *testing.T) {
 		serve(t, plain, calculator{plain.ID()})
 		for caller, url := range map[*bus.Conn]string{w.connect("caller.example"): "https://spoilt.example", spoilt: calculatorURL} {
 			err := caller.Call(t.Context(), url+"/add", bus.Args{"x": 1}, nil)
-			if got := executedOf(t, err); got != bus.ExecutedYes || bus.StatusOf(err) != http.StatusTeapot {
-				t.Errorf("%s: executed %s, %v", url, got, err)
-			}
+			got := executedOf(t, err)
+			assert.Equal(t, bus.ExecutedYes, got, url)
+			assert.Equal(t, http.StatusTeapot, bus.StatusOf(err), url)
 		}
 	})
 }
@@ -134,9 +136,9 @@ func TestInterceptor_RetryIsHonest(t *testing.T) {
 					}
 				}))
 				err := caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
-				if got := executedOf(t, err); got == bus.ExecutedNo || bus.StatusOf(err) != http.StatusServiceUnavailable {
-					t.Errorf("executed %s: %v", got, err)
-				}
+				got := executedOf(t, err)
+				assert.NotEqual(t, bus.ExecutedNo, got)
+				assert.Equal(t, http.StatusServiceUnavailable, bus.StatusOf(err))
 			})
 		})
 	}
@@ -158,13 +160,13 @@ func TestInterceptor_WithoutAnswer(t *testing.T) {
 		serve(t, quiet, calculator{quiet.ID()})
 		for caller, host := range map[*bus.Conn]string{w.connect("caller.example"): "quiet.example", quiet: calculatorHost} {
 			err := caller.Call(t.Context(), "https://"+host+"/add", bus.Args{"x": 1}, nil)
-			if got := executedOf(t, err); bus.StatusOf(err) != http.StatusInternalServerError || got == bus.ExecutedNo {
-				t.Errorf("%s: executed %s, %v", host, got, err)
-			}
+			got := executedOf(t, err)
+			assert.Equal(t, http.StatusInternalServerError, bus.StatusOf(err), host)
+			assert.NotEqual(t, bus.ExecutedNo, got, host)
 		}
-		if made := quiet.Traffic().Made; len(made) != 1 || made[0].Failed != 1 {
-			t.Errorf("made %+v", made)
-		}
+		made := quiet.Traffic().Made
+		require.Len(t, made, 1)
+		assert.Equal(t, int64(1), made[0].Failed)
 		for _, served := range quiet.Traffic().Served {
 			if served.Path == "/add" && served.Failed != 1 {
 				t.Errorf("served %+v", served)
@@ -190,9 +192,9 @@ func TestInterceptor_Copies(t *testing.T) {
 		for caller, host := range map[*bus.Conn]string{w.connect("caller.example"): "copies.example", copies: calculatorHost} {
 			for _, path := range []string{"/add", "/broken"} {
 				err := caller.Call(t.Context(), "https://"+host+path, nil, nil)
-				if got := executedOf(t, err); bus.StatusOf(err) != http.StatusInternalServerError || got == bus.ExecutedNo {
-					t.Errorf("%s%s: executed %s, %v", host, path, got, err)
-				}
+				got := executedOf(t, err)
+				assert.Equal(t, http.StatusInternalServerError, bus.StatusOf(err), "%s%s", host, path)
+				assert.NotEqual(t, bus.ExecutedNo, got, "%s%s", host, path)
 			}
 		}
 	})
@@ -214,9 +216,7 @@ func TestInterceptor_Recovers(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(recovering))
 		serve(t, callee, calculator{callee.ID()})
-		if err := w.connect("caller.example").Call(t.Context(), calculatorURL+"/panic", nil, nil); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, w.connect("caller.example").Call(t.Context(), calculatorURL+"/panic", nil, nil))
 		for _, served := range callee.Traffic().Served {
 			if served.Path == "/panic" && (served.Failed != 0 || served.Total() != 1) {
 				t.Errorf("counted %+v", served)

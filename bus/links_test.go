@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -29,9 +31,9 @@ func await[T any](t *testing.T, what string, from <-chan T) (value T) {
 func add(t *testing.T, caller *bus.Conn, host string) {
 	t.Helper()
 	var out struct{ Sum int }
-	if err := caller.Call(t.Context(), "GET https://"+host+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
-		t.Errorf("%s calls %s: %v, %v", caller.Host(), host, out, err)
-	}
+	err := caller.Call(t.Context(), "GET https://"+host+"/add", bus.Args{"x": 1, "y": 2}, &out)
+	require.NoError(t, err, "%s calls %s", caller.Host(), host)
+	assert.Equal(t, 3, out.Sum, "%s calls %s", caller.Host(), host)
 }
 
 func closeConn(t *testing.T, conn *bus.Conn) {
@@ -69,9 +71,8 @@ func TestConnectionsShareALink(t *testing.T) {
 	w := &testBus{Bus: newBus(t)}
 	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
 	elsewhere := newBus(t).Connect("one.example")
-	if one.NATS() != other.NATS() || one.NATS() == elsewhere.NATS() {
-		t.Error("connections to one broker do not share a link, or those to two do")
-	}
+	assert.Same(t, other.NATS(), one.NATS(), "connections to one broker do not share a link, or those to two do")
+	assert.NotSame(t, elsewhere.NATS(), one.NATS())
 	if passesBroker(t, w, one, "other.example") {
 		t.Error("no short circuit between connections that share a link")
 	}
@@ -83,9 +84,8 @@ func TestConnectionsShareALink(t *testing.T) {
 	shared := one.NATS()
 	closeConn(t, one)
 	closeConn(t, third)
-	if !shared.IsConnected() || !other.Connected() {
-		t.Error("the link was closed under a connection that still uses it")
-	}
+	assert.True(t, shared.IsConnected(), "the link was closed under a connection that still uses it")
+	assert.True(t, other.Connected())
 	add(t, other, "other.example")
 	closeConn(t, other)
 	if !shared.IsClosed() {
@@ -93,9 +93,8 @@ func TestConnectionsShareALink(t *testing.T) {
 	}
 	again := w.Connect("one.example")
 	serve(t, again, calculator{})
-	if again.NATS() == shared || !again.Connected() {
-		t.Error("a new connection uses a link that was closed")
-	}
+	assert.NotSame(t, shared, again.NATS())
+	assert.True(t, again.Connected(), "a new connection uses a link that was closed")
 	add(t, again, "one.example")
 }
 
@@ -106,20 +105,19 @@ func TestConnectionsWithoutSharing(t *testing.T) {
 	one, other := newPair(t, w, func() []bus.ConnectOption {
 		return []bus.ConnectOption{bus.WithoutSharing(), withShortCircuit(true)}
 	})
-	if one.NATS() == other.NATS() || one.NATS() == shared.NATS() || other.NATS() == shared.NATS() {
-		t.Error("connections that do not share have one link")
-	}
-	if !passesBroker(t, w, one, "other.example") || !passesBroker(t, w, shared, "one.example") {
-		t.Error("a call between connections that do not share did not pass the broker")
-	}
+	assert.NotSame(t, other.NATS(), one.NATS(), "connections that do not share have one link")
+	assert.NotSame(t, shared.NATS(), one.NATS())
+	assert.NotSame(t, shared.NATS(), other.NATS())
+	assert.True(t, passesBroker(t, w, one, "other.example"), "a call between connections that do not share did not pass the broker")
+	assert.True(t, passesBroker(t, w, shared, "one.example"))
 	if passesBroker(t, w, one, "one.example") {
 		t.Error("no short circuit to itself")
 	}
 	own := one.NATS()
 	closeConn(t, one)
-	if !own.IsClosed() || !other.Connected() || !shared.Connected() {
-		t.Error("Close closes the own link, and no other")
-	}
+	assert.True(t, own.IsClosed(), "Close closes the own link, and no other")
+	assert.True(t, other.Connected())
+	assert.True(t, shared.Connected())
 	add(t, shared, "other.example")
 }
 
@@ -140,9 +138,7 @@ func newApplication(t *testing.T, w *testBus) *application {
 		nats.ClosedHandler(func(*nats.Conn) { a.closed <- struct{}{} }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { a.failed <- err }),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(made.Close)
 	a.Conn = made
 	return a
@@ -154,9 +150,9 @@ func TestWithNATS(t *testing.T) {
 	app, another := newApplication(t, w), newApplication(t, w)
 	one, other := newPair(t, w, func() []bus.ConnectOption { return []bus.ConnectOption{bus.WithNATS(app.Conn)} })
 	apart := w.Connect("apart.example", bus.WithNATS(another.Conn))
-	if one.NATS() != app.Conn || other.NATS() != app.Conn || apart.NATS() != another.Conn {
-		t.Error("the broker connection is not the given one")
-	}
+	assert.Same(t, app.Conn, one.NATS(), "the broker connection is not the given one")
+	assert.Same(t, app.Conn, other.NATS())
+	assert.Same(t, another.Conn, apart.NATS())
 	if passesBroker(t, w, one, "other.example") {
 		t.Error("no short circuit between connections on one broker connection")
 	}
@@ -164,18 +160,17 @@ func TestWithNATS(t *testing.T) {
 		t.Error("a short circuit between two broker connections")
 	}
 	own := make(chan *nats.Msg, 1)
-	if _, err := app.ChanSubscribe("own", own); err != nil {
-		t.Fatal(err)
-	}
+	_, err := app.ChanSubscribe("own", own)
+	require.NoError(t, err)
 	closeConn(t, one)
 	add(t, apart, "other.example")
 	closeConn(t, other)
-	if !app.IsConnected() || len(app.closed) != 0 || app.NumSubscriptions() != 1 {
-		t.Errorf("after Close: %v, %d subscriptions, want the application's only", app.Status(), app.NumSubscriptions())
-	}
-	if err := app.Publish("own", []byte("still here")); err != nil || string(await(t, "own message", own).Data) != "still here" {
-		t.Errorf("the application's connection is of no use after Close: %v", err)
-	}
+	assert.True(t, app.IsConnected(), app.Status())
+	assert.Empty(t, app.closed, app.Status())
+	assert.Equal(t, 1, app.NumSubscriptions(), app.Status())
+	err = app.Publish("own", []byte("still here"))
+	require.NoError(t, err, "the application's connection is of no use after Close")
+	assert.Equal(t, "still here", string(await(t, "own message", own).Data), "the application's connection is of no use after Close")
 	again := w.Connect("again.example", bus.WithNATS(app.Conn))
 	serve(t, again, calculator{})
 	add(t, apart, "again.example")
@@ -188,9 +183,7 @@ func TestWithNATSKeepsCallbacks(t *testing.T) {
 	app := newApplication(t, w)
 	conn := w.Connect("one.example", bus.WithNATS(app.Conn), bus.WithoutShortCircuit())
 	serve(t, conn, calculator{})
-	if err := app.ForceReconnect(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, app.ForceReconnect())
 	await(t, "the disconnect handler", app.lost)
 	await(t, "the reconnect handler", app.back)
 	add(t, conn, "one.example") // its subscriptions have come back
@@ -200,17 +193,11 @@ func TestWithNATSKeepsCallbacks(t *testing.T) {
 		entered <- struct{}{}
 		<-blocked
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer close(blocked)
-	if err := slow.SetPendingLimits(1, -1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, slow.SetPendingLimits(1, -1))
 	for range 5 {
-		if err := app.Publish("slow", nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, app.Publish("slow", nil))
 	}
 	await(t, "the first message", entered)
 	if err := await(t, "the error handler", app.failed); !errors.Is(err, nats.ErrSlowConsumer) {
@@ -236,29 +223,24 @@ func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	serve(t, conn, calculator{})
 	blocked, entered := make(chan struct{}), make(chan struct{}, 1)
 	defer close(blocked)
-	if _, err := app.Subscribe("slow", func(*nats.Msg) {
+	_, err := app.Subscribe("slow", func(*nats.Msg) {
 		entered <- struct{}{}
 		<-blocked
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	require.NoError(t, err)
 	for range 2 {
-		if err := app.Publish("slow", nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, app.Publish("slow", nil))
 	}
 	await(t, "the first message", entered)
-	if err := app.Drain(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, app.Drain())
 	for app.NumSubscriptions() > 1 {
 		runtime.Gosched() // until those of the bus have ended
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- conn.Close(context.Background()) }()
-	if err := await(t, "the end of Close", closed); err != nil || !app.IsDraining() {
-		t.Errorf("closed: %v; the application's connection is %s", err, app.Status())
-	}
+	err = await(t, "the end of Close", closed)
+	require.NoError(t, err, app.Status())
+	assert.True(t, app.IsDraining(), app.Status())
 }
 
 func TestWithClosedNATS(t *testing.T) {
@@ -267,9 +249,8 @@ func TestWithClosedNATS(t *testing.T) {
 	app := newApplication(t, w)
 	app.Close()
 	_, err := bus.Connect(t.Context(), "one.example", bus.WithNATS(app.Conn), bus.WithPlane(w.Plane()))
-	if err == nil || !strings.Contains(err.Error(), "connect one.example") || !strings.Contains(err.Error(), "closed") {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorContains(t, err, "connect one.example")
+	assert.ErrorContains(t, err, "closed")
 }
 
 // TestClosedLinkIsMadeAnew has somebody close what is shared.
@@ -280,15 +261,14 @@ func TestClosedLinkIsMadeAnew(t *testing.T) {
 	closed := before.NATS()
 	closed.Close()
 	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
-	if one.NATS() == closed || one.NATS() != other.NATS() || one.NATS() != before.NATS() {
-		t.Error("the closed link was not made anew, or twice")
-	}
+	assert.NotSame(t, closed, one.NATS(), "the closed link was not made anew, or twice")
+	assert.Same(t, other.NATS(), one.NATS())
+	assert.Same(t, before.NATS(), one.NATS())
 	add(t, before, "one.example")
 	closeConn(t, before)
 	late := w.Connect("late.example")
-	if late.NATS() != one.NATS() || !one.Connected() {
-		t.Error("who used the closed link took the new one along")
-	}
+	assert.Same(t, one.NATS(), late.NATS())
+	assert.True(t, one.Connected(), "who used the closed link took the new one along")
 	add(t, late, "one.example")
 }
 
@@ -310,9 +290,7 @@ func TestLinksComeAndGo(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := bus.Serve(conn, calculator{}); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, bus.Serve(conn, calculator{}))
 				add(t, conn, conn.ID()+".one.example")
 				mu.Lock()
 				seen[conn.NATS()] = struct{}{}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -82,46 +84,52 @@ func TestLogLines(t *testing.T) {
 		token := issuer.token(claims.Claims{"sub": "secret-subject"})
 		request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), token), http.MethodPost,
 			calculatorURL+"/add?secret-query=1", strings.NewReader(`{"x":1,"secret-body":2}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Traceparent", parent)
 		response, err := caller.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response.Body.Close()
 		for message, line := range map[string]map[string]any{"request served": served.line(t, "request served"), "call made": made.line(t, "call made")} {
-			if line["msgId"] != response.Header.Get("Bus-Msg-Id") || line["traceId"] != parent[3:35] || line["status"] != 200.0 ||
-				line["method"] != "POST" || line["path"] != "/add" || line["level"] != "debug" || line["duration"].(float64) < 0 {
-				t.Errorf("%s: %v", message, line)
-			}
+			assert.Equal(t, response.Header.Get("Bus-Msg-Id"), line["msgId"], message)
+			assert.Equal(t, parent[3:35], line["traceId"], message)
+			assert.Equal(t, 200.0, line["status"], message)
+			assert.Equal(t, "POST", line["method"], message)
+			assert.Equal(t, "/add", line["path"], message)
+			assert.Equal(t, "debug", line["level"], message)
+			assert.GreaterOrEqual(t, line["duration"].(float64), float64(0), message)
 		}
-		if line := served.line(t, "request served"); line["caller"] != "caller.example" || line["callerId"] != caller.ID() || line["endpoint"] != "calculator.Add" {
-			t.Errorf("served: %v", line)
-		}
-		if line := made.line(t, "call made"); line["callee"] != calculatorHost || line["port"] != 443.0 {
-			t.Errorf("made: %v", line)
-		}
+		line := served.line(t, "request served")
+		assert.Equal(t, "caller.example", line["caller"], "served")
+		assert.Equal(t, caller.ID(), line["callerId"], "served")
+		assert.Equal(t, "calculator.Add", line["endpoint"], "served")
+		line = made.line(t, "call made")
+		assert.Equal(t, calculatorHost, line["callee"], "made")
+		assert.Equal(t, 443.0, line["port"], "made")
 		if err := caller.Call(t.Context(), calculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
-		if line := served.line(t, "handler panicked"); line["level"] != "error" || line["panic"] != "boom" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator") {
-			t.Errorf("panicked: %v", line)
-		}
+		line = served.line(t, "handler panicked")
+		assert.Equal(t, "error", line["level"], "panicked")
+		assert.Equal(t, "boom", line["panic"], "panicked")
+		assert.Equal(t, 500.0, line["status"], "panicked")
+		assert.Contains(t, line["stack"].(string), "calculator", "panicked")
 		if err := caller.Call(t.Context(), calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
-		if line := served.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator.Exit") ||
-			line["endpoint"] != "calculator.Exit" || line["callerId"] != caller.ID() || line["duration"] == nil || line["path"] != "/exit" {
-			t.Errorf("exited: %v", line)
-		}
+		line = served.line(t, "request failed")
+		assert.Equal(t, "error", line["level"], "exited")
+		assert.Equal(t, 500.0, line["status"], "exited")
+		assert.Contains(t, line["stack"].(string), "calculator.Exit", "exited")
+		assert.Equal(t, "calculator.Exit", line["endpoint"], "exited")
+		assert.Equal(t, caller.ID(), line["callerId"], "exited")
+		require.NotNil(t, line["duration"], "exited")
+		assert.Equal(t, "/exit", line["path"], "exited")
 		for name, log := range map[string]*lines{"served": served, "made": made} {
 			log.mu.Lock()
-			if text := log.text.String(); strings.Contains(text, "secret") || strings.Contains(text, token) {
-				t.Errorf("%s: a secret is logged:\n%s", name, text)
-			}
+			text := log.text.String()
+			assert.NotContains(t, text, "secret", name)
+			assert.NotContains(t, text, token, name)
 			log.mu.Unlock()
 		}
 	})
@@ -149,13 +157,9 @@ func TestConn_JunkWithBlockedLog(t *testing.T) {
 	raw := rawClient(t, w)
 	const junk = 2000
 	for number := range junk {
-		if err := raw.Publish(w.Plane()+"."+addSubject, fmt.Appendf(nil, "junk %d\r\n\r\n", number)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, raw.Publish(w.Plane()+"."+addSubject, fmt.Appendf(nil, "junk %d\r\n\r\n", number)))
 	}
-	if err := raw.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, raw.Flush())
 	if err := w.connect("caller.example").Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil); err != nil {
 		t.Errorf("a call behind %d messages: %v", junk, err)
 	}
@@ -188,9 +192,9 @@ func TestConn_PanickyLog(t *testing.T) {
 		serve(t, conn, calculator{conn.ID()})
 		caller := w.connect("caller.example", bus.WithLogger(logger))
 		var out struct{ Sum int }
-		if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
-			t.Errorf("%d, %v", out.Sum, err)
-		}
+		err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out)
+		require.NoError(t, err)
+		assert.Equal(t, 3, out.Sum)
 		for path, status := range map[string]int{"/panic": 500, "/exit": 500, "/nothing": 404} {
 			if err := caller.Call(t.Context(), calculatorURL+path, nil, nil); bus.StatusOf(err) != status {
 				t.Errorf("%s: %v, want status %d", path, err, status)
@@ -226,9 +230,9 @@ level=WARN msg=warn error="it is late" host=library.example
 level=ERROR msg=error host=library.example
 level=INFO msg="no level" host=library.example
 `
-	if got := written.String(); !strings.Contains(got, want) || strings.Contains(got, "below") {
-		t.Errorf("slog writes\n%s\nwant\n%s", got, want)
-	}
+	got := written.String()
+	assert.Contains(t, got, want)
+	assert.NotContains(t, got, "below")
 }
 
 // TestWithSlogAtItsLevel has the level of a logger change while the connection is open.
@@ -245,9 +249,9 @@ func TestWithSlogAtItsLevel(t *testing.T) {
 	}
 	level.Set(slog.LevelDebug)
 	call()
-	if served, made := written.count(`level=DEBUG msg="request failed"`), written.count(`level=DEBUG msg="call failed"`); served != 1 || made != 1 {
-		t.Errorf("%d and %d lines of a call at level debug, want one each", served, made)
-	}
+	served, made := written.count(`level=DEBUG msg="request failed"`), written.count(`level=DEBUG msg="call failed"`)
+	assert.Equal(t, 1, served)
+	assert.Equal(t, 1, made)
 }
 
 // TestTheLastLoggerCounts has both kinds of logger given, and none.
@@ -259,12 +263,11 @@ func TestTheLastLoggerCounts(t *testing.T) {
 	one.Warn().Msg("to slog")
 	two := b.Connect("two.example", bus.WithSlog(toSlog(second, nil)), bus.WithLogger(zerolog.New(first))).Logger()
 	two.Warn().Msg("to zerolog")
-	if first.count("to zerolog") != 1 || second.count("to slog") != 1 || first.count("to slog")+second.count("to zerolog") != 0 {
-		t.Error("the last option does not count")
-	}
-	if conn, err := bus.Connect(t.Context(), "three.example", append(b.Options(), bus.WithSlog(nil))...); err == nil || !strings.Contains(err.Error(), "bus.WithSlog: the logger is nil") {
-		t.Errorf("connected %v, %v", conn, err)
-	}
+	assert.Equal(t, 1, first.count("to zerolog"), "the last option does not count")
+	assert.Equal(t, 1, second.count("to slog"))
+	assert.Zero(t, first.count("to slog")+second.count("to zerolog"))
+	conn, err := bus.Connect(t.Context(), "three.example", append(b.Options(), bus.WithSlog(nil))...)
+	assert.ErrorContains(t, err, "bus.WithSlog: the logger is nil", conn)
 }
 
 // passer passes on what has failed deeper in the chain, in words of its own.

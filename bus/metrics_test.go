@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/metrics"
@@ -27,9 +30,8 @@ func TestMetricsHandler(t *testing.T) {
 	page := func(conns ...*bus.Conn) string {
 		w := httptest.NewRecorder()
 		bus.MetricsHandler(conns...).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != metrics.ContentType {
-			t.Errorf("answered %d, %v", w.Code, w.Header())
-		}
+		assert.Equal(t, http.StatusOK, w.Code)
+		assert.Equal(t, metrics.ContentType, w.Header().Get("Content-Type"))
 		return w.Body.String()
 	}
 	both := page(callee, caller, callee)
@@ -54,9 +56,7 @@ func TestMetrics_OfOneName(t *testing.T) {
 	caller := b.Connect("caller.example")
 	for _, port := range []int{443, 444} {
 		serve(t, callee, calculator{callee.ID()}, bus.Port(port))
-		if err := callee.Handle(http.MethodGet, "/x", http.NotFoundHandler(), bus.Port(port)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, callee.Handle(http.MethodGet, "/x", http.NotFoundHandler(), bus.Port(port)))
 	}
 	serve(t, callee, twofold{}, bus.Method("ReadNote", bus.RPCAndREST()))
 	for _, address := range []string{
@@ -66,17 +66,11 @@ func TestMetrics_OfOneName(t *testing.T) {
 		_ = caller.Call(t.Context(), address, bus.Args{"id": 1}, nil)
 	}
 	for _, source := range []string{ordersHost, "returns.example"} {
-		if err := bus.Subscribe[orderEvents](callee, source, newSink()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bus.Subscribe[orderEvents](callee, source, newSink()))
 		events, err := caller.NewPublisher(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, err := range bus.NewEvent[orderedArguments](events, "/on-ordered").Outcomes(t.Context(), orderedArguments{7}) {
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		}
 	}
 	page, own := httptest.NewRecorder(), httptest.NewRecorder()
@@ -93,9 +87,8 @@ func TestMetrics_OfOneName(t *testing.T) {
 			`busline_server_duration_seconds_count` + instance + `endpoint="orderEvents.OnOrdered",caller="caller.example"} `: "2",
 			`busline_server_refused_total` + instance + `endpoint="GET /x",caller="caller.example"} `:                         "2",
 		} {
-			if strings.Count(text, series) != 1 || !strings.Contains(text, series+want+"\n") {
-				t.Errorf("%s: not once %s%s in\n%s", of, series, want, text)
-			}
+			assert.Equal(t, 1, strings.Count(text, series), of)
+			assert.Contains(t, text, series+want+"\n", of)
 		}
 	}
 }
@@ -127,9 +120,8 @@ func TestMadeUpHostsAreNotCounted(t *testing.T) {
 	for _, each := range made {
 		found = found || each.Callee == calculatorHost && each.Total() == 1
 	}
-	if !found || len(made) > most {
-		t.Errorf("%d callees, the real one among them: %t", len(made), found)
-	}
+	require.True(t, found)
+	assert.LessOrEqual(t, len(made), most)
 }
 
 // TestTraffic counts calls on both sides, and tells of them over the bus.
@@ -154,9 +146,7 @@ func TestTraffic(t *testing.T) {
 		got := map[string]count{}
 		for _, conn := range []*bus.Conn{caller, callee} {
 			var told metrics.Traffic
-			if err := caller.Call(t.Context(), "GET https://"+conn.ID()+"."+conn.Host()+":888/traffic", nil, &told); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, caller.Call(t.Context(), "GET https://"+conn.ID()+"."+conn.Host()+":888/traffic", nil, &told))
 			if told.Started.IsZero() {
 				t.Error("it does not tell when it was started")
 			}
@@ -196,9 +186,11 @@ func TestTraffic_WithOneInstance(t *testing.T) {
 				t.Error(err)
 			}
 			cancel()
-			if made := caller.Traffic().Made; len(made) != 1 || made[0].Callee != calculatorHost || made[0].Total() != 3 || made[0].Failed != 1 {
-				t.Errorf("short circuit %t: %+v", shortCircuit, made)
-			}
+			made := caller.Traffic().Made
+			require.Len(t, made, 1, "short circuit %t", shortCircuit)
+			assert.Equal(t, calculatorHost, made[0].Callee, "short circuit %t", shortCircuit)
+			assert.Equal(t, int64(3), made[0].Total(), "short circuit %t", shortCircuit)
+			assert.Equal(t, int64(1), made[0].Failed, "short circuit %t", shortCircuit)
 		}
 	})
 }
@@ -211,9 +203,7 @@ func TestTraffic_WithoutTheFramework(t *testing.T) {
 		do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
 		_ = caller.Call(t.Context(), "GET https://nobody.example:888/ping", nil, nil)
 		for _, err := range caller.Multicast(mustRequest(t, "https://all:888/ping")) {
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		}
 		if made := caller.Traffic().Made; len(made) > 0 {
 			t.Errorf("%+v", made)
@@ -264,9 +254,9 @@ func TestMetrics(t *testing.T) {
 				t.Errorf("no line %s", want)
 			}
 		}
-		if kinds["busline_server_duration_seconds"] != "histogram" || kinds["busline_malformed_total"] != "counter" || kinds["busline_healthy"] != "gauge" {
-			t.Errorf("kinds %v", kinds)
-		}
+		assert.Equal(t, "histogram", kinds["busline_server_duration_seconds"])
+		assert.Equal(t, "counter", kinds["busline_malformed_total"])
+		assert.Equal(t, "gauge", kinds["busline_healthy"])
 	})
 }
 
@@ -314,9 +304,7 @@ func TestStats_CountCalls(t *testing.T) {
 			"two ranges": {func() {
 				for range 2 {
 					for _, err := range multicast {
-						if err != nil {
-							t.Error(err)
-						}
+						assert.NoError(t, err)
 					}
 				}
 			}, 2},
@@ -388,17 +376,13 @@ func TestStats_CountCallsOfHandlers(t *testing.T) {
 		front := w.connect("front.example")
 		err := front.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			for range 3 {
-				if err := front.Call(r.Context(), calculatorURL+"/add", nil, nil); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, front.Call(r.Context(), calculatorURL+"/add", nil, nil))
 			}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		do(t, caller, "GET", "https://front.example/", "", "")
-		if one, other := caller.Stats().Calls, front.Stats().Calls; one != 1 || other != 3 {
-			t.Errorf("the caller made %d calls, the service %d", one, other)
-		}
+		one, other := caller.Stats().Calls, front.Stats().Calls
+		assert.Equal(t, int64(1), one)
+		assert.Equal(t, int64(3), other)
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
@@ -28,9 +30,7 @@ type gathered struct {
 func gather(ctx context.Context, t *testing.T, conn *bus.Conn, limit int) (all gathered) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, calculatorURL+"/who", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for response, err := range conn.Multicast(request) {
 		if (response == nil) == (err == nil) {
 			t.Errorf("yielded %v with %v", response, err)
@@ -65,9 +65,8 @@ func TestMulticast_NamesTheSilent(t *testing.T) {
 			ctx, cancel := ending.wait(t.Context())
 			got := gather(ctx, t, caller, everything)
 			cancel()
-			if !slices.Equal(got.ids, real) || len(got.errors) != 1 {
-				t.Fatalf("%s: %v answered, then %v; want %v and one error", name, got.ids, got.errors, real)
-			}
+			require.Equal(t, real, got.ids, name)
+			require.Len(t, got.errors, 1, name)
 			wantFailed(t, name, got.errors[0], ending.acked.status, ending.acked.causes...)
 			failed, _ := errors.AsType[*bus.Error](got.errors[0])
 			if named := failed != nil && failed.Host == silent.host && failed.ID == silent.id; named != (ending.acked.status == 504) {
@@ -75,9 +74,9 @@ func TestMulticast_NamesTheSilent(t *testing.T) {
 			}
 		}
 		silent.raw.Close()
-		if got := gather(t.Context(), t, caller, everything); !slices.Equal(got.ids, real) || len(got.errors) != 0 {
-			t.Errorf("without the silent one: %v answered, then %v", got.ids, got.errors)
-		}
+		got := gather(t.Context(), t, caller, everything)
+		assert.Equal(t, real, got.ids, "without the silent one")
+		assert.Empty(t, got.errors, "without the silent one")
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
 		}
@@ -98,9 +97,7 @@ func TestMulticast_NoneLost(t *testing.T) {
 			_, err := late.raw.Subscribe(b.Plane()+".443.>", func(message *nats.Msg) {
 				time.AfterFunc(budget, func() { answer.receive(message) })
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			flush(t, late.raw)
 		}
 		for range 20 {
@@ -123,15 +120,15 @@ func TestMulticast_LeftEarly(t *testing.T) {
 		idle := b.goroutines()
 		for range 3 {
 			for limit := 1; limit <= len(all); limit++ {
-				if got := gather(t.Context(), t, caller, limit); len(got.ids) != limit || len(got.errors) != 0 {
-					t.Errorf("%v answered, then %v; want %d", got.ids, got.errors, limit)
-				}
-				if left := b.goroutines() - idle; left != 0 || caller.PendingCalls() != 0 {
-					t.Errorf("%d goroutines and %d slots are left", left, caller.PendingCalls())
-				}
-				if got := gather(t.Context(), t, caller, everything); !slices.Equal(got.ids, all) || len(got.errors) != 0 {
-					t.Errorf("the next one: %v answered, then %v; want %v", got.ids, got.errors, all)
-				}
+				got := gather(t.Context(), t, caller, limit)
+				require.Len(t, got.ids, limit)
+				assert.Empty(t, got.errors)
+				left := b.goroutines() - idle
+				assert.Zero(t, left)
+				assert.Zero(t, caller.PendingCalls())
+				got = gather(t.Context(), t, caller, everything)
+				assert.Equal(t, all, got.ids, "the next one")
+				assert.Empty(t, got.errors, "the next one")
 			}
 		}
 	})
@@ -146,9 +143,9 @@ func TestMulticast_LeftAtTheFirstSilent(t *testing.T) {
 		other.id = "s2aaaaaaaa" // nothing was asked yet
 		caller := b.connect("caller.example")
 		for limit := 1; limit <= 2; limit++ {
-			if got := gather(t.Context(), t, caller, limit); len(got.ids) != 0 || len(got.errors) != limit {
-				t.Errorf("%v answered, then %v; want %d errors", got.ids, got.errors, limit)
-			}
+			got := gather(t.Context(), t, caller, limit)
+			assert.Empty(t, got.ids)
+			assert.Len(t, got.errors, limit)
 		}
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
@@ -188,9 +185,9 @@ func TestMulticast_TooLate(t *testing.T) {
 		if synctest.Wait(); len(sent) != 0 {
 			t.Errorf("%d requests left", len(sent))
 		}
-		if got := gather(t.Context(), t, caller, everything); !slices.Equal(got.ids, all) || len(got.errors) != 0 {
-			t.Errorf("the next one: %v answered, then %v; want %v", got.ids, got.errors, all)
-		}
+		got := gather(t.Context(), t, caller, everything)
+		assert.Equal(t, all, got.ids, "the next one")
+		assert.Empty(t, got.errors, "the next one")
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
 		}
@@ -215,9 +212,8 @@ func TestMulticast_EndedByClose(t *testing.T) {
 			publish(t, caller, "https://"+callee.ID()+"."+calculatorHost+"/add") // its answer comes after the ack of the silent one
 			closeNow(t, caller)
 		}
-		if !slices.Equal(got.ids, []string{callee.ID()}) || len(got.errors) != 1 {
-			t.Fatalf("%v answered, then %v", got.ids, got.errors)
-		}
+		require.Equal(t, []string{callee.ID()}, got.ids)
+		require.Len(t, got.errors, 1)
 		wantFailed(t, "the multicast", got.errors[0], 503, bus.ErrClosed)
 		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 			if failed := checkError(t, err, 503, bus.ExecutedNo); !errors.Is(failed, bus.ErrClosed) {
@@ -235,9 +231,9 @@ func closeNow(t *testing.T, conn *bus.Conn) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := conn.Close(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "cut off 0 handlers and 1 call:") {
-		t.Errorf("Close: %v", err)
-	}
+	err := conn.Close(ctx)
+	assert.ErrorIs(t, err, context.Canceled, "Close")
+	assert.ErrorContains(t, err, "cut off 0 handlers and 1 call:", "Close")
 }
 
 // newCrowd serves GET /who and GET /context by two instances.
@@ -260,12 +256,12 @@ func TestKilledInstanceIsWaitedForOnce(t *testing.T) {
 		synctest.Wait() // for the ack of its greeting
 		raw.Close()
 		synctest.Wait()
-		if ids, took := publishFor(t, caller, calculatorURL+"/who"); len(ids) != 2 || took < 250*time.Millisecond {
-			t.Errorf("%v answered within %s: nothing was known of the one that is gone", ids, took)
-		}
-		if ids, took := publishFor(t, caller, calculatorURL+"/context"); len(ids) != 2 || took > 20*time.Millisecond {
-			t.Errorf("%v answered within %s: the one that is gone was waited for again", ids, took)
-		}
+		ids, took := publishFor(t, caller, calculatorURL+"/who")
+		require.Len(t, ids, 2)
+		assert.GreaterOrEqual(t, took, 250*time.Millisecond)
+		ids, took = publishFor(t, caller, calculatorURL+"/context")
+		require.Len(t, ids, 2)
+		assert.LessOrEqual(t, took, 20*time.Millisecond)
 	})
 }
 
@@ -311,9 +307,7 @@ func serveQuick(t *testing.T, b *bubble) {
 	err := b.connect("slow.example").Handle("GET", "/all", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		<-time.After(time.Second / 2)
 	}), bus.NoQueue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // TestMulticast_ResponderThatLeaves leaves the loop over the answers at the first one, in each way there is: the instances that
@@ -329,17 +323,13 @@ func TestMulticast_ResponderThatLeaves(t *testing.T) {
 		for name, leave := range map[string]func(){
 			"break": func() {
 				for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all")) {
-					if err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, err)
 					break
 				}
 			},
 			"break out of an operation": func() {
 				for _, err := range operation.Multicast(t.Context(), struct{}{}) {
-					if err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, err)
 					break
 				}
 			},
@@ -373,9 +363,9 @@ func TestMulticast_EndCancelsNone(t *testing.T) {
 		asked := b.listen(b.Plane() + ".888.>")
 		for range 3 { // the first one learns who is there
 			for _, limit := range []int{everything, len(ids)} {
-				if got := gather(t.Context(), t, caller, limit); len(got.ids) != len(ids) || len(got.errors) != 0 {
-					t.Errorf("%v answered, then %v", got.ids, got.errors)
-				}
+				got := gather(t.Context(), t, caller, limit)
+				require.Len(t, got.ids, len(ids))
+				assert.Empty(t, got.errors)
 			}
 		}
 		synctest.Wait()
@@ -395,7 +385,7 @@ func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		want := []string{"q1aaaaaaaa", "q2aaaaaaaa", "q3aaaaaaaa"}
 		order, raw := slices.Clone(want), rawClient(t, b.testBus)
-		if _, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", calculatorHost, "GET", "who"), func(m *nats.Msg) {
+		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", calculatorHost, "GET", "who"), func(m *nats.Msg) {
 			var request wire.Request
 			if err := wire.ParseRequest(m.Data, &request); err != nil {
 				t.Error(err)
@@ -408,15 +398,14 @@ func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
 				}
 			}
 			order = append(order[1:], order[0])
-		}); err != nil {
-			t.Fatal(err)
-		}
+		})
+		require.NoError(t, err)
 		flush(t, raw)
 		caller := b.connect("caller.example")
 		for call := range 5 {
-			if got := gather(t.Context(), t, caller, everything); !slices.Equal(got.ids, want) || len(got.errors) > 0 {
-				t.Errorf("call %d: answered by %v, %v", call, got.ids, got.errors)
-			}
+			got := gather(t.Context(), t, caller, everything)
+			assert.Equal(t, want, got.ids, "call %d", call)
+			assert.LessOrEqual(t, len(got.errors), 0, "call %d", call)
 		}
 	})
 }
@@ -434,14 +423,11 @@ func TestGreetingsWaitForEachOther(t *testing.T) {
 			go func() { served <- bus.Serve(conn, calculator{conn.ID()}) }()
 		}
 		synctest.Wait()
-		if len(hellos) != 0 || len(served) != 0 {
-			t.Errorf("%d hellos of %d services while nothing is taken", len(hellos), len(served))
-		}
+		assert.Empty(t, hellos, "%d, %d", len(hellos), len(served))
+		assert.Empty(t, served, "%d, %d", len(hellos), len(served))
 		release()
 		for range cap(served) {
-			if err := <-served; err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, <-served)
 		}
 		synctest.Wait()
 		if len(hellos) != cap(served) {

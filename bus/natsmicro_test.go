@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -40,9 +42,7 @@ func (o *operator) ask(subject string, there ...*bus.Conn) (answers [][]byte) {
 	o.t.Helper()
 	inbox, heard := nats.NewInbox(), make(chan *nats.Msg, 1024)
 	subscription, err := o.ChanSubscribe(inbox+".*", heard)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	defer func() { _ = subscription.Unsubscribe() }()
 	o.say(subject, inbox+".answer", "")
 	for _, conn := range there {
@@ -61,9 +61,7 @@ func (o *operator) ask(subject string, there ...*bus.Conn) (answers [][]byte) {
 
 func (o *operator) say(subject, reply, body string) {
 	o.t.Helper()
-	if err := o.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: []byte(body)}); err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, o.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: []byte(body)}))
 }
 
 // isAbsent reports whether the broker reports that nobody is asked by a subject.
@@ -111,27 +109,17 @@ func decode[Answer any](t *testing.T, answer []byte) (decoded Answer) {
 func conforms(t *testing.T, answer []byte) {
 	t.Helper()
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name := strings.TrimPrefix(decode[micro.Ping](t, answer).Type, "io.nats.micro.v1.")
 	text, err := os.ReadFile(filepath.Join("testdata", "micro", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	if err := compiler.AddResource(name, document); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, compiler.AddResource(name, document))
 	schema, err := compiler.Compile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := schema.Validate(parsed); err != nil {
 		t.Errorf("%s: %v", answer, err)
 	}
@@ -142,20 +130,20 @@ func TestService_Protocol(t *testing.T) {
 	b := newBus(t)
 	conn := b.Connect(calculatorHost, bus.WithVersion("2"))
 	asks := newOperator(t, b)
-	if !asks.isAbsent("$SRV.PING") || !asks.isAbsent("$SRV.PING."+calculatorName) {
-		t.Error("who serves nothing is shown")
-	}
+	assert.True(t, asks.isAbsent("$SRV.PING"), "who serves nothing is shown")
+	assert.True(t, asks.isAbsent("$SRV.PING."+calculatorName))
 	serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Undocumented()))
 	want := micro.ServiceIdentity{Name: calculatorName, ID: conn.ID(), Version: "2.0.0"}
 	for _, verb := range []string{"PING", "INFO", "STATS"} {
 		for _, subject := range []string{"$SRV." + verb, "$SRV." + verb + "." + calculatorName, "$SRV." + verb + "." + calculatorName + "." + conn.ID()} {
 			got := one[micro.Ping](asks, subject, conn)
-			if got.Name != want.Name || got.ID != want.ID || got.Version != want.Version || got.Type != "io.nats.micro.v1."+strings.ToLower(verb)+"_response" {
-				t.Errorf("%s: %+v", subject, got)
-			}
-			if got.Metadata["host"] != calculatorHost || got.Metadata["plane"] != b.Plane() || got.Metadata["version"] != "2" {
-				t.Errorf("%s: metadata %v", subject, got.Metadata)
-			}
+			assert.Equal(t, want.Name, got.Name, subject)
+			assert.Equal(t, want.ID, got.ID, subject)
+			assert.Equal(t, want.Version, got.Version, subject)
+			assert.Equal(t, "io.nats.micro.v1."+strings.ToLower(verb)+"_response", got.Type, subject)
+			assert.Equal(t, calculatorHost, got.Metadata["host"], subject)
+			assert.Equal(t, b.Plane(), got.Metadata["plane"], subject)
+			assert.Equal(t, "2", got.Metadata["version"], subject)
 		}
 	}
 }
@@ -165,9 +153,7 @@ func TestService_Info(t *testing.T) {
 	b := newBus(t)
 	conn := b.Connect(calculatorHost, bus.WithDescription("Sums."))
 	serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Undocumented()))
-	if err := conn.Handle("GET", "/files/{path+}", http.NotFoundHandler(), bus.Port(444)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.Handle("GET", "/files/{path+}", http.NotFoundHandler(), bus.Port(444)))
 	info := one[micro.Info](newOperator(t, b), "$SRV.INFO."+calculatorName, conn)
 	if info.Description != "Sums." {
 		t.Errorf("description %q", info.Description)
@@ -187,9 +173,9 @@ func TestService_Info(t *testing.T) {
 			continue
 		}
 		got := info.Endpoints[at]
-		if got.Subject != want.Subject || got.QueueGroup != want.QueueGroup || len(got.Metadata) != 3 {
-			t.Errorf("%s: %+v, want %+v", name, got, want)
-		}
+		assert.Equal(t, want.Subject, got.Subject, name)
+		assert.Equal(t, want.QueueGroup, got.QueueGroup, name)
+		assert.Len(t, got.Metadata, 3, name)
 		for key, value := range want.Metadata {
 			if got.Metadata[key] != value {
 				t.Errorf("%s: metadata %v, want %v", name, got.Metadata, want.Metadata)
@@ -216,9 +202,9 @@ func TestService_Stats(t *testing.T) {
 		_ = caller.Call(t.Context(), "GET "+calculatorURL+path, nil, nil)
 	}
 	stats := one[micro.Stats](newOperator(t, b), "$SRV.STATS."+calculatorName+"."+conn.ID(), conn)
-	if stats.Started.Before(before.Add(-time.Second)) || stats.Started.After(time.Now()) || stats.Started.Location() != time.UTC {
-		t.Errorf("started %s", stats.Started)
-	}
+	assert.False(t, stats.Started.Before(before.Add(-time.Second)))
+	assert.False(t, stats.Started.After(time.Now()))
+	assert.Same(t, time.UTC, stats.Started.Location())
 	for name, want := range map[string]micro.EndpointStats{
 		"calculator-Add":    {NumRequests: 2},
 		"calculator-Divide": {NumRequests: 2, NumErrors: 1, LastError: "422 Unprocessable Entity", Data: json.RawMessage(`{"refused":1,"failed":0}`)},
@@ -231,15 +217,15 @@ func TestService_Stats(t *testing.T) {
 			continue
 		}
 		got := stats.Endpoints[at]
-		if got.NumRequests != want.NumRequests || got.NumErrors != want.NumErrors || got.LastError != want.LastError || string(got.Data) != string(want.Data) {
-			t.Errorf("%s: %+v, want %+v", name, got, want)
-		}
-		if got.QueueGroup != calculatorHost || !strings.HasPrefix(got.Subject, b.Plane()+".443.example.calculator.|.*.") {
-			t.Errorf("%s: %s in queue %q", name, got.Subject, got.QueueGroup)
-		}
-		if n := time.Duration(max(got.NumRequests, 1)); (got.ProcessingTime > 0) != (got.NumRequests > 0) || got.AverageProcessingTime != got.ProcessingTime/n {
-			t.Errorf("%s: %s, on average %s", name, got.ProcessingTime, got.AverageProcessingTime)
-		}
+		assert.Equal(t, want.NumRequests, got.NumRequests, name)
+		assert.Equal(t, want.NumErrors, got.NumErrors, name)
+		assert.Equal(t, want.LastError, got.LastError, name)
+		assert.Equal(t, string(want.Data), string(got.Data), name)
+		assert.Equal(t, calculatorHost, got.QueueGroup, name)
+		assert.True(t, strings.HasPrefix(got.Subject, b.Plane()+".443.example.calculator.|.*."), got.Subject)
+		n := time.Duration(max(got.NumRequests, 1))
+		assert.Equal(t, got.NumRequests > 0, (got.ProcessingTime > 0), name)
+		assert.Equal(t, got.ProcessingTime/n, got.AverageProcessingTime, name)
 	}
 }
 
@@ -309,9 +295,9 @@ func TestService_ProtocolIsUnmoved(t *testing.T) {
 	if got := one[micro.Stats](asks, "$SRV.STATS", conn); got.ID != conn.ID() {
 		t.Errorf("%+v", got)
 	}
-	if stats := conn.Stats(); stats.Malformed != 0 || !conn.Healthy() {
-		t.Errorf("%+v", stats)
-	}
+	stats := conn.Stats()
+	assert.Zero(t, stats.Malformed)
+	assert.True(t, conn.Healthy())
 }
 
 // TestService_ProtocolAnswersNotInTheWrongPlace has somebody who may only ask choose a reply subject on which the service may
@@ -327,18 +313,16 @@ func TestService_ProtocolAnswersNotInTheWrongPlace(t *testing.T) {
 			conn.Plane() + "x": 1, "_INBOX." + conn.Plane() + ".x": 1,
 		} {
 			heard := b.listen(to)
-			if err := raw.PublishRequest("$SRV.PING", to, nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, raw.PublishRequest("$SRV.PING", to, nil))
 			flush(t, raw)
 			synctest.Wait()
 			if len(heard) != answers {
 				t.Errorf("%s gets %d answers, want %d", to, len(heard), answers)
 			}
 		}
-		if stats := conn.Stats(); stats.Malformed != 0 || !conn.Healthy() {
-			t.Errorf("%+v", stats)
-		}
+		stats := conn.Stats()
+		assert.Zero(t, stats.Malformed)
+		assert.True(t, conn.Healthy())
 	})
 }
 
@@ -351,26 +335,22 @@ func TestService_ProtocolUnderAFlood(t *testing.T) {
 		flood, last := b.listen("flood"), b.listen("last")
 		raw := rawClient(t, b.testBus)
 		for range 1000 {
-			if err := raw.PublishRequest("$SRV.STATS", "flood", nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, raw.PublishRequest("$SRV.STATS", "flood", nil))
 		}
 		flush(t, raw)
 		synctest.Wait()
-		if count := len(flood); count < 64 || count > 1000 {
-			t.Errorf("%d answers", count)
-		}
-		if err := raw.PublishRequest("$SRV.STATS."+calculatorName+"."+conn.ID(), "last", nil); err != nil {
-			t.Fatal(err)
-		}
+		count := len(flood)
+		assert.GreaterOrEqual(t, count, 64)
+		assert.LessOrEqual(t, count, 1000)
+		require.NoError(t, raw.PublishRequest("$SRV.STATS."+calculatorName+"."+conn.ID(), "last", nil))
 		flush(t, raw)
 		synctest.Wait()
 		if count := len(last); count != 1 {
 			t.Errorf("%d answers after it", count)
 		}
-		if stats := conn.Stats(); stats.Malformed != 0 || !conn.Healthy() {
-			t.Errorf("%+v", stats)
-		}
+		stats := conn.Stats()
+		assert.Zero(t, stats.Malformed)
+		assert.True(t, conn.Healthy())
 	})
 }
 
@@ -413,12 +393,8 @@ func TestService_IsGoneBeforeItsHandlers(t *testing.T) {
 		t.Error("it is still asked")
 	}
 	close(leave)
-	if err := await(t, "the call", called); err != nil {
-		t.Error(err)
-	}
-	if err := await(t, "the end", closed); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, await(t, "the call", called))
+	assert.NoError(t, await(t, "the end", closed))
 }
 
 // calculatorThatStays serves a call until it is told to leave.
@@ -474,7 +450,6 @@ func TestService_OnGivenConnection(t *testing.T) {
 		t.Errorf("answered by %v", got)
 	}
 	closeConn(t, conn)
-	if !asks.isAbsent("$SRV.PING") || given.NumSubscriptions() != 0 {
-		t.Errorf("%d subscriptions are left", given.NumSubscriptions())
-	}
+	assert.True(t, asks.isAbsent("$SRV.PING"))
+	assert.Zero(t, given.NumSubscriptions())
 }

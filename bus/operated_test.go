@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/broker"
 )
@@ -36,17 +36,13 @@ func newOperated(t *testing.T) *operated {
 		"operator: %s\nsystem_account: %s\nresolver { type: full, dir: %q }\nresolver_preload { %s: %s, %s: %s }",
 		o.sign(jwt.NewOperatorClaims(o.public(o.operator)), o.operator), o.public(system), t.TempDir(),
 		o.public(system), o.sign(jwt.NewAccountClaims(o.public(system)), o.operator), o.public(o.account), o.sign(o.claims, o.operator))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	o.url = started.URL()
 	file := filepath.Join(t.TempDir(), "system.creds")
 	o.newUser(file, system, nil)
 	o.system, err = nats.Connect(o.url, nats.UserCredentials(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(o.system.Close)
 	return o
 }
@@ -54,27 +50,21 @@ func newOperated(t *testing.T) *operated {
 func newKeys(t *testing.T, create func() (nkeys.KeyPair, error)) nkeys.KeyPair {
 	t.Helper()
 	made, err := create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return made
 }
 
 func (o *operated) public(keys nkeys.KeyPair) string {
 	o.t.Helper()
 	public, err := keys.PublicKey()
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	return public
 }
 
 func (o *operated) sign(claims jwt.Claims, by nkeys.KeyPair) string {
 	o.t.Helper()
 	signed, err := claims.Encode(by)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	return signed
 }
 
@@ -87,16 +77,12 @@ func (o *operated) newUser(file string, account nkeys.KeyPair, change func(*jwt.
 		change(claims)
 	}
 	seed, err := keys.Seed()
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	credentials, err := jwt.FormatUserConfig(o.sign(claims, account), seed)
 	if err == nil {
 		err = os.WriteFile(file, credentials, 0o600)
 	}
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	return o.public(keys)
 }
 
@@ -105,7 +91,6 @@ func (o *operated) revoke(user string) {
 	o.t.Helper()
 	o.claims.Revoke(user)
 	answer, err := o.system.Request("$SYS.REQ.CLAIMS.UPDATE", []byte(o.sign(o.claims, o.operator)), time.Minute)
-	if err != nil || !strings.Contains(string(answer.Data), `"code":200`) {
-		o.t.Fatalf("the broker says %v, %v", answer, err)
-	}
+	require.NoError(o.t, err)
+	require.Contains(o.t, string(answer.Data), `"code":200`)
 }

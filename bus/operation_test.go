@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -146,12 +148,11 @@ type (
 func call[A, R any](t *testing.T, conn *bus.Conn, address string, arguments A, status int, want R) {
 	t.Helper()
 	response, err := bus.NewOperation[A, R](conn, address).Call(t.Context(), arguments)
-	if err != nil || response.Status != status || !reflect.DeepEqual(response.Results, want) {
-		t.Errorf("%s: %d %+v, %v; want %d %+v", address, response.Status, response.Results, err, status, want)
-	}
-	if response.Host != "shelf.example" || response.ID == "" {
-		t.Errorf("%s: answered by %q of %q", address, response.ID, response.Host)
-	}
+	require.NoError(t, err, address)
+	assert.Equal(t, status, response.Status, address)
+	assert.Equal(t, want, response.Results, address)
+	assert.Equal(t, "shelf.example", response.Host, address)
+	assert.NotEmpty(t, response.ID, address)
 }
 
 func TestOperations_SortTheirArguments(t *testing.T) {
@@ -184,20 +185,18 @@ func TestCall_FillsThePath(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller := newShelf(t, w)
 		var out struct{ Told, Title string }
-		if err := caller.Call(t.Context(), "PUT "+shelfURL+"/books/{id}?force=true", bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out); err != nil || out.Told != "7 true Emma" {
-			t.Errorf("%q, %v", out.Told, err)
-		}
-		if err := caller.Call(t.Context(), "GET "+shelfURL+"/books/{id}", idArguments{"Emma"}, &out); err != nil || out.Title != "Emma" {
-			t.Errorf("%q, %v", out.Title, err)
-		}
-		if err := caller.Handle("GET", "/files/{path+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := caller.Call(t.Context(), "PUT "+shelfURL+"/books/{id}?force=true", bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out)
+		require.NoError(t, err)
+		assert.Equal(t, "7 true Emma", out.Told)
+		err = caller.Call(t.Context(), "GET "+shelfURL+"/books/{id}", idArguments{"Emma"}, &out)
+		require.NoError(t, err)
+		assert.Equal(t, "Emma", out.Title)
+		require.NoError(t, caller.Handle("GET", "/files/{path+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, `{"told":%q}`, r.PathValue("path"))
-		})); err != nil {
-			t.Fatal(err)
-		}
-		if err := caller.Call(t.Context(), "GET https://caller.example/files/{path+}", bus.Args{"path": "a b/c%/d.txt"}, &out); err != nil || out.Told != "a b/c%/d.txt" {
-			t.Errorf("%q, %v", out.Told, err)
-		}
+		})))
+		err = caller.Call(t.Context(), "GET https://caller.example/files/{path+}", bus.Args{"path": "a b/c%/d.txt"}, &out)
+		require.NoError(t, err)
+		assert.Equal(t, "a b/c%/d.txt", out.Told)
 	})
 }
 
@@ -232,9 +231,8 @@ func TestBadCallsDoNotLeave(t *testing.T) {
 		})
 	}
 	_, err := bus.NewOperation[none, none](nil, "https://x.example/").Call(t.Context(), none{})
-	if bus.StatusOf(err) != 503 || !strings.Contains(err.Error(), "without a connection") {
-		t.Errorf("no connection: %v", err)
-	}
+	assert.Equal(t, 503, bus.StatusOf(err), "no connection")
+	assert.ErrorContains(t, err, "without a connection", "no connection")
 }
 
 // TestResultsInAnyCase reads results into structs without tags, as Call does; where there are tags the case counts.
@@ -248,16 +246,16 @@ func TestResultsInAnyCase(t *testing.T) {
 			Sum int `json:"SUM"`
 		}
 		arguments := bus.Args{"x": 5, "y": 6}
-		if response, err := bus.NewOperation[bus.Args, plain](caller, calculatorURL+"/add").Call(t.Context(), arguments); err != nil || response.Results.Sum != 11 {
-			t.Errorf("without tags: %+v, %v", response, err)
-		}
-		if response, err := bus.NewOperation[bus.Args, tagged](caller, calculatorURL+"/add").Call(t.Context(), arguments); err != nil || response.Results.Sum != 0 {
-			t.Errorf("with a tag of another case: %+v, %v", response, err)
-		}
+		response, err := bus.NewOperation[bus.Args, plain](caller, calculatorURL+"/add").Call(t.Context(), arguments)
+		require.NoError(t, err, "without tags")
+		assert.Equal(t, 11, response.Results.Sum, "without tags")
+		other, err := bus.NewOperation[bus.Args, tagged](caller, calculatorURL+"/add").Call(t.Context(), arguments)
+		require.NoError(t, err, "with a tag of another case")
+		assert.Zero(t, other.Results.Sum, "with a tag of another case")
 		var called plain
-		if err := caller.Call(t.Context(), calculatorURL+"/add", arguments, &called); err != nil || called.Sum != 11 {
-			t.Errorf("by Call: %+v, %v", called, err)
-		}
+		err = caller.Call(t.Context(), calculatorURL+"/add", arguments, &called)
+		require.NoError(t, err, "by Call")
+		assert.Equal(t, 11, called.Sum, "by Call")
 	})
 }
 
@@ -266,13 +264,15 @@ func TestOperations_Fail(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller := newShelf(t, w)
 		_, err := bus.NewOperation[idArguments, book](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"none"})
-		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 404 || failed.Detail != "no book none" || failed.Host != "shelf.example" {
-			t.Errorf("the handler's error: %v", err)
-		}
+		failed, ok := errors.AsType[*bus.Error](err)
+		require.True(t, ok, "the handler's error")
+		assert.Equal(t, 404, failed.Status, "the handler's error")
+		assert.Equal(t, "no book none", failed.Detail, "the handler's error")
+		assert.Equal(t, "shelf.example", failed.Host, "the handler's error")
 		response, err := bus.NewOperation[idArguments, []int](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"Emma"})
-		if failed := checkError(t, err, 502, bus.ExecutedYes); response.ID == "" || !strings.Contains(failed.Detail, "the response does not fit []int") {
-			t.Errorf("a response of another kind: %v", err)
-		}
+		failed = checkError(t, err, 502, bus.ExecutedYes)
+		assert.NotEmpty(t, response.ID, "a response of another kind")
+		assert.Contains(t, failed.Detail, "the response does not fit []int", "a response of another kind")
 		if _, err := bus.NewOperation[none, none](caller, "https://nobody.example/x").Call(t.Context(), none{}); !errors.Is(err, bus.ErrNoResponder) {
 			t.Errorf("nobody there: %v", err)
 		}
@@ -292,9 +292,10 @@ func TestOperations_ArePublished(t *testing.T) {
 		who := bus.NewOperation[whoArguments, whoResults](w.connect("caller.example"), shelfURL+"/who")
 		var told []string
 		for response, err := range who.Multicast(t.Context(), whoArguments{}) {
-			if err != nil || response.Host != "shelf.example" || response.ID != response.Results.ID || response.Status != 200 {
-				t.Errorf("%+v, %v", response, err)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, "shelf.example", response.Host)
+			assert.Equal(t, response.Results.ID, response.ID)
+			assert.Equal(t, 200, response.Status)
 			told = append(told, response.ID)
 		}
 		if slices.Sort(told); !slices.Equal(told, ids) {
@@ -302,9 +303,11 @@ func TestOperations_ArePublished(t *testing.T) {
 		}
 		told = nil
 		for response, err := range who.Multicast(t.Context(), whoArguments{Fail: true}) {
-			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 418 || failed.ID != response.ID || failed.Detail != "not "+response.ID {
-				t.Errorf("%+v, %v", response, err)
-			}
+			failed, ok := errors.AsType[*bus.Error](err)
+			require.True(t, ok)
+			assert.Equal(t, 418, failed.Status)
+			assert.Equal(t, response.ID, failed.ID)
+			assert.Equal(t, "not "+response.ID, failed.Detail)
 			told = append(told, response.ID)
 		}
 		if slices.Sort(told); !slices.Equal(told, ids) {
@@ -313,8 +316,7 @@ func TestOperations_ArePublished(t *testing.T) {
 	})
 	broken := bus.NewOperation[none, none](newBus(t).Connect("caller.example"), "https://a..b/")
 	for response, err := range broken.Multicast(t.Context(), none{}) {
-		if bus.StatusOf(err) != 400 || response.ID != "" {
-			t.Errorf("a bad address: %+v, %v", response, err)
-		}
+		assert.Equal(t, 400, bus.StatusOf(err), "a bad address")
+		assert.Empty(t, response.ID, "a bad address")
 	}
 }

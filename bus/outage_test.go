@@ -16,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/natsconn"
@@ -89,18 +91,12 @@ func serveSlow(t *testing.T, conn *bus.Conn) {
 	t.Helper()
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		took, err := time.ParseDuration(r.URL.Query().Get("for"))
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		time.Sleep(took)
 		w.WriteHeader(http.StatusNoContent)
 	})
-	if err := conn.Handle("GET", "/slow", slow); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Handle("GET", "/all", slow, bus.NoQueue()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.Handle("GET", "/slow", slow))
+	require.NoError(t, conn.Handle("GET", "/all", slow, bus.NoQueue()))
 }
 
 const slowURL = "GET https://slow.example/slow?for="
@@ -155,9 +151,10 @@ func TestOutageEndsCalls(t *testing.T) {
 			t.Errorf("the calls ended after %s", took)
 		}
 		err := caller.Call(t.Context(), slowURL+"1s", nil, nil)
-		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.ExecutedNo || time.Since(begun) != 2500*time.Millisecond {
-			t.Errorf("a new call: %v, after %s", err, time.Since(begun))
-		}
+		failed, _ := errors.AsType[*bus.Error](err)
+		require.NotNil(t, failed, "a new call")
+		assert.Equal(t, bus.ExecutedNo, failed.Executed, "a new call")
+		assert.Equal(t, 2500*time.Millisecond, time.Since(begun), "a new call")
 		if err := <-stays; err != nil {
 			t.Errorf("a call that stays in the process: %v", err)
 		}
@@ -204,16 +201,14 @@ func TestResponse_WaitsForItsCaller(t *testing.T) {
 			}
 		}
 		time.AfterFunc(50*time.Millisecond, callersWay.come)
-		if err := await(t, "the answer", called); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(begun); took < 1200*time.Millisecond || took > 1500*time.Millisecond {
-			t.Errorf("the answer came after %s", took)
-		}
+		assert.NoError(t, await(t, "the answer", called))
+		took := time.Since(begun)
+		assert.GreaterOrEqual(t, took, 1200*time.Millisecond)
+		assert.LessOrEqual(t, took, 1500*time.Millisecond)
 		begun = time.Now()
-		if err := caller.Call(t.Context(), slowURL+"1s", nil, nil); err != nil || time.Since(begun) > 1100*time.Millisecond {
-			t.Errorf("a call from after it: %v, after %s", err, time.Since(begun))
-		}
+		err := caller.Call(t.Context(), slowURL+"1s", nil, nil)
+		require.NoError(t, err, "a call from after it")
+		assert.LessOrEqual(t, time.Since(begun), 1100*time.Millisecond, "a call from after it")
 	})
 }
 
@@ -234,9 +229,7 @@ func TestCallsSurviveACut(t *testing.T) {
 		<-finish
 		w.WriteHeader(http.StatusNoContent)
 	})
-	if err := callee.Handle("GET", "/slow", slow); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, callee.Handle("GET", "/slow", slow))
 	for _, test := range []struct {
 		name   string
 		way    *fragile
@@ -291,17 +284,17 @@ func TestClosedConnectionIsMadeAnew(t *testing.T) {
 				go func() { calls <- caller.Call(t.Context(), slowURL+"5s", nil, nil) }()
 			}
 			time.Sleep(time.Second)
-			if err := before.Publish(strings.Repeat("x", 5000), nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, before.Publish(strings.Repeat("x", 5000), nil))
 			synctest.Wait()
 			if !before.IsClosed() {
 				t.Fatal("the broker has not closed the connection")
 			}
 			time.Sleep(time.Second)
-			if after := shared.NATS(); after == before || !after.IsConnected() || callee.NATS() != after || !shared.Connected() {
-				t.Errorf("the broker connection was not made anew: %v", after.Status())
-			}
+			after := shared.NATS()
+			assert.NotSame(t, before, after, "the broker connection was not made anew")
+			assert.True(t, after.IsConnected(), "the broker connection was not made anew")
+			assert.Same(t, after, callee.NATS(), "the broker connection was not made anew")
+			assert.True(t, shared.Connected(), "the broker connection was not made anew")
 			for range 2 {
 				if err := <-calls; err != nil {
 					t.Errorf("a call under way: %v", err)
@@ -364,9 +357,7 @@ func TestResponse_OfClosedGivenConnection(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		app, err := nats.Connect("", nats.InProcessServer(b.Broker()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		callee := b.connect("slow.example", bus.WithNATS(app))
 		serveSlow(t, callee)
 		caller := b.connect("caller.example")
@@ -376,9 +367,9 @@ func TestResponse_OfClosedGivenConnection(t *testing.T) {
 		begun := time.Now()
 		app.Close()
 		err = callee.Close(t.Context())
-		if took := time.Since(begun); took != time.Second || err == nil || !strings.Contains(err.Error(), "the last responses may not have been sent") {
-			t.Errorf("closed after %s, want the 1s of the handler: %v", took, err)
-		}
+		took := time.Since(begun)
+		assert.Equal(t, time.Second, took)
+		assert.ErrorContains(t, err, "the last responses may not have been sent")
 		wantFailed(t, "the call", <-called, 504, bus.ErrInstanceLost)
 	})
 }
@@ -392,9 +383,7 @@ func TestWhyTheBrokerStaysAway(t *testing.T) {
 	good, bad := tlsBroker(t, certify(t, authority, here)), tlsBroker(t, certify(t, certify(t, nil), here))
 	log := new(journal)
 	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(good.URL()+","+bad.URL()), bus.WithLogger(zerolog.New(log)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer closeConn(t, conn)
 	good.Close()
 	log.await(t, "certificate signed by unknown authority")
@@ -423,16 +412,14 @@ func TestBusyCallee(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("throttle.example")
 		serve(t, conn, throttle{conn})
-		if err := conn.Handle("GET", "/passed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.NoError(t, conn.Handle("GET", "/passed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, throttle{}.Busy())
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 		for _, path := range []string{"/busy", "/passed"} {
 			failed := asBusError(t, conn.Call(t.Context(), "GET https://throttle.example"+path, nil, nil))
-			if failed.Status != 503 || failed.RetryAfter != 0 || failed.Executed != bus.ExecutedYes {
-				t.Errorf("%s: %v, after %s, executed %s", path, failed, failed.RetryAfter, failed.Executed)
-			}
+			assert.Equal(t, 503, failed.Status, path)
+			assert.Zero(t, failed.RetryAfter, path)
+			assert.Equal(t, bus.ExecutedYes, failed.Executed, path)
 		}
 	})
 }
@@ -444,17 +431,13 @@ func TestRetryAfter(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("throttle.example")
 		serve(t, conn, throttle{conn})
-		if err := conn.Handle("GET", "/handled/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.NoError(t, conn.Handle("GET", "/handled/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", r.PathValue("said"))
 			w.WriteHeader(http.StatusTooManyRequests)
-		})); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.Handle("GET", "/passed/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		})))
+		require.NoError(t, conn.Handle("GET", "/passed/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, conn.Call(r.Context(), "GET https://throttle.example/handled/"+r.PathValue("said"), nil, nil))
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 		caller := w.connect("caller.example")
 		for target, want := range map[string]time.Duration{
 			"/refuse?milliseconds=120000": 2 * time.Minute,
@@ -473,9 +456,8 @@ func TestRetryAfter(t *testing.T) {
 			"/passed/Wed,%2021%20Oct%202099%2007:28:00%20GMT": 0,
 		} {
 			failed := asBusError(t, caller.Call(t.Context(), "GET https://throttle.example"+target, nil, nil))
-			if failed.Status != http.StatusTooManyRequests || failed.RetryAfter != want {
-				t.Errorf("%s: %v, after %s, want %s", target, failed, failed.RetryAfter, want)
-			}
+			assert.Equal(t, http.StatusTooManyRequests, failed.Status, target)
+			assert.Equal(t, want, failed.RetryAfter, target)
 			said, written := "", httptest.NewRecorder()
 			if want > 0 {
 				said = fmt.Sprint(int(want / time.Second))

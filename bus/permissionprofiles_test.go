@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -173,9 +175,7 @@ func printedFor(t *testing.T, host string, options []bus.ConnectOption, setUp fu
 	conn := newEnforcing(t, nil).connect(host, options...)
 	setUp(conn)
 	granted, err := conn.Permissions(callees...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return granted.String()
 }
 
@@ -200,9 +200,7 @@ func TestForgedResponses(t *testing.T) {
 			caller := e.connect("caller.example", options...)
 			go func() {
 				var out struct{ Word string }
-				if err := caller.Call(t.Context(), "https://clerk.example/ask", nil, &out); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, caller.Call(t.Context(), "https://clerk.example/ask", nil, &out))
 				answered <- out.Word
 			}()
 			message := await(t, "the question", asked.asked)
@@ -259,9 +257,8 @@ func TestLateAnswers(t *testing.T) {
 			return
 		}
 	}
-	if !slow.allows(answer) || slow.allows(operation{verb: "PUB", subject: "other"}) {
-		t.Error("an answer is denied, or something else allowed")
-	}
+	assert.True(t, slow.allows(answer), "an answer is denied, or something else allowed")
+	assert.False(t, slow.allows(operation{verb: "PUB", subject: "other"}))
 }
 
 // newEnforcingPair starts a cluster of two brokers that know the same users. What goes wrong at either is in one log.
@@ -294,14 +291,10 @@ func newMember(t *testing.T, users string, known int) *enforcing {
 func (e *enforcing) clusterPort() int {
 	e.t.Helper()
 	operator, err := nats.Connect(e.as("system"))
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	defer operator.Close()
 	answer, err := operator.Request("$SYS.REQ.SERVER.PING.VARZ", nil, time.Minute)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	var told struct {
 		Data struct {
 			Cluster struct {
@@ -309,9 +302,9 @@ func (e *enforcing) clusterPort() int {
 			} `json:"cluster"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(answer.Data, &told); err != nil || told.Data.Cluster.Port == 0 {
-		e.t.Fatalf("%s: %v", answer.Data, err)
-	}
+	err = json.Unmarshal(answer.Data, &told)
+	require.NoError(e.t, err, answer.Data)
+	require.NotZero(e.t, told.Data.Cluster.Port, answer.Data)
 	return told.Data.Cluster.Port
 }
 
@@ -322,9 +315,7 @@ func reaches(t *testing.T, from *bus.Conn, address string) {
 	for {
 		err := from.Call(t.Context(), address, nil, nil)
 		if !errors.Is(err, bus.ErrNoResponder) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return
 		}
 	}
@@ -375,9 +366,7 @@ func TestDeniedInACluster(t *testing.T) {
 			answered := make(chan string, 1)
 			go func() {
 				var out struct{ Word string }
-				if err := caller.Call(t.Context(), "https://clerk.example/ask", nil, &out); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, caller.Call(t.Context(), "https://clerk.example/ask", nil, &out))
 				answered <- out.Word
 			}()
 			message := await(t, "the question", asked.asked)
@@ -429,9 +418,7 @@ func checkDenials(t *testing.T, at *enforcing, caller *bus.Conn) {
 func newOperatorOf(t *testing.T, e *enforcing) *operator {
 	t.Helper()
 	raw, err := nats.Connect(e.as("operator"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(raw.Close)
 	return &operator{t, raw}
 }
@@ -446,20 +433,19 @@ func TestService_ProtocolIsDenied(t *testing.T) {
 	serve(t, one, calculator{one.ID()})
 	serve(t, other, calculator{other.ID()})
 	var out struct{ Sum int }
-	if err := other.Call(t.Context(), "GET https://operator/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
-		t.Errorf("%v, %v", out, err)
-	}
-	if !one.Healthy() || !other.Healthy() {
-		t.Error("not healthy")
-	}
+	err := other.Call(t.Context(), "GET https://operator/add", bus.Args{"x": 1, "y": 2}, &out)
+	require.NoError(t, err)
+	assert.Equal(t, 3, out.Sum)
+	assert.True(t, one.Healthy(), "not healthy")
+	assert.True(t, other.Healthy())
 	if !newOperatorOf(t, e).isAbsent("$SRV.PING") {
 		t.Error("it is shown")
 	}
 	told := e.log.lines("$srv")
 	told = slices.DeleteFunc(told, func(line string) bool { return strings.Contains(line, `"level":"debug"`) })
-	if len(told) != 1 || !strings.Contains(told[0], `"level":"info"`) || !strings.Contains(told[0], "docs/nats.md") {
-		t.Errorf("log: %q", told)
-	}
+	require.Len(t, told, 1, "log")
+	assert.Contains(t, told[0], `"level":"info"`, "log")
+	assert.Contains(t, told[0], "docs/nats.md", "log")
 }
 
 // TestService_ProtocolAnswersAreDenied has a broker that lets the service hear what it may not answer.
@@ -507,11 +493,9 @@ func TestPermissions_WithoutServiceProtocol(t *testing.T) {
 	serve(t, unlisted, calculator{unlisted.ID()})
 	for _, conn := range []*bus.Conn{caller, unlisted} {
 		granted, err := conn.Permissions()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text := granted.String(); strings.Contains(text, "$SRV") || strings.Contains(text, "_INBOX") {
-			t.Errorf("%s: %s", conn.Host(), text)
-		}
+		require.NoError(t, err)
+		text := granted.String()
+		assert.NotContains(t, text, "$SRV", conn.Host())
+		assert.NotContains(t, text, "_INBOX", conn.Host())
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -41,9 +44,7 @@ func TestPermissions_Text(t *testing.T) {
 		t.Errorf("printed\n%s\nwant\n%s", got, text)
 	}
 	encoded, err := json.Marshal(granted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const asJSON = `{"pub":{"allow":["bus.443.example.products.|.>","bus.r.>"]},` +
 		`"sub":{"allow":["bus.443.example.shop.|.GET.buy shop.example"]},"resp":{"max":-1,"ttl":60000000000}}`
 	if got := strings.ReplaceAll(string(encoded), `\u003e`, ">"); got != asJSON {
@@ -56,9 +57,9 @@ func TestNoPermissions(t *testing.T) {
 	t.Parallel()
 	var none bus.Permissions
 	encoded, err := json.Marshal(none)
-	if want := `{"pub":{"deny":["\u003e"]},"sub":{"deny":["\u003e"]}}`; err != nil || string(encoded) != want {
-		t.Errorf("as JSON %s, error %v, want %s", encoded, err, want)
-	}
+	want := `{"pub":{"deny":["\u003e"]},"sub":{"deny":["\u003e"]}}`
+	require.NoError(t, err)
+	assert.Equal(t, want, string(encoded))
 	user := newEnforcing(t, map[string]string{"none": none.String()}).login("none")
 	for _, verb := range []string{"PUB", "SUB"} {
 		if user.allows(operation{verb: verb, subject: "bus.x"}) {
@@ -90,9 +91,8 @@ func TestPermissions_With(t *testing.T) {
 			t.Parallel()
 			sum := bus.Permissions{Publish: test.one}.With(bus.Permissions{Publish: test.other, Subscribe: test.other, Responses: &bus.ResponsePermission{}})
 			want := bus.Permissions{Publish: test.want, Subscribe: test.other, Responses: &bus.ResponsePermission{}}.With()
-			if sum.String() != want.String() || len(sum.Publish) != len(test.want) {
-				t.Errorf("%s: %s, want %s", name, sum, want)
-			}
+			assert.Equal(t, want.String(), sum.String(), name)
+			assert.Len(t, sum.Publish, len(test.want), name)
 		})
 	}
 }
@@ -137,9 +137,7 @@ func TestNamedCallees(t *testing.T) {
 		"*":                    {"bus.443.>", "bus.888.>"},
 	} {
 		granted, err := conn.Permissions(callee)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var got []string
 		for _, one := range granted.Publish {
 			if !strings.HasPrefix(one.Subject, "bus.888.all.|.POST.") && one.Subject != "bus.r.>" { // what all publish
@@ -166,9 +164,8 @@ func TestPermissions_RefuseACallee(t *testing.T) {
 		`x"] } evil: ["`: `the port is not a number`,
 	} {
 		granted, err := conn.Permissions("good.example", callee)
-		if err == nil || !strings.Contains(err.Error(), want) || granted.Publish != nil {
-			t.Errorf("%q: %v, %v", callee, granted, err)
-		}
+		assert.ErrorContains(t, err, want, callee)
+		assert.Nil(t, granted.Publish, callee)
 	}
 }
 
@@ -183,9 +180,7 @@ func TestPermissions_OfCallees(t *testing.T) {
 		}
 		publish(t, caller, instance+"/who")
 		granted, err := caller.Permissions()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var called []string
 		for _, one := range granted.Publish {
 			if host, isCall := strings.CutPrefix(one.For, "calls to "); isCall && !strings.Contains(host, " ") {
@@ -267,9 +262,7 @@ func newPlayers(t *testing.T, e *enforcing, through string, options []bus.Connec
 	p.shopkeeper = &shop{p.shop, make(chan struct{}, 1), make(chan error, 1)}
 	serve(t, p.shop, p.shopkeeper, bus.Method("Stock", bus.NoQueue()))
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
-	if err := p.shop.Handle(http.MethodPost, "/echo/{path+}", echo, bus.Port(444)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.shop.Handle(http.MethodPost, "/echo/{path+}", echo, bus.Port(444)))
 	p.caller = e.connect("caller.example", options...)
 	return p
 }
@@ -311,9 +304,10 @@ func (p *players) calls() {
 		p.expect(p.shop, "GET", address+"/nothing", "", 404, "nothing")
 	}
 	err := p.shop.Call(t.Context(), "GET https://x1aaaaaaaa."+calculatorHost+"/add", nil, nil)
-	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) {
-		t.Errorf("an instance that is not there: %v", err)
-	}
+	failed, _ := errors.AsType[*bus.Error](err)
+	require.NotNil(t, failed, "an instance that is not there")
+	assert.Equal(t, 503, failed.Status, "an instance that is not there")
+	assert.ErrorIs(t, err, bus.ErrNoResponder, "an instance that is not there")
 	if ids := publish(t, p.shop, calculatorURL+"/who"); len(ids) != 1 {
 		t.Errorf("a multicast to the calculator is answered by %v", ids)
 	}
@@ -355,9 +349,8 @@ func (p *players) expect(from *bus.Conn, method, url, body string, status int, h
 		contentType = "text/plain"
 	}
 	response, told := do(p.t, from, method, url, contentType, body)
-	if response.StatusCode != status || !strings.Contains(told, holds) {
-		p.t.Errorf("%s calls %s %s: %d %.200s", from.Host(), method, url, response.StatusCode, told)
-	}
+	assert.Equal(p.t, status, response.StatusCode, "%s calls %s %s", from.Host(), method, url)
+	assert.Contains(p.t, told, holds, "%s calls %s %s", from.Host(), method, url)
 }
 
 // blocks returns the permissions of all players, by user.
@@ -366,9 +359,7 @@ func (p *players) blocks() map[string]bus.Permissions {
 	blocks := make(map[string]bus.Permissions)
 	for _, conn := range []*bus.Conn{p.caller, p.shop, p.calculator} {
 		granted, err := conn.Permissions()
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		require.NoError(p.t, err)
 		blocks[conn.Host()] = granted
 	}
 	return blocks
@@ -588,9 +579,9 @@ func (e *enforcing) denied(user string, all []operation) (denied []operation) {
 func checkAnswers(t *testing.T, denied []operation) {
 	t.Helper()
 	for _, o := range denied {
-		if o.verb != "PUB" || !fitsPattern("bus.r.>", o.subject) || len(strings.Split(o.subject, ".")) < 6 {
-			t.Errorf("denied with the whole block: %s", o)
-		}
+		assert.Equal(t, "PUB", o.verb, "denied with the whole block")
+		assert.True(t, fitsPattern("bus.r.>", o.subject), "denied with the whole block")
+		assert.GreaterOrEqual(t, len(strings.Split(o.subject, ".")), 6, "denied with the whole block")
 	}
 }
 

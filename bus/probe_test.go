@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -70,9 +72,9 @@ func TestMulticast_LostInstance(t *testing.T) {
 				answers++
 			}
 		}
-		if took := time.Since(begun); answers != 2 || took != 1400*time.Millisecond {
-			t.Errorf("%d answers, after %s", answers, took)
-		}
+		took := time.Since(begun)
+		assert.Equal(t, 2, answers)
+		assert.Equal(t, 1400*time.Millisecond, took)
 	})
 }
 
@@ -88,9 +90,7 @@ func TestLivingInstanceIsWaitedFor(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				w.WriteHeader(http.StatusNoContent)
 			}), bus.NoQueue())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		if err := caller.Call(t.Context(), "GET https://slow.example/slow", nil, nil); err != nil {
 			t.Errorf("a slow call: %v", err)
@@ -123,9 +123,7 @@ func TestForgedLossIsNotBelieved(t *testing.T) {
 		newScripted(t, b.testBus, scriptedHost, ack)
 		evil := rawClient(t, b.testBus)
 		forge := func(to string) {
-			if err := evil.PublishMsg(&nats.Msg{Subject: to, Header: nats.Header{"Status": {"503"}}}); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, evil.PublishMsg(&nats.Msg{Subject: to, Header: nats.Header{"Status": {"503"}}}))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -30,18 +33,14 @@ func TestAProxyHasRun(t *testing.T) {
 			w.WriteHeader(response.StatusCode)
 			_, _ = io.Copy(w, response.Body)
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = caller.Call(t.Context(), "GET https://"+calculatorHost+"/no-such-path", nil, nil)
 		refused, _ := errors.AsType[*bus.Error](err)
-		if refused == nil || refused.Executed != bus.ExecutedNo {
-			t.Fatalf("what is refused: %+v", refused)
-		}
+		require.NotNil(t, refused, "what is refused")
+		require.Equal(t, bus.ExecutedNo, refused.Executed, "what is refused")
 		err = caller.Call(t.Context(), "GET https://proxy.example/", nil, nil)
 		passed := checkError(t, err, http.StatusNotFound, bus.ExecutedYes)
-		if passed.Detail != refused.Detail || passed.Host != refused.Host {
-			t.Errorf("what is passed on: %+v, want what is refused, %+v, as executed", passed, refused)
-		}
+		assert.Equal(t, refused.Detail, passed.Detail, "what is passed on")
+		assert.Equal(t, refused.Host, passed.Host, "what is passed on")
 	})
 }

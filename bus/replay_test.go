@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -21,18 +24,15 @@ func TestReplayedRequestRunsAgain(t *testing.T) {
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	callee, runs := w.connect(calculatorHost), make(chan struct{}, 8)
 	err := callee.Handle(http.MethodGet, "/add", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- struct{}{} }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	evil := newHostile(t, w)
 	for range 3 {
 		if response, _ := evil.send(addSubject, request("GET /add HTTP/1.1", calculatorHost)); response.StatusCode != 200 {
 			t.Errorf("status %d", response.StatusCode)
 		}
 	}
-	if len(runs) != 3 || bus.RunningRequests(callee) != 0 {
-		t.Errorf("ran %d times; %d are remembered", len(runs), bus.RunningRequests(callee))
-	}
+	require.Len(t, runs, 3)
+	assert.Zero(t, bus.RunningRequests(callee))
 }
 
 // TestMessage_IDs holds that they are as many as 128 random bits, and none comes twice.
@@ -45,9 +45,7 @@ func TestMessage_IDs(t *testing.T) {
 			var out struct {
 				MsgID string `json:"msgID"`
 			}
-			if err := caller.Call(t.Context(), calculatorURL+"/context", nil, &out); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, caller.Call(t.Context(), calculatorURL+"/context", nil, &out))
 			if len(out.MsgID) < 26 || strings.Trim(out.MsgID, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" { // 5 bits each
 				t.Fatalf("the message ID %q", out.MsgID)
 			}
@@ -80,24 +78,22 @@ func TestGuessedAnswers(t *testing.T) {
 					id = id[:len(id)-1] + "_"
 				}
 				forged := &wire.Response{Status: 200, OpCode: wire.OpRes, FromHost: scriptedHost, FromID: scriptedID, MsgID: id, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
-				if err := server.raw.Publish(subject.Response(b.Plane(), caller.Host(), caller.ID()), wire.AppendResponse(nil, forged)); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, server.raw.Publish(subject.Response(b.Plane(), caller.Host(), caller.ID()), wire.AppendResponse(nil, forged)))
 			}
 		})
 		guessing.Wait()
 		synctest.Wait()
-		if strangers := caller.Stats().UnmatchedResponses - before; strangers != guesses || len(ended) != 0 {
-			t.Errorf("%d strangers, the call has ended: %t", strangers, len(ended) != 0)
-		}
+		strangers := caller.Stats().UnmatchedResponses - before
+		assert.Equal(t, int64(guesses), strangers)
+		assert.Empty(t, ended)
 		server.script = []wire.OpCode{ack, res}
 		server.receive(asked)
-		if err := <-ended; err != nil || out.N != 1 {
-			t.Errorf("%d, %v", out.N, err)
-		}
-		if left := b.goroutines() - idle; left != 0 || caller.PendingCalls() != 0 {
-			t.Errorf("%d goroutines and %d slots are left", left, caller.PendingCalls())
-		}
+		err := <-ended
+		require.NoError(t, err)
+		assert.Equal(t, 1, out.N)
+		left := b.goroutines() - idle
+		assert.Zero(t, left)
+		assert.Zero(t, caller.PendingCalls())
 	})
 }
 
@@ -110,16 +106,14 @@ func TestPlanesBesideEachOther(t *testing.T) {
 			callee := w.connect(calculatorHost, bus.WithPlane(plane))
 			serve(t, callee, calculator{callee.ID()})
 			all := w.connect("all-of-them.example", bus.WithPlane(plane))
-			if err := all.Handle(http.MethodGet, "/who", http.NotFoundHandler(), bus.NoQueue()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, all.Handle(http.MethodGet, "/who", http.NotFoundHandler(), bus.NoQueue()))
 			caller := w.connect("caller.example", bus.WithPlane(plane))
 			calls.Go(func() {
 				for range 200 {
 					var out struct{ ID string }
-					if err := caller.Call(t.Context(), calculatorURL+"/who", nil, &out); err != nil || out.ID != callee.ID() {
-						t.Errorf("on plane %s %s answers, %v", plane, out.ID, err)
-					}
+					err := caller.Call(t.Context(), calculatorURL+"/who", nil, &out)
+					assert.NoError(t, err, plane)
+					assert.Equal(t, callee.ID(), out.ID, plane)
 				}
 				if ids := publish(t, caller, "https://all-of-them.example/who"); len(ids) != 1 || ids[0] != all.ID() {
 					t.Errorf("on plane %s %v answer, want %s", plane, ids, all.ID())

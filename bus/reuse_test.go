@@ -15,6 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/wire"
@@ -68,9 +71,9 @@ func overwrite(t *testing.T, conn *bus.Conn) {
 	t.Helper()
 	double := bus.NewOperation[single, doubled](conn, keeperURL+"/double")
 	for n := range overwritten {
-		if response, err := double.Call(t.Context(), single{n}); err != nil || response.Results.Doubled != 2*n {
-			t.Fatalf("twice %d is %+v (%v)", n, response, err)
-		}
+		response, err := double.Call(t.Context(), single{n})
+		require.NoError(t, err, n)
+		require.Equal(t, 2*n, response.Results.Doubled, n)
 	}
 }
 
@@ -78,15 +81,14 @@ func TestContextOutlivesItsCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		k, caller := newKeeping(t, w)
-		if err := caller.Call(t.Context(), keeperURL+"/keep", nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, caller.Call(t.Context(), keeperURL+"/keep", nil, nil))
 		ctx := <-k.kept
 		before, _ := bus.CallerOf(ctx)
 		overwrite(t, w.connect("other.example"))
-		if after, ok := bus.CallerOf(ctx); !ok || after != before || after.Host != "caller.example" {
-			t.Errorf("after other calls the context tells of %+v, before of %+v", after, before)
-		}
+		after, ok := bus.CallerOf(ctx)
+		require.True(t, ok)
+		assert.Equal(t, before, after)
+		assert.Equal(t, "caller.example", after.Host)
 		if !errors.Is(ctx.Err(), context.Canceled) {
 			t.Errorf("the call has ended, and its context says %v", ctx.Err())
 		}
@@ -121,9 +123,9 @@ func TestInterceptors_KeepResponses(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, call := range kept {
-			if call.request.MsgID != call.id || call.response.Status != http.StatusOK || call.response.Header.Get("Kept") != call.id {
-				t.Fatalf("what was kept of call %s is now %+v, %+v", call.id, *call.request, *call.response)
-			}
+			require.Equal(t, call.id, call.request.MsgID, "%+v, %+v", *call.request, *call.response)
+			require.Equal(t, http.StatusOK, call.response.Status, "%+v, %+v", *call.request, *call.response)
+			require.Equal(t, call.id, call.response.Header.Get("Kept"), "%+v, %+v", *call.request, *call.response)
 		}
 	})
 }
@@ -167,9 +169,8 @@ func TestCall_Memory(t *testing.T) { //nolint:paralleltest // counts the allocat
 	for range 200 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := double.Call(t.Context(), single{21}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := double.Call(t.Context(), single{21})
+		require.NoError(t, err)
 		runtime.ReadMemStats(&after)
 		least = min(least, after.TotalAlloc-before.TotalAlloc)
 	}
@@ -228,9 +229,9 @@ func TestHandlers_ThatAnInterceptorLeft(t *testing.T) {
 			called := make(chan struct{})
 			go func() {
 				defer close(called)
-				if response, err := double.Call(t.Context(), single{2}); err != nil || response.Results.Doubled != 4 {
-					t.Errorf("twice 2 is %d (%v)", response.Results.Doubled, err)
-				}
+				response, err := double.Call(t.Context(), single{2})
+				assert.NoError(t, err)
+				assert.Equal(t, 4, response.Results.Doubled)
 			}()
 			<-g.entered
 			g.release[2] <- struct{}{}
@@ -403,9 +404,7 @@ func TestValues_HaveTheHeaderOfText(t *testing.T) {
 		serve(t, w.connect("gauge.example"), gauge{})
 		var header http.Header
 		ctx := bus.CaptureResponseHeader(t.Context(), &header)
-		if err := w.connect("caller.example").Call(ctx, gaugeURL+"/nothing", nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.connect("caller.example").Call(ctx, gaugeURL+"/nothing", nil, nil))
 		if want := (http.Header{"Content-Type": {"application/json"}}); !maps.EqualFunc(header, want, slices.Equal) {
 			t.Errorf("got %v, want %v", header, want)
 		}

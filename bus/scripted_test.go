@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -45,9 +47,8 @@ func newScripted(t *testing.T, w *testBus, host string, script ...wire.OpCode) *
 		subject.Subscription(s.plane, "443", s.host, "GET", "who"): s.receive,
 		subject.Response(s.plane, s.host, s.id):                    func(*nats.Msg) {}, // it is alive
 	} {
-		if _, err := s.raw.Subscribe(to, receive); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.raw.Subscribe(to, receive)
+		require.NoError(t, err)
 	}
 	flush(t, s.raw)
 	return s
@@ -101,9 +102,9 @@ func TestOneResultInWhateverOrder(t *testing.T) {
 			for range 10 {
 				var out struct{ N int }
 				out.N = -1
-				if err := caller.Call(t.Context(), scriptedURL, nil, &out); err != nil || out.N != test.first {
-					t.Errorf("%s: result %d, %v; want %d", name, out.N, err, test.first)
-				}
+				err := caller.Call(t.Context(), scriptedURL, nil, &out)
+				require.NoError(t, err, name)
+				assert.Equal(t, test.first, out.N, name)
 			}
 			if got := server.requests.Load(); got != 10 {
 				t.Errorf("%s: 10 calls made %d requests", name, got)
@@ -129,9 +130,10 @@ func TestOneResultOfEachInstanceInWhateverOrder(t *testing.T) {
 				for _, id := range publish(t, caller, calculatorURL+"/who") {
 					counts[id]++
 				}
-				if len(counts) != 3 || counts[real[0]] != 1 || counts[real[1]] != 1 || counts[server.id] != 1 {
-					t.Errorf("%s: answered by %v", name, counts)
-				}
+				require.Len(t, counts, 3, name)
+				assert.Equal(t, 1, counts[real[0]], name)
+				assert.Equal(t, 1, counts[real[1]], name)
+				assert.Equal(t, 1, counts[server.id], name)
 			}
 			server.raw.Close()
 			synctest.Wait()
@@ -159,20 +161,18 @@ func TestOnlyWhoAckedIsBelieved(t *testing.T) {
 			synctest.Wait()
 		}
 		answer("s2aaaaaaaa", res)
-		if strangers := caller.Stats().UnmatchedResponses - before; strangers != 1 || len(ended) != 0 {
-			t.Errorf("%d strangers, the call has ended: %t", strangers, len(ended) != 0)
-		}
+		strangers := caller.Stats().UnmatchedResponses - before
+		assert.Equal(t, int64(1), strangers)
+		assert.Empty(t, ended)
 		absent := &nats.Msg{Subject: request.Reply, Header: nats.Header{"Status": {"503"}}}
-		if err := server.raw.PublishMsg(absent); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, server.raw.PublishMsg(absent))
 		if synctest.Wait(); len(ended) != 0 {
 			t.Error("nobody is there, though somebody has acked")
 		}
 		answer("s2aaaaaaaa", ack, ack, ack, ack, ack, res) // a second instance: from now on it may answer, too
-		if err := <-ended; err != nil || out.N != 5 {
-			t.Errorf("result %d, %v", out.N, err)
-		}
+		err := <-ended
+		require.NoError(t, err)
+		assert.Equal(t, 5, out.N)
 		if dropped := caller.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
 		}
@@ -189,9 +189,10 @@ func TestWhoAcksTwiceIsOne(t *testing.T) {
 		newScripted(t, b.testBus, scriptedHost, ack, ack)
 		cancels := b.listen(b.Plane() + ".888.example.scripted." + scriptedID + ".|.POST.cancel")
 		err := b.connect("caller.example").Call(t.Context(), scriptedURL, nil, nil)
-		if failed := asBusError(t, err); failed.Status != 504 || failed.Host != scriptedHost || failed.ID != scriptedID {
-			t.Errorf("%v is of instance %q of %q", err, failed.ID, failed.Host)
-		}
+		failed := asBusError(t, err)
+		assert.Equal(t, 504, failed.Status)
+		assert.Equal(t, scriptedHost, failed.Host)
+		assert.Equal(t, scriptedID, failed.ID)
 		if synctest.Wait(); len(cancels) != 1 {
 			t.Errorf("%d cancels", len(cancels))
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -38,13 +40,10 @@ func TestServe_ReportsEveryFault(t *testing.T) {
 	conn := newBus(t).Connect("faulty.example")
 	err := bus.Serve(conn, faulty{})
 	for _, told := range []string{"faulty.example", "Channel", "Pair", "bus.ExcludeMethods"} {
-		if err == nil || !strings.Contains(err.Error(), told) {
-			t.Errorf("%v does not tell %q", err, told)
-		}
+		assert.ErrorContains(t, err, told)
 	}
-	if err := bus.Serve(conn, faulty{}, bus.ExcludeMethods("Channel", "Pair")); err == nil || !strings.Contains(err.Error(), "no exported method") {
-		t.Errorf("nothing left: %v", err)
-	}
+	err = bus.Serve(conn, faulty{}, bus.ExcludeMethods("Channel", "Pair"))
+	assert.ErrorContains(t, err, "no exported method", "nothing left")
 }
 
 func TestRegistrationFaults(t *testing.T) {
@@ -93,9 +92,8 @@ func TestRegistrationFaults(t *testing.T) {
 			func() error { return bus.Serve(conn, relay{}, bus.ParamNames("Pass", "a, b", "depth, budget")) }, "Pass",
 		},
 	} {
-		if err := test.register(); err == nil || !strings.Contains(err.Error(), test.told) {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := test.register()
+		assert.ErrorContains(t, err, test.told, name)
 	}
 	// nothing of what failed is left behind
 	serve(t, conn, relay{})
@@ -111,14 +109,10 @@ func TestConnect_Faults(t *testing.T) {
 		"": "", "all": "reserved", "Upper.example": "", "a..b": "", "a_b": "", "-a.b": "", strings.Repeat("a", 254): "",
 	} {
 		_, err := bus.Connect(t.Context(), host, bus.WithBroker(b.Broker()))
-		if err == nil || !strings.Contains(err.Error(), told) {
-			t.Errorf("host %q: %v", host, err)
-		}
+		assert.ErrorContains(t, err, told, "host %q", host)
 	}
 	_, err := bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), bus.WithPlane("a.b"))
-	if err == nil || !strings.Contains(err.Error(), "BUS_PLANE") {
-		t.Errorf("plane: %v", err)
-	}
+	assert.ErrorContains(t, err, "BUS_PLANE", "plane")
 	for told, option := range map[string]bus.ConnectOption{
 		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithMaxHandlers": bus.WithMaxHandlers(0), "bus.WithAckWait": bus.WithAckWait(0),
 		"connect timeout -1ns is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once": bus.WithConnectTimeout(-1),
@@ -127,15 +121,13 @@ func TestConnect_Faults(t *testing.T) {
 		"bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns":                    bus.WithBroker((*broker.Broker)(nil)),
 		"base URL (BUS_BASE_URL or bus.WithBaseURL): it has a login, which all documents would show: leave it out": bus.WithBaseURL("https://user:secret@api.example.com"),
 	} {
-		if _, err = bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), option); err == nil || !strings.Contains(err.Error(), told) {
-			t.Errorf("%s: %v", told, err)
-		}
+		_, err = bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), option)
+		assert.ErrorContains(t, err, told)
 	}
 	_, err = bus.Connect(t.Context(), "x.example", bus.WithURL("nats://user:secret@127.0.0.1:1"), bus.WithConnectTimeout(time.Millisecond))
-	if err == nil || !strings.Contains(err.Error(), "no broker at nats://127.0.0.1:1: ") ||
-		!strings.HasSuffix(err.Error(), "; start one, or set BUS_NATS_URL or bus.WithURL") || strings.Contains(err.Error(), "secret") {
-		t.Errorf("no broker: %v", err)
-	}
+	require.ErrorContains(t, err, "no broker at nats://127.0.0.1:1: ", "no broker")
+	assert.True(t, strings.HasSuffix(err.Error(), "; start one, or set BUS_NATS_URL or bus.WithURL"), err.Error())
+	assert.NotContains(t, err.Error(), "secret", "no broker")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err = bus.Connect(ctx, "x.example", bus.WithURL("nats://127.0.0.1:1")); err == nil {
@@ -176,9 +168,7 @@ func TestServe_WarnsOfWhatIsNotMeant(t *testing.T) {
 		"an interface": {func(c *bus.Conn) error { return bus.Serve[shelfAPI](c, new(store)) }, nil},
 	} {
 		logged := new(lines)
-		if err := test.serve(b.Connect("store.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, test.serve(b.Connect("store.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
 		for _, method := range test.want {
 			line := fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(", method)
 			if logged.count(line) != 1 {
@@ -196,9 +186,8 @@ func TestServe_RefusesHandlers(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect("web.example")
 	for _, err := range []error{bus.Serve(conn, http.NotFoundHandler()), bus.Serve(conn, http.NewServeMux())} {
-		if err == nil || !strings.HasSuffix(err.Error(), " on web.example: an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle") {
-			t.Error(err)
-		}
+		require.Error(t, err)
+		assert.True(t, strings.HasSuffix(err.Error(), " on web.example: an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle"), err.Error())
 	}
 }
 
@@ -223,12 +212,9 @@ func TestWarningsOfTags(t *testing.T) {
 		},
 	} {
 		logged := new(lines)
-		if err := try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))); err != nil {
-			t.Fatal(err)
-		}
-		if logged.count("field bus_test.draft.Text: the tag jsonSchema is ignored: write jsonschema") != 1 || logged.count("\n") != 1 {
-			t.Errorf("%s: %s", name, logged)
-		}
+		require.NoError(t, try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
+		assert.Equal(t, 1, logged.count("field bus_test.draft.Text: the tag jsonSchema is ignored: write jsonschema"), name)
+		assert.Equal(t, 1, logged.count("\n"), name)
 	}
 }
 
@@ -249,9 +235,7 @@ func TestHandleWarnsOfWhatIsNotMeant(t *testing.T) {
 	} {
 		logged := new(lines)
 		conn := b.Connect("old.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
-		if err := conn.Handle(test.method, test.path, test.handler); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle(test.method, test.path, test.handler))
 		want := "only " + test.path + " itself is served, and nothing below it: write " + test.path + "{path+} for that"
 		if warns := logged.count(want) == 1; warns != test.warns || !warns && logged.String() != "" {
 			t.Errorf("%s %s: %s", test.method, test.path, logged)
@@ -316,9 +300,9 @@ func TestValues_NeedNoTags(t *testing.T) {
 			"a map":    bus.Args{"of": &bare{1}, "all": []bare{{2}}},
 		} {
 			var result struct{ Sum int }
-			if err := conn.Call(t.Context(), "https://surveyor.example/double", given, &result); err != nil || result.Sum != 6 {
-				t.Errorf("%s: %d, %v", name, result.Sum, err)
-			}
+			err := conn.Call(t.Context(), "https://surveyor.example/double", given, &result)
+			require.NoError(t, err, name)
+			assert.Equal(t, 6, result.Sum, name)
 		}
 	})
 }
@@ -349,9 +333,8 @@ func TestArguments_HaveTags(t *testing.T) {
 			}
 		}
 		_, err := bus.NewOperation[bare, any](caller, calculatorURL+"/add").Call(t.Context(), bare{1})
-		if bus.StatusOf(err) != http.StatusBadRequest || !strings.Contains(err.Error(), "has no json tag") {
-			t.Errorf("operation: %v", err)
-		}
+		assert.Equal(t, http.StatusBadRequest, bus.StatusOf(err), "operation")
+		assert.ErrorContains(t, err, "has no json tag", "operation")
 	})
 }
 
@@ -372,12 +355,14 @@ func TestError_OfInternalPackage(t *testing.T) {
 		if failed.Detail != detail {
 			t.Fatalf("%v becomes %#v", err, failed)
 		}
-		if failed.Host != full.Host || failed.ID != full.ID || failed.MsgID != full.MsgID || failed.RetryAfter != full.RetryAfter {
-			t.Errorf("%v becomes %#v", err, failed)
-		}
-		if bus.StatusOf(err) != full.Status || !bus.IsInternal(err) || !bus.IsInternal(failed) || !errors.Is(failed, fragment.ErrMemoryFull) {
-			t.Errorf("%v: status %d, internal %t, cause %v", err, bus.StatusOf(err), bus.IsInternal(err), errors.Unwrap(failed))
-		}
+		assert.Equal(t, full.Host, failed.Host)
+		assert.Equal(t, full.ID, failed.ID)
+		assert.Equal(t, full.MsgID, failed.MsgID)
+		assert.Equal(t, full.RetryAfter, failed.RetryAfter)
+		assert.Equal(t, full.Status, bus.StatusOf(err))
+		assert.True(t, bus.IsInternal(err))
+		assert.True(t, bus.IsInternal(failed))
+		assert.ErrorIs(t, failed, fragment.ErrMemoryFull)
 	}
 }
 
@@ -388,9 +373,8 @@ func TestExecuted_Values(t *testing.T) {
 		internalstatus.ExecutedUnknown: bus.ExecutedUnknown, internalstatus.ExecutedNo: bus.ExecutedNo, internalstatus.ExecutedYes: bus.ExecutedYes,
 	} {
 		failed, _ := errors.AsType[*bus.Error](bus.ErrorWithDetails(&internalstatus.Error{Status: 503, Executed: below}, "", nil))
-		if failed == nil || failed.Executed != want {
-			t.Errorf("%d becomes %v, want %v", below, failed, want)
-		}
+		require.NotNil(t, failed, below)
+		assert.Equal(t, want, failed.Executed, below)
 	}
 }
 
@@ -421,13 +405,12 @@ func TestStrict(t *testing.T) {
 		serve(t, w.connect(calculatorHost), calculator{}, bus.DisallowUnknownFields())
 		caller := w.connect("caller.example")
 		var out struct{ Sum int }
-		if err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
-			t.Errorf("%d, %v", out.Sum, err)
-		}
-		err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1, "yy": 2}, &out)
-		if bus.StatusOf(err) != http.StatusBadRequest || !strings.Contains(err.Error(), "yy (body): is unknown") {
-			t.Errorf("misspelled: %v", err)
-		}
+		err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1, "y": 2}, &out)
+		require.NoError(t, err)
+		assert.Equal(t, 3, out.Sum)
+		err = caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1, "yy": 2}, &out)
+		assert.Equal(t, http.StatusBadRequest, bus.StatusOf(err), "misspelled")
+		assert.ErrorContains(t, err, "yy (body): is unknown", "misspelled")
 	})
 }
 
@@ -495,7 +478,5 @@ func TestMalformedConstraintsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	err := bus.Serve(b.Connect("post.example"), mistaken{}, bus.ParamNames("Send", "p", ""))
-	if err == nil || !strings.Contains(err.Error(), `.Weight: jsonschema "minimum=one": expects a number`) {
-		t.Errorf("Serve = %v", err)
-	}
+	assert.ErrorContains(t, err, `.Weight: jsonschema "minimum=one": expects a number`)
 }

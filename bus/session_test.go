@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -24,9 +26,7 @@ import (
 func (e *enforcing) login(user string) *session {
 	e.t.Helper()
 	conn, err := new(net.Dialer).DialContext(e.t.Context(), "tcp", e.url.Host)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	e.t.Cleanup(func() { _ = conn.Close() })
 	s := &session{t: e.t, conn: conn, reader: bufio.NewReader(conn)}
 	if said := s.say(fmt.Sprintf(`CONNECT {"verbose":false,"user":%q,"pass":"secret"}`, user)); len(said) != 0 {
@@ -81,9 +81,8 @@ func (s *session) subscribe(to, queue string) (refused []string) {
 // say sends a command and returns what the broker objects to it. Messages that come meanwhile are kept.
 func (s *session) say(command string) (refused []string) {
 	s.t.Helper()
-	if _, err := io.WriteString(s.conn, command+"\r\nPING\r\n"); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := io.WriteString(s.conn, command+"\r\nPING\r\n")
+	require.NoError(s.t, err)
 	for {
 		verb, rest := s.line()
 		switch verb {
@@ -110,18 +109,15 @@ func (s *session) next() delivery {
 func (s *session) line() (verb, rest string) {
 	s.t.Helper()
 	text, err := s.reader.ReadString('\n')
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	verb, rest, _ = strings.Cut(strings.TrimSpace(text), " ")
 	if verb != "MSG" {
 		return verb, rest
 	}
 	fields := strings.Fields(rest) // subject, number of the subscription, perhaps a reply subject, size
 	body := make([]byte, number(s.t, fields[len(fields)-1])+len("\r\n"))
-	if _, err := io.ReadFull(s.reader, body); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err = io.ReadFull(s.reader, body)
+	require.NoError(s.t, err)
 	message := delivery{subject: fields[0], text: strings.TrimSuffix(string(body), "\r\n")}
 	if len(fields) == 4 {
 		message.reply = fields[2]
@@ -136,9 +132,7 @@ type delivery struct{ subject, reply, text string }
 func number(t *testing.T, digits string) int {
 	t.Helper()
 	n, err := strconv.Atoi(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -151,9 +145,9 @@ func TestCallersAreReminded(t *testing.T) {
 		for wait := time.Millisecond; wait < time.Minute/4; wait *= 3 {
 			var calling sync.WaitGroup
 			calling.Go(func() {
-				if response, err := slowly.Call(t.Context(), single{21}); err != nil || response.Results.Doubled != 42 {
-					t.Errorf("after %s: %+v (%v)", wait, response, err)
-				}
+				response, err := slowly.Call(t.Context(), single{21})
+				assert.NoError(t, err, "after %s", wait)
+				assert.Equal(t, 42, response.Results.Doubled, "after %s", wait)
 			})
 			<-k.entered
 			time.Sleep(wait)
@@ -199,9 +193,7 @@ func TestRenewedClientCertificate(t *testing.T) {
 	before := start("127.0.0.1:0")
 	log := new(journal)
 	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(before.URL()), bus.WithLogger(zerolog.New(log)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer closeConn(t, conn)
 	_, address, _ := strings.Cut(before.URL(), "://")
 	before.Close()
@@ -216,8 +208,6 @@ func TestRenewedClientCertificate(t *testing.T) {
 func renew(t *testing.T, old, renewed *certified) {
 	t.Helper()
 	for from, to := range map[string]string{renewed.file: old.file, renewed.keyIn: old.keyIn} {
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(from, to))
 	}
 }

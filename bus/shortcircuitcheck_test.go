@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
 )
@@ -87,15 +89,11 @@ func TestQueryArrivesAsItTravels(t *testing.T) {
 		err := conn.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Seen", r.RequestURI+" "+r.URL.Query().Get("q"))
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request := mustRequest(t, "https://web.example/")
 		request.URL.RawQuery = "q=a b\tc\x7f%41é"
 		response, err := conn.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = response.Body.Close()
 		want := "/?q=a%20b%09c%7F%41é a b\tc Aé" // in a header, a control byte is a blank
 		if got := response.Header.Get("X-Seen"); got != want {

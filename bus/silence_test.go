@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -83,9 +85,7 @@ func TestNoAck(t *testing.T) {
 		wiretap := b.listen(b.Plane() + ".>")   // it hides that nobody serves a host
 		newScripted(t, b.testBus, scriptedHost) // it has no script
 		serving := b.connect("served.example", bus.WithoutShortCircuit())
-		if err := serving.Handle("GET", "/what", http.NotFoundHandler()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, serving.Handle("GET", "/what", http.NotFoundHandler()))
 		caller := b.connect("caller.example", bus.WithAckWait(time.Minute))
 		for name, ending := range endings() {
 			for _, address := range []string{scriptedURL, "https://nobody.example/who", "https://n1aaaaaaaa.nobody.example/who", "https://served.example/who"} {
@@ -131,9 +131,9 @@ func TestNoAckTellsHowLongItWaited(t *testing.T) {
 		if waited := time.Since(begun); waited != 3*time.Second {
 			t.Errorf("waited %s of 3s", waited) // on the clock of the bubble
 		}
-		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || !strings.Contains(failed.Detail, "no ack from scripted.example within 3s") {
-			t.Errorf("got %v", err)
-		}
+		failed, _ := errors.AsType[*bus.Error](err)
+		require.NotNil(t, failed)
+		assert.Contains(t, failed.Detail, "no ack from scripted.example within 3s")
 	})
 }
 
@@ -202,9 +202,9 @@ func TestLateAnswer(t *testing.T) {
 			t.Errorf("%d messages were dropped", dropped)
 		}
 		var out struct{ Sum int }
-		if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
-			t.Errorf("the next call: %v, %v", out, err)
-		}
+		err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out)
+		require.NoError(t, err, "the next call")
+		assert.Equal(t, 3, out.Sum, "the next call")
 	})
 }
 
@@ -229,9 +229,7 @@ func TestClose_EndsACallThatIsNotAnswered(t *testing.T) {
 func serveHanging(t *testing.T, conn *bus.Conn, hang time.Duration) {
 	t.Helper()
 	err := conn.Handle("GET", "/hang", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(hang) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // TestHangingHandlersHoldNobodyUp has a thousand handlers outlive the budgets of their callers.
@@ -249,9 +247,9 @@ func TestHangingHandlersHoldNobodyUp(t *testing.T) {
 				begun := time.Now()
 				err := caller.Call(ctx, "GET https://hanging.example/hang", nil, nil)
 				wantFailed(t, "the call", err, 504, bus.ErrTimeout, context.DeadlineExceeded)
-				if failed, _ := errors.AsType[*bus.Error](err); failed.Host != callee.Host() || failed.ID != callee.ID() {
-					t.Errorf("%s.%s is named", failed.ID, failed.Host)
-				}
+				failed, _ := errors.AsType[*bus.Error](err)
+				assert.Equal(t, callee.Host(), failed.Host)
+				assert.Equal(t, callee.ID(), failed.ID)
 				if took := time.Since(begun); took != 300*time.Millisecond {
 					t.Errorf("the call took %s", took)
 				}
@@ -283,13 +281,11 @@ func TestTimeBudgetCutsNobodyOff(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			over <- r.Context().Err()
 		}), bus.TimeBudget(2*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		begun := time.Now()
-		if err := caller.Call(t.Context(), "GET https://deaf.example/", nil, nil); err != nil || time.Since(begun) != 4*time.Second {
-			t.Errorf("who waits: %v after %s", err, time.Since(begun))
-		}
+		err = caller.Call(t.Context(), "GET https://deaf.example/", nil, nil)
+		require.NoError(t, err, "who waits")
+		assert.Equal(t, 4*time.Second, time.Since(begun), "who waits")
 		if err := <-over; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the handler's context: %v", err)
 		}
@@ -316,9 +312,8 @@ func TestClose_WithAHangingHandler(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		err := callee.Close(ctx)
-		if err == nil || !strings.Contains(err.Error(), "cut off 1 handler and 0 calls:") || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close: %v", err)
-		}
+		assert.ErrorContains(t, err, "cut off 1 handler and 0 calls:", "Close")
+		assert.ErrorIs(t, err, context.DeadlineExceeded, "Close")
 		if took := time.Since(begun); took != 3*time.Second {
 			t.Errorf("Close took %s of 3s", took)
 		}
@@ -346,12 +341,8 @@ func TestKilledInstance(t *testing.T) {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledInstance$", "-test.count=1")
 	child.Env = append(os.Environ(), killedURL+"="+w.Broker().URL(), killedPlane+"="+w.Plane())
 	output, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
 	lines := bufio.NewScanner(output)
 	lines.Scan() // it serves
 	caller := w.connect("caller.example")
@@ -367,9 +358,7 @@ func TestKilledInstance(t *testing.T) {
 		lines.Scan() // a handler has begun
 	}
 	killed := time.Now()
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, child.Process.Kill())
 	waiting.Wait()
 	close(ends)
 	var longest time.Duration
@@ -389,9 +378,7 @@ func TestKilledInstance(t *testing.T) {
 func serveUntilKilled(t *testing.T) {
 	t.Helper()
 	conn, err := bus.Connect(t.Context(), "slow.example", bus.WithURL(os.Getenv(killedURL)), bus.WithPlane(os.Getenv(killedPlane)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = conn.Handle("GET", "/wait", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if err := conn.NATS().Flush(); err != nil { // the ack, or the caller would be right that there was none
 			panic(err)
@@ -399,9 +386,7 @@ func serveUntilKilled(t *testing.T) {
 		fmt.Fprintln(os.Stdout, "a handler runs")
 		select {}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fmt.Fprintln(os.Stdout, "it serves")
 	select {}
 }
@@ -457,9 +442,9 @@ func TestArguments_BesideABody(t *testing.T) {
 
 		var out toldResults
 		args := bus.Args{"id": 7, "grid": [][]int{{1}}, "books": []book{emma, emma}, "sizes": []int{1, 2}, "httpRequestBody": emma}
-		if err := caller.Call(t.Context(), "PUT "+boxURL, args, &out); err != nil || out.Told != "7 [[1]] [{Emma [a]} {Emma [a]}] [0 0] <nil> <nil> [] [1 2] Emma" {
-			t.Errorf("%q, %v", out.Told, err)
-		}
+		err := caller.Call(t.Context(), "PUT "+boxURL, args, &out)
+		require.NoError(t, err)
+		assert.Equal(t, "7 [[1]] [{Emma [a]} {Emma [a]}] [0 0] <nil> <nil> [] [1 2] Emma", out.Told)
 		for _, lossy := range []any{[]string{"a", ""}, []*int{nil}} {
 			err := caller.Call(t.Context(), "PUT "+boxURL, bus.Args{"id": 7, "tags": lossy, "httpRequestBody": emma}, nil)
 			failed := checkError(t, err, 400, bus.ExecutedNo)

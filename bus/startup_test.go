@@ -22,6 +22,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -38,9 +40,7 @@ type certified struct {
 func certify(t *testing.T, issuer *certified, addresses ...net.IP) *certified {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: addresses,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -51,20 +51,13 @@ func certify(t *testing.T, issuer *certified, addresses ...net.IP) *certified {
 		issuer = &certified{certificate: template, key: key}
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, issuer.certificate, &key.PublicKey, issuer.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if made.certificate, err = x509.ParseCertificate(signed); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	made.certificate, err = x509.ParseCertificate(signed)
+	require.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for file, block := range map[string]*pem.Block{made.file: {Type: "CERTIFICATE", Bytes: signed}, made.keyIn: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	return made
 }
@@ -73,9 +66,7 @@ func certify(t *testing.T, issuer *certified, addresses ...net.IP) *certified {
 func tlsBroker(t *testing.T, as *certified) *broker.Broker {
 	t.Helper()
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf("tls { cert_file: %q, key_file: %q }", as.file, as.keyIn)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	return started
 }
@@ -109,14 +100,11 @@ func TestStartup_OverTLS(t *testing.T) {
 				closeConn(t, conn)
 			}
 			if test.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, err)
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "connect one.example: ") {
-				t.Errorf("got %v\nwant … %s", err, test.want)
-			}
+			assert.ErrorContains(t, err, test.want)
+			assert.ErrorContains(t, err, "connect one.example: ")
 		})
 	}
 }
@@ -128,9 +116,7 @@ func TestStartup_WithCertificate(t *testing.T) {
 	as := certify(t, authority, here)
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(
 		"tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }", as.file, as.keyIn, authority.file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	mine, strange := certify(t, authority, here), certify(t, certify(t, nil), here)
 	t.Setenv("BUS_NATS_CA", authority.file)
@@ -177,15 +163,11 @@ func TestStartup_WithWrongPassword(t *testing.T) {
 func TestRevokedUser(t *testing.T) {
 	t.Parallel()
 	before, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(passwordOf("one", "secret")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := strings.TrimPrefix(before.URL(), "nats://")
 	log := new(journal)
 	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL("nats://one:secret@"+address), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(log)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = conn.Close(context.Background()) }()
 	restart := func(password string, status nats.Status) *broker.Broker {
 		changed := conn.NATS().StatusChanged(status)
@@ -200,9 +182,8 @@ func TestRevokedUser(t *testing.T) {
 	}
 	before = restart("changed", nats.RECONNECTING)
 	refused := log.await(t, "authorization violation")
-	if conn.Connected() || refused == "" {
-		t.Error("the connection works without a password")
-	}
+	assert.False(t, conn.Connected(), "the connection works without a password")
+	assert.NotEmpty(t, refused)
 	err = conn.Call(t.Context(), "https://one.example/x", nil, nil)
 	checkError(t, err, 503, bus.ExecutedNo)
 	before = restart("secret", nats.CONNECTED)
@@ -220,9 +201,7 @@ func passwordOf(user, password string) string {
 func configured(t *testing.T, config string) (url string) {
 	t.Helper()
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	return started.URL()
 }
@@ -232,16 +211,11 @@ func seedOf(t *testing.T) (public, file string) {
 	t.Helper()
 	keys := newKeys(t, nkeys.CreateUser)
 	seed, err := keys.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if public, err = keys.PublicKey(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	public, err = keys.PublicKey()
+	require.NoError(t, err)
 	file = filepath.Join(t.TempDir(), "user.nk")
-	if err := os.WriteFile(file, seed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, seed, 0o600))
 	return public, file
 }
 
@@ -346,9 +320,7 @@ func TestRevokedUserJWT(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "user.creds")
 	user, log := o.newUser(file, o.account, nil), new(journal)
 	conn, err := o.connect(file, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer closeConn(t, conn)
 	serve(t, conn, calculator{})
 	add(t, conn, calculatorHost)
@@ -402,9 +374,8 @@ func checkShutOut(t *testing.T, conn *bus.Conn, log *journal, why error) {
 	t.Helper()
 	log.await(t, strings.ToLower(why.Error()))
 	log.await(t, strings.ToLower(nats.ErrAuthorization.Error())) // the next attempt
-	if conn.Healthy() || conn.Connected() {
-		t.Error("a connection that is shut out is healthy")
-	}
+	assert.False(t, conn.Healthy(), "a connection that is shut out is healthy")
+	assert.False(t, conn.Connected())
 	err := conn.Call(t.Context(), calculatorURL+"/add", nil, nil)
 	checkError(t, err, 503, bus.ExecutedNo)
 	if !errors.Is(err, bus.ErrDisconnected) {

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -35,9 +38,9 @@ func (p *tapOf) ask(ctx context.Context, wait time.Duration) (answer tapAnswer, 
 func newTapOf(t *testing.T, from, at *bus.Conn) *tapOf {
 	t.Helper()
 	p := &tapOf{from, "GET https://" + at.ID() + "." + at.Host() + ":888/tap", -1}
-	if answer, err := p.ask(t.Context(), time.Hour); err != nil || len(answer.Calls) > 0 {
-		t.Fatalf("at the start: %v %v", answer, err)
-	}
+	answer, err := p.ask(t.Context(), time.Hour)
+	require.NoError(t, err, "at the start")
+	require.LessOrEqual(t, len(answer.Calls), 0, "at the start")
 	return p
 }
 
@@ -54,10 +57,18 @@ func TestTap(t *testing.T) {
 			t.Fatal(answer, err)
 		}
 		got := answer.Calls[0]
-		if got.From != "caller.example" || got.FromID != caller.ID() || got.To != calculatorHost || got.ToID != callee.ID() || got.Port != 443 ||
-			got.Method != "POST" || got.Path != "/divide" || got.Status != 422 || got.Took <= 0 || got.MsgID == "" || got.Depth != 1 || got.Ended.IsZero() {
-			t.Errorf("served: %+v", got)
-		}
+		assert.Equal(t, "caller.example", got.From, "served")
+		assert.Equal(t, caller.ID(), got.FromID, "served")
+		assert.Equal(t, calculatorHost, got.To, "served")
+		assert.Equal(t, callee.ID(), got.ToID, "served")
+		assert.Equal(t, 443, got.Port, "served")
+		assert.Equal(t, "POST", got.Method, "served")
+		assert.Equal(t, "/divide", got.Path, "served")
+		assert.Equal(t, 422, got.Status, "served")
+		assert.Positive(t, got.Took, "served")
+		assert.NotEmpty(t, got.MsgID, "served")
+		assert.Equal(t, 1, got.Depth, "served")
+		assert.False(t, got.Ended.IsZero(), "served")
 		_ = caller.Call(t.Context(), calculatorURL+"/nothing", nil, nil)
 		_ = caller.Call(t.Context(), "DELETE "+calculatorURL+"/divide", nil, nil)
 		if answer, err = made.ask(t.Context(), 0); err != nil || len(answer.Calls) != 3 {
@@ -67,9 +78,10 @@ func TestTap(t *testing.T) {
 			to     string
 			status int
 		}{{"nobody.example", 503}, {calculatorHost, 404}, {calculatorHost, 405}} {
-			if got := answer.Calls[i]; got.To != want.to || got.ToID != "" || got.Status != want.status {
-				t.Errorf("made: %+v, want %+v", got, want)
-			}
+			got := answer.Calls[i]
+			assert.Equal(t, want.to, got.To, "made")
+			assert.Empty(t, got.ToID, "made")
+			assert.Equal(t, want.status, got.Status, "made")
 		}
 		// one that waits is told at once
 		told := make(chan tapAnswer, 1)
@@ -78,12 +90,12 @@ func TestTap(t *testing.T) {
 			told <- answer
 		}()
 		add(t, caller, calculatorHost)
-		if answer := <-told; len(answer.Calls) != 1 || answer.Calls[0].Path != "/add" {
-			t.Errorf("told %+v", answer)
-		}
-		if answer, err := served.ask(t.Context(), time.Nanosecond); err != nil || len(answer.Calls) != 0 {
-			t.Errorf("when nothing was called: %+v %v", answer, err)
-		}
+		answer = <-told
+		require.Len(t, answer.Calls, 1)
+		assert.Equal(t, "/add", answer.Calls[0].Path)
+		answer, err = served.ask(t.Context(), time.Nanosecond)
+		require.NoError(t, err, "when nothing was called")
+		assert.Empty(t, answer.Calls, "when nothing was called")
 	})
 }
 
@@ -95,17 +107,16 @@ func TestTap_IsBounded(t *testing.T) {
 	serve(t, callee, calculator{callee.ID()})
 	tapped := newTapOf(t, b.Connect("tap.example"), callee)
 	add(t, caller, calculatorHost) // so that what is kept does not begin at a round number
-	if _, err := tapped.ask(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	_, err := tapped.ask(t.Context(), 0)
+	require.NoError(t, err)
 	const kept, more = 4096, 10
 	for range kept + more {
 		add(t, caller, calculatorHost)
 	}
 	answer, err := tapped.ask(t.Context(), 0)
-	if err != nil || answer.Missed != more || len(answer.Calls) != kept {
-		t.Errorf("%d calls, %d missed, %v", len(answer.Calls), answer.Missed, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, int64(more), answer.Missed)
+	assert.Len(t, answer.Calls, kept)
 	for i, call := range answer.Calls[1:] {
 		if call.Ended.Before(answer.Calls[i].Ended) {
 			t.Fatalf("call %d ended before that which came before it", i+1)
@@ -118,9 +129,7 @@ func TestTap_KeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures th
 	for _, shortCircuit := range []bool{true, false} {
 		b := newBus(t)
 		callee, caller := b.Connect("library.example"), b.Connect("caller.example", withShortCircuit(shortCircuit))
-		if err := callee.Handle(http.MethodGet, "/books/{id}", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, callee.Handle(http.MethodGet, "/books/{id}", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 		newTapOf(t, b.Connect("tap.example"), callee)
 		const calls, size = 200, 64 << 10
 		before := memoryInUse()
@@ -149,9 +158,7 @@ func TestTap_DoesNotHoldClose(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 		defer cancel()
-		if err := callee.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, callee.Close(ctx))
 		if err := <-ended; err != nil && !errors.Is(err, bus.ErrNoResponder) {
 			t.Error(fmt.Errorf("who waited: %w", err))
 		}
@@ -203,11 +210,10 @@ func TestTap_DoesNotHoldMulticasts(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		got := gather(t.Context(), t, caller, everything)
-		if took := time.Since(began); len(got.ids) != len(all) || len(got.errors) != 0 || took > time.Millisecond {
-			t.Errorf("%v answered, then %v, in %v", got.ids, got.errors, took)
-		}
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		took := time.Since(began)
+		require.Len(t, got.ids, len(all))
+		assert.Empty(t, got.errors)
+		assert.LessOrEqual(t, took, time.Millisecond)
+		assert.NoError(t, <-ended)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
@@ -61,9 +63,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 			t.Errorf("%s: status %d", name, got)
 		}
 	}
-	if err := conn.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, conn.Close(t.Context()))
 	awaitVerifiers(t, 2)
 	if _, err := conn.VerifyToken(t.Context(), i.keeper()); bus.StatusOf(err) != 401 {
 		t.Errorf("after Close: %v", err)
@@ -76,12 +76,10 @@ func TestKeysOfAnOption(t *testing.T) {
 	i := newIssuer(t)
 	first, second := w.connect(vaultHost, i.trust()), w.connect("other.example", i.trust())
 	awaitVerifiers(t, 2) // those of the issuers
-	if err := first.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if verified, err := second.VerifyToken(t.Context(), i.keeper()); err != nil || verified["sub"] != "ada" {
-		t.Errorf("it is closed with the first connection: %v, %v", verified, err)
-	}
+	assert.NoError(t, first.Close(t.Context()))
+	verified, err := second.VerifyToken(t.Context(), i.keeper())
+	require.NoError(t, err, "it is closed with the first connection")
+	assert.Equal(t, "ada", verified["sub"], "it is closed with the first connection")
 }
 
 func TestKeysThatCannotBeHad(t *testing.T) {
@@ -93,16 +91,14 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 	} {
 		t.Setenv("BUS_JWKS", keySet)
 		conn, err := bus.Connect(t.Context(), vaultHost, b.Options()...)
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v", keySet, err)
-		}
+		require.Error(t, err, keySet)
+		assert.True(t, strings.HasPrefix(err.Error(), want), err.Error())
 		if err == nil {
 			_ = conn.Close(t.Context())
 		}
 		_, err = bus.Connect(t.Context(), vaultHost, bus.WithBroker(newUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s, without a broker: %v", keySet, err)
-		}
+		require.Error(t, err, "%s, without a broker", keySet)
+		assert.True(t, strings.HasPrefix(err.Error(), want), err.Error())
 	}
 	awaitVerifiers(t, 0)
 }
@@ -115,9 +111,8 @@ func TestKeysThatAreForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
 			want := "connect vault.example: " + name + " is set, and BUS_JWKS is not, without which no token is accepted: set BUS_JWKS, or unset " + name
-			if _, err := bus.Connect(t.Context(), vaultHost, w.Options()...); err == nil || err.Error() != want {
-				t.Errorf("%v", err)
-			}
+			_, err := bus.Connect(t.Context(), vaultHost, w.Options()...)
+			assert.EqualError(t, err, want)
 			for option, verifier := range map[string]*claims.Verifier{"keys": i.verifier, "none": new(claims.Verifier)} {
 				conn, err := bus.Connect(t.Context(), vaultHost, append(w.Options(), bus.WithVerifier(verifier))...)
 				if err != nil {
@@ -156,9 +151,7 @@ func TestClose_VerifiesToTheEnd(t *testing.T) {
 					bus.WriteError(w, r, err)
 				}
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			caller := w.connect("caller.example")
 			answer := make(chan int)
 			go func() { answer <- statusOf(t, bus.WithActor(t.Context(), i.keeper()), caller, "GET", vaultURL+"/slow") }()
@@ -175,9 +168,7 @@ func TestClose_VerifiesToTheEnd(t *testing.T) {
 			if got := <-answer; got != 200 {
 				t.Errorf("a call in flight is answered %d", got)
 			}
-			if err := <-closed; err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, <-closed)
 		})
 	}
 }
@@ -262,9 +253,7 @@ func TestToken_IsToldToNobody(t *testing.T) {
 			_, _ = fmt.Fprintf(written, "%v\n", caller.Call(bus.WithActor(t.Context(), "Bearer "+token), "https://careless.example/take", nil, nil))
 		}
 		sendBroken(t, w, tokens)
-		if err := callee.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, callee.Close(t.Context()))
 		checkSecret(t, written.String(), tokens)
 	})
 }
@@ -279,14 +268,10 @@ func sendBroken(t *testing.T, w *testBus, tokens map[string]string) {
 		} {
 			message := "GET /take HTTP/1.1\r\nHost: careless.example\r\nBus-From-Host: caller.example\r\nBus-From-Id: c1aaaaaaaa\r\n" +
 				"Bus-Msg-Id: m1\r\nBus-Op-Code: Req\r\n" + fmt.Sprintf(line, token) + "\r\n\r\n"
-			if err := raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "take"), []byte(message)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "take"), []byte(message)))
 		}
 	}
-	if err := raw.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, raw.Flush())
 }
 
 // checkSecret searches a text for parts of tokens. The header of one is no secret.
@@ -332,20 +317,17 @@ func TestClaims_AreACopy(t *testing.T) {
 	promote := func(said claims.Claims) {
 		said["roles"].([]any)[0], said["level"] = "keeper", 9
 	}
-	if err := conn.Handle("GET", "/promote", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	require.NoError(t, conn.Handle("GET", "/promote", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		said, _ := bus.ClaimsOf(r.Context())
 		promote(said)
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	as := bus.WithActor(t.Context(), token)
 	if status := statusOf(t, as, conn, "GET", vaultURL+"/promote"); status != 200 {
 		t.Fatalf("status %d", status)
 	}
 	verified, err := conn.VerifyToken(t.Context(), token)
-	if err != nil || verified["level"] != 1.0 {
-		t.Fatalf("%v, %v", verified, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, 1.0, verified["level"])
 	promote(verified)
 	if status := statusOf(t, as, conn, "GET", vaultURL+"/open"); status != 403 {
 		t.Errorf("a handler has let its caller in: status %d", status)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
@@ -33,9 +34,9 @@ func TestUntracedChainForwards(t *testing.T) {
 			}
 		}))
 		err := caller.Call(t.Context(), "https://relay.example/divide", bus.Args{"x": 1}, nil)
-		if failed := asBusError(t, err); failed.Host != calculatorHost || failed.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" {
-			t.Errorf("%v, trace %q", failed, failed.TraceID)
-		}
+		failed := asBusError(t, err)
+		assert.Equal(t, calculatorHost, failed.Host)
+		assert.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", failed.TraceID)
 	})
 }
 

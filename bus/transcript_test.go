@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -19,9 +20,7 @@ func TestTranscript(t *testing.T) {
 	caller, callee := newCalculator(t, w)
 	requests, answers := tap(t, w, w.Plane()+".443.>"), tap(t, w, w.Plane()+".r.example.caller.*")
 	var out struct{ Sum int }
-	if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 5, "y": 6}, &out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 5, "y": 6}, &out))
 	request := <-requests
 	id := regexp.MustCompile(`Bus-Msg-Id: ([A-Z2-7]{26})\r\n`).FindSubmatch(request.Data)
 	if id == nil {
@@ -89,12 +88,9 @@ func tap(t *testing.T, w *testBus, subject string) <-chan *nats.Msg {
 	t.Helper()
 	raw := rawClient(t, w)
 	heard := make(chan *nats.Msg, 1024)
-	if _, err := raw.ChanSubscribe(subject, heard); err != nil {
-		t.Fatal(err)
-	}
-	if err := raw.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := raw.ChanSubscribe(subject, heard)
+	require.NoError(t, err)
+	require.NoError(t, raw.Flush())
 	return heard
 }
 
@@ -102,9 +98,7 @@ func tap(t *testing.T, w *testBus, subject string) <-chan *nats.Msg {
 func rawClient(t *testing.T, w *testBus) *nats.Conn {
 	t.Helper()
 	raw, err := nats.Connect("", nats.InProcessServer(w.Broker()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(raw.Close)
 	return raw
 }

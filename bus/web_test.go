@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -39,9 +41,7 @@ func broken(t *testing.T) map[string]http.Handler {
 	}))
 	t.Cleanup(backend.Close)
 	address, err := url.Parse(backend.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(address)
 	proxy.ErrorLog = log.New(io.Discard, "", 0)
 	file := struct {
@@ -80,9 +80,7 @@ func TestAnAnswerThatEndsEarly(t *testing.T) {
 			"/long":    "announced 9 bytes with Content-Length and wrote 10",
 		}
 		for path, handler := range broken(t) {
-			if err := conn.Handle("*", path, handler); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle("*", path, handler))
 			err := conn.Call(t.Context(), "GET https://web.example"+path, nil, nil)
 			failed := checkError(t, err, 500, bus.ExecutedYes)
 			if !strings.Contains(failed.Detail, want[path]) {
@@ -112,9 +110,7 @@ func TestLengthsThatDoNotCount(t *testing.T) {
 				http.ServeContent(w, r, "file.txt", time.Time{}, strings.NewReader("body"))
 			},
 		} {
-			if err := conn.Handle("*", path, handler); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle("*", path, handler))
 			response, text := do(t, conn, http.MethodGet, "https://web.example"+path, "", "")
 			if response.StatusCode >= 400 || text != "body" && path != "/nocontent" && path != "/notmodified" {
 				t.Errorf("%s: %d %q", path, response.StatusCode, text)
@@ -137,9 +133,7 @@ func status(status int) http.HandlerFunc {
 func TestLengthOfHEAD(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	if err := w.connect("web.example").Handle("*", "/head", status(http.StatusOK)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.connect("web.example").Handle("*", "/head", status(http.StatusOK)))
 	response, text := newHostile(t, w).send("443.example.web.|.HEAD.head", request("HEAD /head HTTP/1.1", "web.example"))
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("%d %s", response.StatusCode, text)
@@ -172,9 +166,7 @@ func TestWrappersOfNetHTTP(t *testing.T) {
 			"/limited": {http.HandlerFunc(limited), "413 http: request body too large\n"},
 			"/server":  {http.HandlerFunc(server), "200 body"},
 		} {
-			if err := conn.Handle("*", path, test.handler); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle("*", path, test.handler))
 			response, text := do(t, conn, http.MethodPost, "https://web.example"+path, "text/plain", "body")
 			if got := response.Status[:4] + text; got != test.want {
 				t.Errorf("%s: %q, want %q", path, got, test.want)
@@ -208,9 +200,7 @@ func TestAnAnswerAfterTheContextEnded(t *testing.T) {
 				_, _ = w.Write([]byte("ten bytes."))
 				<-r.Context().Done()
 			}
-			if err := conn.Handle("GET", path, http.HandlerFunc(late), bus.TimeBudget(time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle("GET", path, http.HandlerFunc(late), bus.TimeBudget(time.Second)))
 			wantExecuted(t, path, caller, "https://web.example"+path, test.want)
 		}
 	})
@@ -237,9 +227,7 @@ func TestAnAnswerAfterCloseGaveUp(t *testing.T) {
 			body(w)
 			<-r.Context().Done()
 		}
-		if err := conn.Handle("GET", "/half", http.HandlerFunc(half)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle("GET", "/half", http.HandlerFunc(half)))
 		time.AfterFunc(time.Second, func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -269,9 +257,7 @@ func TestContentTypeAsGuessed(t *testing.T) {
 			"/set":     {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "a/b"); body(w) }, []string{"a/b"}},
 			"/nothing": {func(http.ResponseWriter, *http.Request) {}, nil},
 		} {
-			if err := conn.Handle(http.MethodGet, path, test.handler); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.Handle(http.MethodGet, path, test.handler))
 			response, _ := do(t, conn, http.MethodGet, "https://web.example"+path, "", "")
 			if got := response.Header["Content-Type"]; len(got) != len(test.want) || len(got) > 0 && got[0] != test.want[0] {
 				t.Errorf("%s: %q, want %q", path, got, test.want)
@@ -300,9 +286,9 @@ func TestStatusesWithoutContent(t *testing.T) {
 		for _, status := range []string{"204", "205", "304"} {
 			for _, path := range []string{"/function", "/web"} {
 				response, text := do(t, conn, http.MethodGet, "https://empty.example"+path+"?status="+status, "", "")
-				if response.Status[:3] != status || text != "" || response.Header.Get("Content-Type") != "" {
-					t.Errorf("%s: %s %v %q", path, response.Status, response.Header, text)
-				}
+				assert.Equal(t, status, response.Status[:3], path)
+				assert.Empty(t, text, path)
+				assert.Empty(t, response.Header.Get("Content-Type"), path)
 			}
 		}
 	})
@@ -313,14 +299,11 @@ func TestLengthOfHead(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("web.example")
-		if err := conn.Handle(http.MethodGet, "/text", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { body(w) })); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle(http.MethodGet, "/text", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { body(w) })))
 		_, text := do(t, conn, http.MethodGet, "https://web.example/text", "", "")
 		head, nothing := do(t, conn, http.MethodHead, "https://web.example/text", "", "")
-		if head.ContentLength != int64(len(text)) || nothing != "" {
-			t.Errorf("length %d, body %q, want the length of %q and no body", head.ContentLength, nothing, text)
-		}
+		assert.Equal(t, int64(len(text)), head.ContentLength)
+		assert.Empty(t, nothing)
 	})
 }
 
@@ -332,9 +315,7 @@ func TestUploadsLeaveNoFiles(t *testing.T) {
 		conn := w.connect("web.example")
 		var stored string
 		upload := func(_ http.ResponseWriter, r *http.Request) {
-			if err := r.ParseMultipartForm(1); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, r.ParseMultipartForm(1))
 			uploaded, _, err := r.FormFile("report")
 			if err != nil {
 				t.Error(err)
@@ -348,27 +329,20 @@ func TestUploadsLeaveNoFiles(t *testing.T) {
 				panic("disk on fire")
 			}
 		}
-		if err := conn.Handle(http.MethodPost, "/{how}", http.HandlerFunc(upload)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle(http.MethodPost, "/{how}", http.HandlerFunc(upload)))
 		for _, path := range []string{"/return", "/panic"} {
 			form := new(bytes.Buffer)
 			parts := multipart.NewWriter(form)
 			part, err := parts.CreateFormFile("report", "report.txt")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := part.Write(make([]byte, 1<<10)); err != nil {
-				t.Fatal(err)
-			}
-			if err := parts.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			_, err = part.Write(make([]byte, 1<<10))
+			require.NoError(t, err)
+			require.NoError(t, parts.Close())
 			stored = ""
 			do(t, conn, http.MethodPost, "https://web.example"+path, parts.FormDataContentType(), form.String())
-			if _, err := os.Stat(stored); stored == "" || !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s: the upload is still in %q: %v", path, stored, err)
-			}
+			_, err = os.Stat(stored)
+			assert.NotEmpty(t, stored, path)
+			assert.ErrorIs(t, err, fs.ErrNotExist, path)
 		}
 	})
 }
@@ -391,13 +365,9 @@ func TestRefusedHTTPMethods(t *testing.T) {
 		"a handler": {conn.Handle("PURGE", "/cache", http.NotFoundHandler()),
 			"OpenAPI has no HTTP method PURGE"},
 	} {
-		if refused.err == nil || !strings.Contains(refused.err.Error(), refused.want) {
-			t.Errorf("%s: %v", name, refused.err)
-		}
+		assert.ErrorContains(t, refused.err, refused.want, name)
 	}
-	if err := conn.Handle("PURGE", "/cache", http.NotFoundHandler(), bus.Undocumented()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, conn.Handle("PURGE", "/cache", http.NotFoundHandler(), bus.Undocumented()))
 }
 
 // TestPathsThatLookAlike calls what is close to the subject of another endpoint, or to what a broker understands as
@@ -411,9 +381,7 @@ func TestPathsThatLookAlike(t *testing.T) {
 				w.Header().Set("Content-Type", "text/plain")
 				_, _ = fmt.Fprintf(w, "%s %s", path, r.PathValue("x")+r.PathValue("p"))
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		for path, want := range map[string]string{
 			"/a/b":                "/a/b ",
@@ -455,9 +423,9 @@ func TestPathsThatLookAlike(t *testing.T) {
 				t.Errorf("%q reaches %q, want %q", path, got, want)
 			}
 		}
-		if dropped := callee.Stats().Malformed; dropped != 0 || !caller.Connected() {
-			t.Errorf("%d messages were dropped, connected: %t", dropped, caller.Connected())
-		}
+		dropped := callee.Stats().Malformed
+		assert.Zero(t, dropped)
+		assert.True(t, caller.Connected())
 	})
 }
 
@@ -476,9 +444,7 @@ func TestEveryByteArrives(t *testing.T) {
 			w.Header().Set("Content-Type", "text/plain")
 			_, _ = fmt.Fprintf(w, "%s|%s|%s", r.PathValue("x"), r.URL.Query().Get("q"), r.PostFormValue("f"))
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for c := range 256 {
 			checkByte(t, caller, string([]byte{byte(c)}))
 		}
@@ -491,16 +457,12 @@ func checkByte(t *testing.T, caller interface {
 	t.Helper()
 	escaped := fmt.Sprintf("%%%02X", c)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://bytes.example/at/"+escaped+"?q="+escaped, strings.NewReader("f="+escaped))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header["X-Value"] = []string{"a" + c + "b"}
 	request.Header["Z"+c+"z"] = []string{"1"}
 	response, err := caller.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := readAll(t, response), c+"|"+c+"|"+c; got != want {
 		t.Errorf("byte %q arrives as %q", c, got)
 	}

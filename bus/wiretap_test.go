@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // wireTap stands between a client and the broker, and notes what the client asks for.
@@ -25,13 +27,9 @@ type wireTap struct {
 func (e *enforcing) tapped(user string) *wireTap {
 	e.t.Helper()
 	listener, err := new(net.ListenConfig).Listen(e.t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	address, err := url.Parse(e.as(user))
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	tapped := &wireTap{t: e.t, broker: address.Host, seen: make(map[operation]bool)}
 	address.Host = listener.Addr().String()
 	tapped.url = address.String()

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // TestExamples holds every go block of every markdown file to the code: a
@@ -97,9 +99,7 @@ func vet(t *testing.T, programs []completeFile) {
 		return
 	}
 	this, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	directory := t.TempDir()
 	version := goList(t, "-m", "-f", "{{.GoVersion}}")
 	writeFile(t, filepath.Join(directory, "go.mod"), "module example.com/documented\n\ngo "+version+"\n")
@@ -118,10 +118,6 @@ func vet(t *testing.T, programs []completeFile) {
 // writeFile writes a file and makes its directory.
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }

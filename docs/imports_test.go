@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // importTable says which of our packages each package may import, lowest
@@ -189,9 +191,7 @@ func listPackages(t *testing.T) []goPackage {
 		if errors.Is(err, io.EOF) {
 			return packages
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		packages = append(packages, goPackage{
 			ImportPath: strings.TrimPrefix(pkg.ImportPath, module),
 			Imports:    shorten(ours(pkg.Imports, module), module),

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // TestLimits holds the limits in docs/operations.md to the code: the last cell of
@@ -44,9 +46,7 @@ func readConstants(t *testing.T) map[string]string {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ast.Inspect(parsed, func(node ast.Node) bool {
 			spec, isValue := node.(*ast.ValueSpec)
 			if !isValue {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write the tables that are made from the code")
@@ -63,9 +65,7 @@ func isCounted(file string) bool {
 func countLines(t *testing.T, file string) (lines int, generated bool) {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set := token.NewFileSet()
 	position := set.AddFile(file, -1, len(source))
 	var scan scanner.Scanner
@@ -94,14 +94,11 @@ func checkBetween(t *testing.T, document, name, want string) {
 	t.Helper()
 	file := filepath.Join(root, filepath.FromSlash(document))
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(text), "<!-- begin "+name+" -->\n")
 	got, after, closed := strings.Cut(rest, "<!-- end "+name+" -->")
-	if !found || !closed {
-		t.Fatalf("%s: the marks around %q are missing", document, name)
-	}
+	require.True(t, found, document)
+	require.True(t, closed, document)
 	if got == want {
 		return
 	}
@@ -110,7 +107,5 @@ func checkBetween(t *testing.T, document, name, want string) {
 		return
 	}
 	made := before + "<!-- begin " + name + " -->\n" + want + "<!-- end " + name + " -->" + after
-	if err := os.WriteFile(file, []byte(made), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(made), 0o644))
 }

@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // markdownFile is a markdown file, taken apart into what is code and what is not.
@@ -47,13 +50,9 @@ func documents(t *testing.T) []markdownFile {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		parsed, err := parseDocument(name, string(text))
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		read = append(read, parsed)
 	}
 	return read
@@ -123,9 +122,7 @@ ls
   ~~~~
 end`, "'''", "```")
 	got, err := parseDocument("a.md", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := markdownFile{
 		path: "a.md",
 		blocks: []codeBlock{
@@ -141,7 +138,6 @@ end`, "'''", "```")
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("parsed %+v\nwant   %+v", got, want)
 	}
-	if _, err := parseDocument("b.md", "text\n```go\na()\n"); err == nil || err.Error() != "b.md:2: the code block is never closed" {
-		t.Errorf("an open block: %v", err)
-	}
+	_, err = parseDocument("b.md", "text\n```go\na()\n")
+	assert.EqualError(t, err, "b.md:2: the code block is never closed", "an open block")
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // optionTable is one of the tables in docs/options.md: the options of one call.
@@ -100,9 +102,7 @@ func readOptions(t *testing.T, table optionTable) []option {
 		}
 		set := token.NewFileSet()
 		parsed, err := parser.ParseFile(set, filepath.Join(root, file), nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, declaration := range parsed.Decls {
 			made, isFunction := declaration.(*ast.FuncDecl)
 			if !isFunction || made.Recv != nil || !made.Name.IsExported() {
@@ -159,9 +159,7 @@ func readOption(t *testing.T, pkg string, set *token.FileSet, made *ast.FuncDecl
 		return option{call: pkg + "." + name}
 	}
 	var parameters bytes.Buffer
-	if err := printer.Fprint(&parameters, set, &ast.FuncType{Params: made.Type.Params}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, printer.Fprint(&parameters, set, &ast.FuncType{Params: made.Type.Params}))
 	return option{
 		call:     fmt.Sprintf("%s.%s%s", pkg, name, strings.TrimPrefix(parameters.String(), "func")),
 		where:    where,

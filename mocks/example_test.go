@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/golang/mock/gomock"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -19,13 +20,9 @@ import (
 func addTwice(t *testing.T, calculator calculatorapi.Calculator) (sum int) {
 	t.Helper()
 	once, err := calculator.Add(t.Context(), 5, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	twice, err := calculator.Add(t.Context(), once, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return twice
 }
 
@@ -50,9 +47,7 @@ func TestServed(t *testing.T) {
 	b := bustest.New(t)
 	calculator := mocks.NewMockCalculator(gomock.NewController(bustest.Reporter(t)))
 	expect(calculator)
-	if err := bus.Serve[calculatorapi.Calculator](b.Connect(calculatorapi.Host), calculator); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve[calculatorapi.Calculator](b.Connect(calculatorapi.Host), calculator))
 	if sum := addTwice(t, calculatorapi.NewClient(b.Connect("caller.example"))); sum != 17 {
 		t.Errorf("the sum is %d, want 17", sum)
 	}

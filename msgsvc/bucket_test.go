@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -50,17 +52,13 @@ func TestBucket_Limits(t *testing.T) {
 	conn := b.Connect(host)
 	serve(t, conn, msgsvc.WithJetStream(), msgsvc.WithCacheSize(1<<20), msgsvc.WithCacheAge(90*time.Second))
 	js, err := jetstream.New(conn.NATS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), "KV_cache_messaging_example__"+b.Plane())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := stream.CachedInfo().Config
-	if config.MaxBytes != 1<<20 || config.MaxAge != 90*time.Second || config.Discard != jetstream.DiscardOld {
-		t.Errorf("%d bytes, %s, discard %s", config.MaxBytes, config.MaxAge, config.Discard)
-	}
+	assert.Equal(t, int64(1<<20), config.MaxBytes)
+	assert.Equal(t, 90*time.Second, config.MaxAge)
+	assert.Equal(t, jetstream.DiscardOld, config.Discard)
 }
 
 // TestBucket_OfAnOperator holds that where entries are kept stays as somebody else has chosen it, and what makes it a cache does not.
@@ -69,25 +67,19 @@ func TestBucket_OfAnOperator(t *testing.T) {
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	conn := b.Connect(host)
 	js, err := jetstream.New(conn.NATS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bucket := jetstream.KeyValueConfig{Bucket: "cache_messaging_example__" + b.Plane(), Storage: jetstream.MemoryStorage, Compression: true}
-	if _, err := js.CreateKeyValue(t.Context(), bucket); err != nil {
-		t.Fatal(err)
-	}
+	_, err = js.CreateKeyValue(t.Context(), bucket)
+	require.NoError(t, err)
 	serve(t, conn, msgsvc.WithJetStream())
 	stream, err := js.Stream(t.Context(), "KV_"+bucket.Bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := stream.CachedInfo().Config
-	if config.Storage != jetstream.MemoryStorage || config.Compression != jetstream.S2Compression {
-		t.Errorf("kept in %s, compression %s", config.Storage, config.Compression)
-	}
-	if config.Discard != jetstream.DiscardOld || config.AllowDirect || config.MaxAge != time.Hour {
-		t.Errorf("discard %s, direct %t, age %s", config.Discard, config.AllowDirect, config.MaxAge)
-	}
+	assert.Equal(t, jetstream.MemoryStorage, config.Storage)
+	assert.Equal(t, jetstream.S2Compression, config.Compression)
+	assert.Equal(t, jetstream.DiscardOld, config.Discard)
+	assert.False(t, config.AllowDirect)
+	assert.Equal(t, time.Hour, config.MaxAge)
 }
 
 func TestFullBucketDropsTheOldest(t *testing.T) {
@@ -110,12 +102,8 @@ func TestBucket_IsMadeAnew(t *testing.T) {
 	replicas := newInstances(t, b, 2, msgsvc.WithJetStream())
 	store(t, replicas[0], "key", "value")
 	js, err := jetstream.New(replicas[0].conn.NATS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := js.DeleteStream(t.Context(), "KV_cache_messaging_example__"+b.Plane()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteStream(t.Context(), "KV_cache_messaging_example__"+b.Plane()))
 	expectNone(t, replicas[1], "key")
 	store(t, replicas[0], "key", "again")
 	expect(t, replicas[1], "key", "again")

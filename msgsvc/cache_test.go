@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -73,9 +75,7 @@ func TestConcurrentStoresConverge(t *testing.T) {
 			var stores sync.WaitGroup
 			for i, replica := range replicas {
 				stores.Go(func() {
-					if err := replica.Store(t.Context(), "key", fmt.Sprintf("%d of %d", i, round)); err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, replica.Store(t.Context(), "key", fmt.Sprintf("%d of %d", i, round)))
 				})
 			}
 			stores.Wait()
@@ -133,9 +133,8 @@ func TestRefusedEntries(t *testing.T) {
 				"an entry of 1048833 bytes (key, value and 256 of book-keeping) exceeds the limit of ",
 			},
 		} {
-			if bus.StatusOf(test.err) != test.status || !strings.Contains(fmt.Sprint(test.err), test.want) {
-				t.Errorf("%v\nwant %d %s", test.err, test.status, test.want)
-			}
+			assert.Equal(t, test.status, bus.StatusOf(test.err))
+			assert.Contains(t, fmt.Sprint(test.err), test.want)
 		}
 	})
 }
@@ -359,13 +358,9 @@ func TestKilled(t *testing.T) {
 	b := bustest.New(t)
 	survivor := newInstance(t, b)
 	life, err := nats.Connect("", nats.InProcessServer(b.Broker())) // a connection of bus's own would be made anew
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conn, err := bus.Connect(t.Context(), host, bus.WithNATS(life), bus.WithPlane(b.Plane()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	killed := serve(t, conn)
 	fill(t, 10, survivor)
 	store(t, killed, "gone", "value")
@@ -440,9 +435,7 @@ func TestReplacedWhileAsked(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(answer) // to memory
 	}), bus.Port(444), bus.NoQueue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	expect(t, replica, "key", "new")
 }
 
@@ -508,14 +501,11 @@ func TestLeftUnderAWiretap(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		wiretap := b.Connect("wiretap.example").NATS()
-		if _, err := wiretap.Subscribe(">", func(*nats.Msg) {}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := wiretap.Subscribe(">", func(*nats.Msg) {})
+		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := wiretap.FlushWithContext(ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, wiretap.FlushWithContext(ctx))
 		connect := func() instance { return serve(t, b.Connect(host, bus.WithAckWait(time.Second))) }
 		stays, leaves := connect(), connect()
 		store(t, leaves, "key", "value")

@@ -2,12 +2,14 @@ package msgsvc_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -90,16 +92,12 @@ func TestHandOverToTheServed(t *testing.T) {
 	replicas := newInstances(t, b, 2, msgsvc.WithCacheSize(1<<20))
 	fill(t, 10, replicas[0])
 	failed := b.Connect(host)
-	if err := bus.Serve(failed, notMessaging{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(failed, notMessaging{}))
 	if _, err := msgsvc.New(t.Context(), failed); !strings.Contains(fmt.Sprint(err), "both serve GET /home") {
 		t.Errorf("New: %v", err)
 	}
 	replicas[0].close(t)
-	if err := failed.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, failed.Close(t.Context()))
 	expectFilled(t, 10, replicas[1])
 }
 
@@ -179,15 +177,13 @@ func TestReplacedWhileHandedOver(t *testing.T) {
 	err := bus.Serve(conn, candidate{conn.ID(), told, func() {
 		ask(t, replica, "/invalidate", bus.Args{"key": []byte("1"), "by": bus.Args{"time": later}}, nil)
 	}}, bus.Port(444), bus.NoQueue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	replica.close(t)
 	close(told)
 	want := fmt.Sprintf("1 at %d", later)
-	if first, more := <-told, len(told); first != want || more != 0 {
-		t.Errorf("told %q and %d more; want %q alone", first, more, want)
-	}
+	first, more := <-told, len(told)
+	assert.Equal(t, want, first)
+	assert.Zero(t, more)
 }
 
 // TestStoreThroughClosing holds that an instance keeps its word up to its last call: what is stored through it
@@ -196,9 +192,7 @@ func TestStoreThroughClosing(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	replicas := newInstances(t, b, 2)
-	if err := replicas[0].service.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, replicas[0].service.Close(t.Context()))
 	store(t, replicas[0], "late", "value")
 	replicas[0].close(t)
 	expect(t, replicas[1], "late", "value")
@@ -213,14 +207,10 @@ func TestStoresWhileClosing(t *testing.T) {
 	var stores sync.WaitGroup
 	for i := range 100 {
 		stores.Go(func() {
-			if err := replicas[0].Store(t.Context(), fmt.Sprintf("during %d", i), "value"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, replicas[0].Store(t.Context(), fmt.Sprintf("during %d", i), "value"))
 		})
 	}
-	if err := replicas[0].service.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, replicas[0].service.Close(t.Context()))
 	stores.Wait()
 	replicas[0].close(t)
 	for i := range 100 {
@@ -246,9 +236,7 @@ func TestClose_Twice(t *testing.T) {
 	replica := newInstance(t, bustest.New(t))
 	store(t, replica, "key", "value")
 	for range 2 {
-		if err := replica.service.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, replica.service.Close(t.Context()))
 	}
 }
 
@@ -267,16 +255,13 @@ func TestClose_TellsWhatWasLost(t *testing.T) {
 		t.Parallel()
 		replicas := newInstances(t, bustest.New(t), 2)
 		fill(t, 3, replicas[0])
-		if err := replicas[0].conn.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, replicas[0].conn.Close(t.Context()))
 		expectLost(t, replicas[0].service.Close(t.Context()), bus.ErrClosed)
 	})
 }
 
 func expectLost(t *testing.T, err, cause error) {
 	t.Helper()
-	if !strings.HasPrefix(fmt.Sprint(err), "3 of 3 cache entries were not handed over: ") || !errors.Is(err, cause) {
-		t.Errorf("%v; want 3 of 3 cache entries, because of: %v", err, cause)
-	}
+	assert.True(t, strings.HasPrefix(fmt.Sprint(err), "3 of 3 cache entries were not handed over: "), fmt.Sprint(err))
+	assert.ErrorIs(t, err, cause)
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/msgsvc"
@@ -79,9 +82,8 @@ func checkHome(t *testing.T, text string, instances []string) {
 	if text != want {
 		t.Errorf("got:\n%s\nwant:\n%s", text, want)
 	}
-	if !slices.Contains(instances, first) || !slices.Contains(instances, id(0)) {
-		t.Errorf("processed by %s, unicast to %s: not among the instances %v", first, id(0), instances)
-	}
+	assert.Contains(t, instances, first)
+	assert.Contains(t, instances, id(0))
 	if all := []string{id(2), id(3), id(4)}; !sameElements(all, instances) {
 		t.Errorf("the multicast lists %v, the instances are %v", all, instances)
 	}
@@ -95,14 +97,10 @@ func sameElements(a, b []string) bool {
 func TestHome_Alone(t *testing.T) {
 	t.Parallel()
 	alone := newInstance(t, bustest.New(t))
-	if err := alone.conn.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, alone.conn.Close(t.Context()))
 	recorder := httptest.NewRecorder()
 	err := alone.service.Home(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/home", http.NoBody))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `Processed by: ` + alone.conn.ID() + `
 
 Unicast
@@ -184,9 +182,9 @@ func TestPages(t *testing.T) {
 		{page("cache-load", "key", "\x00\xff"), "key: \x00\xff\nfound: yes\nvalue: \xfe\nLoaded by <id>\n"},
 	} {
 		status, text := get(t, caller, test.address)
-		if want := strings.ReplaceAll(test.want, "<id>", id); status != http.StatusOK || text != want {
-			t.Errorf("%s: %d %q, want 200 %q", test.address, status, text, want)
-		}
+		want := strings.ReplaceAll(test.want, "<id>", id)
+		assert.Equal(t, http.StatusOK, status, test.address)
+		assert.Equal(t, want, text, test.address)
 	}
 }
 
@@ -196,13 +194,9 @@ func TestPlainText(t *testing.T) {
 	b := bustest.New(t)
 	newInstance(t, b)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page("cache-load", "key", "<script>"), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := b.Connect("caller.example").Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := response.Header.Get("Content-Type"), "text/plain; charset=utf-8"; got != want {
 		t.Errorf("Content-Type %q, want %q", got, want)
 	}
@@ -250,9 +244,8 @@ func TestBadInput(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), &problem); err != nil {
 				t.Fatalf("%d %q: %v", status, text, err)
 			}
-			if status != test.status || problem.Detail != test.detail {
-				t.Errorf("%d %s\nwant %d %s", status, problem.Detail, test.status, test.detail)
-			}
+			assert.Equal(t, test.status, status)
+			assert.Equal(t, test.detail, problem.Detail)
 		})
 	}
 }
@@ -305,9 +298,7 @@ func TestDocument(t *testing.T) {
 		Info  struct{ Description string }
 		Paths map[string]map[string]struct{ Description string }
 	}
-	if err := json.Unmarshal([]byte(text), &document); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
 	if !strings.HasPrefix(document.Info.Description, "Service shows how calls find their way") {
 		t.Errorf("description %q", document.Info.Description)
 	}
@@ -316,9 +307,8 @@ func TestDocument(t *testing.T) {
 		"cache-store": "CacheStore keeps", "cache-load": "CacheLoad finds",
 	} {
 		operations := document.Paths["/"+host+":443/"+endpoint]
-		if len(operations) != 1 || !strings.HasPrefix(operations["get"].Description, want) {
-			t.Errorf("%s: %v, want a get with the description %s …", endpoint, operations, want)
-		}
+		require.Len(t, operations, 1, endpoint)
+		assert.True(t, strings.HasPrefix(operations["get"].Description, want), "%q", operations["get"].Description)
 	}
 	if len(document.Paths) != 5 {
 		t.Errorf("%d paths, want 5", len(document.Paths))

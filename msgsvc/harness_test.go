@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/msgsvc"
@@ -40,9 +43,7 @@ func newInstance(t *testing.T, b *bustest.Bus, options ...msgsvc.Option) instanc
 func serve(t *testing.T, conn *bus.Conn, options ...msgsvc.Option) instance {
 	t.Helper()
 	service, err := msgsvc.New(t.Context(), conn, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return instance{msgsvc.CacheOf(service), service, conn}
 }
 
@@ -65,17 +66,11 @@ func get(t *testing.T, conn *bus.Conn, address string) (status int, text string)
 func send(t *testing.T, conn *bus.Conn, method, address string) (status int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := conn.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.StatusCode, string(body)
 }
 
@@ -98,9 +93,9 @@ func store(t *testing.T, through msgsvc.Cache, key, value string) {
 // expect loads a key and compares.
 func expect(t *testing.T, through msgsvc.Cache, key, want string) {
 	t.Helper()
-	if got, found := load(t, through, key); !found || got != want {
-		t.Errorf("load %.20q: found %t, value %.20q (%d bytes); want %.20q (%d bytes)", key, found, got, len(got), want, len(want))
-	}
+	got, found := load(t, through, key)
+	require.True(t, found, "load %.20q", key)
+	assert.Equal(t, want, got, "load %.20q", key)
 }
 
 func expectNone(t *testing.T, through msgsvc.Cache, key string) {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/portal"
@@ -18,9 +21,7 @@ import (
 func openPortal(t *testing.T, i *issuer) *testIngress {
 	t.Helper()
 	door := openFor(t, i)
-	if err := portal.Register(door.bus.Connect("portal", i.Trust()), patient()...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, portal.Register(door.bus.Connect("portal", i.Trust()), patient()...))
 	return door
 }
 
@@ -31,9 +32,7 @@ func TestDocument_ForEach(t *testing.T) {
 	door := openPortal(t, i)
 	door.keep("vault.example", i.Trust())
 	err := bus.Serve(door.bus.Connect("canary.example", i.Trust()), calculator{}, bus.RequireClaims(`"keeper" in roles && "canary" in roles`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const open = "/vault.example:443/stones /vault.example:443/who"
 	for header, want := range map[string]string{
 		"X: nobody":                  open,
@@ -43,9 +42,9 @@ func TestDocument_ForEach(t *testing.T) {
 		"Authorization: Basic YTpi=": open,
 	} {
 		document := door.document(header)
-		if got := paths(document); got != want || document.Info.Description != "" {
-			t.Errorf("%.40s: %s, want %s; %s", header, got, want, document.Info.Description)
-		}
+		got := paths(document)
+		assert.Equal(t, want, got, "%.40s", header)
+		assert.Empty(t, document.Info.Description, "%.40s", header)
 		asked := document.Components != nil && document.Components.SecuritySchemes["bearer"] != nil
 		if asked != strings.Contains(want, "gold") {
 			t.Errorf("%.40s: the scheme is there: %v", header, asked)
@@ -85,9 +84,8 @@ func TestService_ThatKnowsNoKeys(t *testing.T) {
 		t.Errorf("nobody sees %s", got)
 	}
 	document := door.document(i.in("keeper"))
-	if paths(document) != "" || document.Info.Description != "vault.example:443 is left out: it answers the request for its document with status 401." {
-		t.Errorf("a keeper sees %s, and reads %q", paths(document), document.Info.Description)
-	}
+	assert.Empty(t, paths(document))
+	assert.Equal(t, "vault.example:443 is left out: it answers the request for its document with status 401.", document.Info.Description)
 }
 
 // TestCallersAreNotMixedUp has two callers ask at once, while what they are shown grows old.
@@ -103,9 +101,7 @@ func TestCallersAreNotMixedUp(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		return now
 	}
-	if err := portal.Register(door.bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, portal.Register(door.bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
 	door.keep("vault.example", i.Trust())
 	var readers sync.WaitGroup
 	for range 4 {
@@ -133,16 +129,15 @@ func TestCatalogsAreForgotten(t *testing.T) {
 	for n := range 1000 {
 		token := strconv.Itoa(n)
 		catalogs.Read(token)
-		if catalogs.Count() > 128 || !catalogs.Filled("") || !catalogs.Filled(token) {
-			t.Fatalf("there are %d, that of nobody is kept: %v", catalogs.Count(), catalogs.Filled(""))
-		}
+		require.LessOrEqual(t, catalogs.Count(), 128)
+		require.True(t, catalogs.Filled(""))
+		require.True(t, catalogs.Filled(token))
 	}
 	now = now.Add(time.Second)
 	catalogs.Read("late")
 	now = now.Add(time.Second)
-	if !catalogs.Filled("late") || catalogs.Count() != 1 {
-		t.Errorf("%d are left, and the recent one is: %v", catalogs.Count(), catalogs.Filled("late"))
-	}
+	assert.True(t, catalogs.Filled("late"))
+	assert.Equal(t, 1, catalogs.Count())
 }
 
 // instances requests the running instances.
@@ -152,9 +147,9 @@ func (d *testIngress) instances(headers ...string) (plane string, hosts map[stri
 }) {
 	d.t.Helper()
 	got := d.get("/portal/instances.json", headers...)
-	if kept := got.Header.Get("Cache-Control"); got.StatusCode != http.StatusOK || kept != "private, no-store" {
-		d.t.Fatalf("status %d, Cache-Control %q: %s", got.StatusCode, kept, got.text)
-	}
+	kept := got.Header.Get("Cache-Control")
+	require.Equal(d.t, http.StatusOK, got.StatusCode, got.text)
+	require.Equal(d.t, "private, no-store", kept, got.text)
 	var list struct {
 		Plane string
 		Hosts map[string][]struct {
@@ -170,31 +165,25 @@ func TestInstances(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openFor(t, i)
-	if err := portal.Register(door.bus.Connect("portal", i.Trust()), patient()...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, portal.Register(door.bus.Connect("portal", i.Trust()), patient()...))
 	door.calculate("calculator.example")
 	door.calculate("calculator.example")
 	door.calculate("internal.example", bus.Port(444))
 	door.calculate("hidden.example", bus.Undocumented())
 	both := door.bus.Connect("both.example", bus.WithVersion("7"))
-	if err := bus.Serve(both, calculator{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := both.Handle("GET", "/x", http.HandlerFunc(echo), bus.Port(444)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(both, calculator{}))
+	require.NoError(t, both.Handle("GET", "/x", http.HandlerFunc(echo), bus.Port(444)))
 	secret := door.bus.Connect("secret.example", i.Trust())
-	if err := bus.Serve(secret, calculator{}, bus.RequireClaims(`"keeper" in roles`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(secret, calculator{}, bus.RequireClaims(`"keeper" in roles`)))
 	plane, hosts := door.instances()
-	if plane != door.bus.Plane() || len(hosts) != 2 || len(hosts["calculator.example"]) != 2 || len(hosts["both.example"]) != 1 {
-		t.Errorf("plane %s with %v", plane, hosts)
-	}
-	if one := hosts["both.example"][0]; one.ID != both.ID() || one.Version != "7" || fmt.Sprint(one.Ports) != "[443]" {
-		t.Errorf("%+v", one)
-	}
+	assert.Equal(t, door.bus.Plane(), plane)
+	require.Len(t, hosts, 2)
+	require.Len(t, hosts["calculator.example"], 2)
+	assert.Len(t, hosts["both.example"], 1)
+	one := hosts["both.example"][0]
+	assert.Equal(t, both.ID(), one.ID)
+	assert.Equal(t, "7", one.Version)
+	assert.Equal(t, "[443]", fmt.Sprint(one.Ports))
 	if two := hosts["calculator.example"]; two[0].ID >= two[1].ID {
 		t.Errorf("not sorted: %v", two)
 	}

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // own are the labels of the instance a.example.
@@ -28,9 +31,9 @@ func TestReadExposition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			read, err := readExposition(test.given, peer{"a.example", "a1"})
-			if got := read.String(); err != nil || got != test.want {
-				t.Errorf("readExposition(%q) = %q, %v; want %q", test.given, got, err, test.want)
-			}
+			got := read.String()
+			require.NoError(t, err, "readExposition(%q)", test.given)
+			assert.Equal(t, test.want, got, "readExposition(%q)", test.given)
 		})
 	}
 }
@@ -72,9 +75,8 @@ func TestReadExposition_Malformed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if read, err := readExposition(test.given, peer{"a.example", "a1"}); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("readExposition(%.200q) = %q, %v; want an error with %q", test.given, read, err, test.want)
-			}
+			_, err := readExposition(test.given, peer{"a.example", "a1"})
+			assert.ErrorContains(t, err, test.want, "readExposition(%.200q)", test.given)
 		})
 	}
 }
@@ -129,9 +131,7 @@ func TestMerge_Expositions(t *testing.T) {
 				own := `host="a.example",id="` + of.id + `"`
 				want = strings.ReplaceAll(want, "@"+of.id, own)
 				read, err := readExposition(strings.ReplaceAll(text, "@", own), of)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				expositions = append(expositions, read)
 			}
 			merged, cut := mergeExpositions(expositions)
@@ -163,9 +163,8 @@ func FuzzReadExposition(f *testing.F) {
 		merged, cut := mergeExpositions([]exposition{read})
 		written := merged.String()
 		again, err := readExposition(written, of)
-		if err != nil || again.String() != written {
-			t.Errorf("%q is written as %q, and read as %q, %v", text, written, again, err)
-		}
+		require.NoError(t, err, text)
+		assert.Equal(t, written, again.String(), text)
 		if len(read) == len(merged) && cut[0] != 0 {
 			t.Errorf("%q: %d bytes are cut of nothing", text, cut[0])
 		}

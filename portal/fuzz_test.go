@@ -18,6 +18,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/portal"
 )
 
@@ -36,25 +39,26 @@ func FuzzAddress(f *testing.F) {
 		}
 		path := portal.SentPath(asked)
 		sent := cmp.Or(asked.RawPath, path)
-		if decoded, err := url.PathUnescape(path); err != nil || decoded != asked.Path || strings.Count(path, "/") != strings.Count(sent, "/") {
-			t.Fatalf("%q: the path %q is read as %q", target, sent, path)
-		}
+		decoded, err := url.PathUnescape(path)
+		require.NoError(t, err, target)
+		require.Equal(t, asked.Path, decoded, target)
+		require.Equal(t, strings.Count(sent, "/"), strings.Count(path, "/"), target)
 		called, err := portal.Address(path)
 		if err != nil {
 			return
 		}
 		again, err := url.Parse(called.String())
-		if err != nil || again.Host != called.Host || again.EscapedPath() != called.EscapedPath() {
-			t.Fatalf("%q: %s is read as %v, %v", target, called, again, err)
-		}
+		require.NoError(t, err, target)
+		require.Equal(t, called.Host, again.Host, target)
+		require.Equal(t, called.EscapedPath(), again.EscapedPath(), target)
 		if port := again.Port(); port != "443" && port != "80" {
 			t.Errorf("%q: port %q is called", target, port)
 		}
 		service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		host, _, _ := strings.Cut(service, ":")
-		if again.Hostname() != strings.ToLower(host) || again.Hostname() == "all" || again.EscapedPath() != "/"+rest {
-			t.Errorf("%q: %s is called", target, called)
-		}
+		assert.Equal(t, strings.ToLower(host), again.Hostname(), target)
+		assert.NotEqual(t, "all", again.Hostname(), target)
+		assert.Equal(t, "/"+rest, again.EscapedPath(), target)
 	})
 }
 
@@ -78,9 +82,9 @@ func FuzzSetMember(f *testing.F) {
 			t.Fatalf("%q became %q: %v", data, changed, err)
 		}
 		var set string
-		if err := json.Unmarshal(after["instance"], &set); err != nil || set != text {
-			t.Errorf("%q became %q, want the instance %q", data, changed, text)
-		}
+		err = json.Unmarshal(after["instance"], &set)
+		require.NoError(t, err, "%q, %q", data, changed)
+		assert.Equal(t, text, set, "%q, %q", data, changed)
 		others := func(name string, _ json.RawMessage) bool { return name == "instance" }
 		maps.DeleteFunc(before, others)
 		maps.DeleteFunc(after, others)
@@ -118,9 +122,7 @@ func FuzzIngressRaw(f *testing.F) {
 	go func() { served <- server.Serve(ctx) }()
 	f.Cleanup(func() {
 		stop()
-		if err := <-served; err != nil {
-			f.Error(err)
-		}
+		assert.NoError(f, <-served)
 	})
 	ofTheBus := regexp.MustCompile(`(?i)\nbus[-_]`)
 	f.Fuzz(func(t *testing.T, sent []byte) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
@@ -68,9 +70,8 @@ func TestHeaders_Outward(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := "Content-Length Date Proxy-Status Set-Cookie X-Accelerated X-Broken X-Content-Type-Options"
-	if strings.Join(names, " ") != want || got.StatusCode != http.StatusTeapot {
-		t.Errorf("status %d with %s, want 418 with %s", got.StatusCode, names, want)
-	}
+	assert.Equal(t, want, strings.Join(names, " "), names)
+	assert.Equal(t, http.StatusTeapot, got.StatusCode, names)
 	if cookies := got.Header.Values("Set-Cookie"); !slices.Equal(cookies, []string{"a=1", "b=2"}) {
 		t.Errorf("Set-Cookie is %q", cookies)
 	}
@@ -90,9 +91,9 @@ func TestTypesAreNotGuessed(t *testing.T) {
 		w.Header()["Content-Type"] = nil
 		_, _ = w.Write([]byte("<html><script>"))
 	})
-	if got := door.get("/web.example/"); got.StatusCode != http.StatusOK || got.Header.Values("Content-Type") != nil {
-		t.Errorf("status %d, Content-Type %q, want 200 and none", got.StatusCode, got.Header.Values("Content-Type"))
-	}
+	got := door.get("/web.example/")
+	assert.Equal(t, http.StatusOK, got.StatusCode)
+	assert.Nil(t, got.Header.Values("Content-Type"))
 }
 
 func TestForwarded(t *testing.T) {
@@ -195,9 +196,9 @@ func TestCookies_Path(t *testing.T) {
 		target := &url.URL{Path: test.prefix + test.path, RawQuery: url.Values{"set": {test.set}}.Encode()}
 		w := httptest.NewRecorder()
 		http.StripPrefix(test.prefix, door.ingress).ServeHTTP(w, httptest.NewRequest(http.MethodGet, target.String(), http.NoBody))
-		if got := strings.Join(w.Header().Values("Set-Cookie"), "|"); w.Code != http.StatusOK || got != test.want {
-			t.Errorf("%s%s, %q: %d, %q, want %q", test.prefix, test.path, test.set, w.Code, got, test.want)
-		}
+		got := strings.Join(w.Header().Values("Set-Cookie"), "|")
+		assert.Equal(t, http.StatusOK, w.Code, "%s%s, %q", test.prefix, test.path, test.set)
+		assert.Equal(t, test.want, got, "%s%s, %q", test.prefix, test.path, test.set)
 	}
 }
 
@@ -214,9 +215,7 @@ func TestCookies_OfOne(t *testing.T) {
 	})
 	door.serve("echo.example", 443, echo)
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client := &http.Client{Jar: jar}
 	get := func(path string) int {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, door.server.URL+path, http.NoBody)
@@ -239,9 +238,7 @@ func TestCookies_OfOne(t *testing.T) {
 		t.Errorf("another service: %d", status)
 	}
 	own, err := url.Parse(door.server.URL + "/hostile.example/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := len(jar.Cookies(own)); got < 7 || got > 8 { // 32 KiB
 		t.Errorf("%d cookies of the service", got)
 	}
@@ -276,9 +273,9 @@ func TestCookies_Limits(t *testing.T) {
 		request := httptest.NewRequest(http.MethodGet, "/web.example"+path, http.NoBody)
 		request.Header.Set("Cookie", test.cookies)
 		door.ingress.ServeHTTP(w, request)
-		if got := w.Header().Values("Set-Cookie"); w.Code != http.StatusOK || !slices.Equal(got, test.want) {
-			t.Errorf("%s: %d, %.200q, want %.200q", path, w.Code, got, test.want)
-		}
+		got := w.Header().Values("Set-Cookie")
+		assert.Equal(t, http.StatusOK, w.Code, path)
+		assert.Equal(t, test.want, got, path)
 	}
 	told := door.get("/-/metrics")
 	checkExposition(t, told)
@@ -288,10 +285,9 @@ func TestCookies_Limits(t *testing.T) {
 		}
 	}
 	logged := log.String()
-	if strings.Count(logged, "__Host-first") != 1 || strings.Contains(logged, "__Host-second") ||
-		strings.Count(logged, "a cookie of a service was dropped") != 3 {
-		t.Errorf("logged:\n%s", logged)
-	}
+	assert.Equal(t, 1, strings.Count(logged, "__Host-first"))
+	assert.NotContains(t, logged, "__Host-second")
+	assert.Equal(t, 3, strings.Count(logged, "a cookie of a service was dropped"))
 }
 
 // TestCookies_Sandbox holds that a page in a sandbox sets no cookies.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -71,9 +72,7 @@ func openWith(t *testing.T, connect []bus.ConnectOption, options ...portal.Ingre
 	t.Helper()
 	d := &testIngress{t: t, bus: bustest.New(t)}
 	ingress, err := portal.NewIngress(d.bus.Connect("ingress", connect...), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d.ingress = ingress
 	d.server = httptest.NewServer(ingress)
 	t.Cleanup(d.server.Close)
@@ -83,9 +82,7 @@ func openWith(t *testing.T, connect []bus.ConnectOption, options ...portal.Ingre
 // serve starts an instance of a host that serves every method and path on a port.
 func (d *testIngress) serve(host string, port int, handler http.HandlerFunc) {
 	d.t.Helper()
-	if err := d.bus.Connect(host).Handle("*", "/{rest+}", handler, bus.Port(port)); err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, d.bus.Connect(host).Handle("*", "/{rest+}", handler, bus.Port(port)))
 }
 
 // answer is a response with its body.
@@ -109,9 +106,7 @@ func (d *testIngress) send(raw, method string) answer {
 func sendTo(t *testing.T, address, raw, method string) answer {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	go func() { _, _ = io.WriteString(conn, raw) }() // the server may answer, and stop reading, before all is written
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
@@ -218,9 +213,7 @@ func (d *testIngress) keep(host string, options ...bus.ConnectOption) {
 	d.t.Helper()
 	err := bus.Serve(d.bus.Connect(host, options...), securedService{},
 		bus.RequireClaims(`"keeper" in roles`), bus.Method("Stones", bus.AllowAnonymous()), bus.Method("Who", bus.AllowAnonymous()))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, err)
 }
 
 // stranger is a foreign instance, whose answers to the framework's questions the test chooses.
@@ -237,9 +230,7 @@ type stranger struct {
 func newStranger(t *testing.T, b *bustest.Bus, host string) *stranger {
 	t.Helper()
 	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(raw.Close)
 	s := &stranger{host: host, id: "s1aaaaaaaa", plane: b.Plane(), raw: raw, counts: make(map[string]int)}
 	s.answers = map[string]string{
@@ -252,18 +243,15 @@ func newStranger(t *testing.T, b *bustest.Bus, host string) *stranger {
 		subject.Subscription(s.plane, "888", "all", "GET", ">"), subject.Subscription(s.plane, "443", host, "GET", ">"),
 		subject.Instance(s.plane, host, s.id),
 	} {
-		if _, err := raw.Subscribe(to, s.answer); err != nil {
-			t.Fatal(err)
-		}
+		_, err := raw.Subscribe(to, s.answer)
+		require.NoError(t, err)
 	}
 	if _, err := raw.Subscribe(subject.Response(s.plane, host, s.id), func(*nats.Msg) {}); err != nil { // it is alive
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := raw.FlushWithContext(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, raw.FlushWithContext(ctx))
 	return s
 }
 

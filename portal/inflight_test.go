@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/portal"
 )
 
@@ -50,10 +53,10 @@ func post(door *testIngress, path string, size int, chunked bool) answer {
 func checkTurnedAway(t *testing.T, what string, got answer, executed string) {
 	t.Helper()
 	const detail = `"detail":"the ingress already holds as many bytes of bodies as it may, 1000: try again in a second"`
-	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.text, detail) ||
-		strings.Contains(got.text, `"executed":"no"`) != (executed == "no") {
-		t.Errorf("%s: status %d, Retry-After %q: %s", what, got.StatusCode, got.Header.Get("Retry-After"), got.text)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, what)
+	assert.Equal(t, "1", got.Header.Get("Retry-After"), what)
+	assert.Contains(t, got.text, detail, what)
+	assert.Equal(t, executed == "no", strings.Contains(got.text, `"executed":"no"`), what)
 }
 
 // TestRequests_InFlight fills an ingress with the body of a request that waits for its answer.
@@ -68,9 +71,9 @@ func TestRequests_InFlight(t *testing.T) {
 			t.Errorf("the first: status %d: %s", got.StatusCode, got.text)
 		}
 	})
-	if size := <-handler.arrived; size != 800 || portal.Held(door.ingress) != 800 {
-		t.Errorf("%d bytes arrived, %d are held", size, portal.Held(door.ingress))
-	}
+	size := <-handler.arrived
+	assert.Equal(t, 800, size)
+	assert.Equal(t, int64(800), portal.Held(door.ingress))
 	for _, chunked := range []bool{false, true} {
 		what := fmt.Sprintf("in chunks: %t", chunked)
 		checkTurnedAway(t, what, post(door, "/echo.example/", 201, chunked), "no")
@@ -109,22 +112,22 @@ func TestResponsesInFlight(t *testing.T) {
 	checkDropped(t, post(door, "/short.example/", 100, false), 101)
 	close(deaf.release)
 	first.Wait()
-	if held := portal.Held(door.ingress); held != 0 || deaf.Body.Len() != 900 {
-		t.Errorf("at the end %d bytes are held, the client has %d", held, deaf.Body.Len())
-	}
-	if got := door.get("/huge.example/"); got.StatusCode != http.StatusOK || len(got.text) != 2000 {
-		t.Errorf("alone: status %d, %d bytes", got.StatusCode, len(got.text))
-	}
+	held := portal.Held(door.ingress)
+	assert.Zero(t, held)
+	assert.Equal(t, 900, deaf.Body.Len())
+	got := door.get("/huge.example/")
+	assert.Equal(t, http.StatusOK, got.StatusCode, "alone")
+	assert.Equal(t, 2000, len(got.text), "alone")
 }
 
 // checkDropped checks the answer to a POST that was executed and whose response had no room.
 func checkDropped(t *testing.T, got answer, size int) {
 	t.Helper()
 	detail := fmt.Sprintf("the call was executed, and the service answered with status 200; its body of %d bytes was dropped", size)
-	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "" ||
-		!strings.Contains(got.text, detail) || strings.Contains(got.text, `"executed":"no"`) {
-		t.Errorf("a POST without room for its response: status %d, Retry-After %q: %s", got.StatusCode, got.Header.Get("Retry-After"), got.text)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, "a POST without room for its response")
+	assert.Empty(t, got.Header.Get("Retry-After"), "a POST without room for its response")
+	assert.Contains(t, got.text, detail, "a POST without room for its response")
+	assert.NotContains(t, got.text, `"executed":"no"`, "a POST without room for its response")
 }
 
 // TestUnreadResponsesOfPost has many clients POST for large responses that they do not read.
@@ -187,9 +190,9 @@ func TestUnreadResponsesOfPost(t *testing.T) {
 	if got := executed.Load(); got != clients {
 		t.Errorf("%d calls were executed while there was no room for their responses", got-clients)
 	}
-	if got := post(door, "/export.example/short", 1, false); got.StatusCode != http.StatusOK || got.text != "short" {
-		t.Errorf("a small call: status %d: %s", got.StatusCode, got.text)
-	}
+	got := post(door, "/export.example/short", 1, false)
+	assert.Equal(t, http.StatusOK, got.StatusCode, "a small call")
+	assert.Equal(t, "short", got.text, "a small call")
 	readFirst()
 	readSecond()
 	check(first, "first wave", room, "the call was executed")
@@ -205,9 +208,9 @@ func TestUnreadResponsesOfPost(t *testing.T) {
 	}
 	readThird()
 	check(third, "third wave", room, `"executed":"no"`)
-	if got := post(door, "/export.example/all", 1, false); got.StatusCode != http.StatusOK || len(got.text) != size {
-		t.Errorf("at the end: status %d: %.300s", got.StatusCode, got.text)
-	}
+	got = post(door, "/export.example/all", 1, false)
+	assert.Equal(t, http.StatusOK, got.StatusCode, "at the end")
+	assert.Equal(t, size, len(got.text), "at the end")
 }
 
 // TestLargeResponsesAreRemembered drops the responses to more calls than an ingress remembers.
@@ -245,9 +248,9 @@ func TestLargeResponsesAreRemembered(t *testing.T) {
 	})
 	size.Store(1)
 	last := fmt.Sprintf("/export.example/%d", most)
-	if got := call(last); got.Code != http.StatusOK || portal.Expected(door.ingress) != 0 {
-		t.Errorf("with a small response: status %d, and %d calls are remembered", got.Code, portal.Expected(door.ingress))
-	}
+	got := call(last)
+	assert.Equal(t, http.StatusOK, got.Code, "with a small response")
+	assert.Zero(t, portal.Expected(door.ingress), "with a small response")
 	size.Store(limit)
 	whileFull(func() {
 		size.Store(1)
@@ -269,9 +272,8 @@ func TestSmallBodiesAlwaysHaveRoom(t *testing.T) {
 	slow.Go(func() {
 		door.ingress.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/echo.example/", reader))
 	})
-	if _, err := writer.Write(make([]byte, limit)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := writer.Write(make([]byte, limit))
+	require.NoError(t, err)
 	for portal.Held(door.ingress) != limit { // what is read is counted a moment later
 		runtime.Gosched()
 	}
@@ -399,9 +401,9 @@ func TestLimits(t *testing.T) {
 		if got.StatusCode == http.StatusOK {
 			continue
 		}
-		if told := got.problem(t); !strings.Contains(told.Detail, test.detail) || told.Executed != "no" {
-			t.Errorf("%s: %s, want %s, executed no", test.name, got.text, test.detail)
-		}
+		told := got.problem(t)
+		assert.Contains(t, told.Detail, test.detail, test.name)
+		assert.Equal(t, "no", told.Executed, test.name)
 	}
 }
 
@@ -412,9 +414,9 @@ func TestLimitOfOuterHandler(t *testing.T) {
 	request := httptest.NewRequest(http.MethodPost, "/calculator.example/add", strings.NewReader("twelve bytes"))
 	http.MaxBytesHandler(open(t).ingress, 10).ServeHTTP(w, request)
 	const want = "the request body exceeds the limit of 10 bytes"
-	if got := (answer{w.Result(), w.Body.String()}); got.StatusCode != 413 || !strings.Contains(got.problem(t).Detail, want) {
-		t.Errorf("status %d: %s, want 413 and %s", got.StatusCode, got.text, want)
-	}
+	got := (answer{w.Result(), w.Body.String()})
+	assert.Equal(t, 413, got.StatusCode, got.text)
+	assert.Contains(t, got.problem(t).Detail, want, got.text)
 }
 
 // TestRequest_Timeout asks a service how much time it was given.
@@ -442,9 +444,9 @@ func TestRequest_Timeout(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: status %d: %s", test.asked, got.StatusCode, got.text)
 		}
-		if spent := test.most - time.Duration(left); spent < 0 || spent > took {
-			t.Errorf("asked for %q, the service has %s left, want %s", test.asked, time.Duration(left), test.most)
-		}
+		spent := test.most - time.Duration(left)
+		assert.GreaterOrEqual(t, spent, time.Duration(0), "%q, %s", test.asked, time.Duration(left))
+		assert.LessOrEqual(t, spent, took, "%q, %s", test.asked, time.Duration(left))
 	}
 }
 
@@ -455,7 +457,7 @@ func TestTimeBudget(t *testing.T) {
 	door.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) { <-release })
 	got := door.get("/slow.example/hang")
 	close(release)
-	if told := got.problem(t); told.Status != http.StatusGatewayTimeout || told.Instance != "/slow.example/hang" {
-		t.Errorf("%+v, want status 504", told)
-	}
+	told := got.problem(t)
+	assert.Equal(t, http.StatusGatewayTimeout, told.Status)
+	assert.Equal(t, "/slow.example/hang", told.Instance)
 }

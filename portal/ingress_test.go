@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
@@ -52,10 +55,9 @@ func TestMapping(t *testing.T) {
 			t.Parallel()
 			method, _, _ := strings.Cut(test.request, " ")
 			got := door.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", method).echoed(t)
-			if got.Method != method || got.Host != test.host || got.Target != test.target {
-				t.Errorf("the service got %s %s on %s, want %s %s on %s",
-					got.Method, got.Target, got.Host, method, test.target, test.host)
-			}
+			assert.Equal(t, method, got.Method)
+			assert.Equal(t, test.host, got.Host)
+			assert.Equal(t, test.target, got.Target)
 		})
 	}
 }
@@ -65,11 +67,9 @@ func TestInstance(t *testing.T) {
 	door := open(t)
 	one := door.bus.Connect("calculator.example")
 	door.serve("calculator.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another") })
-	if err := one.Handle("GET", "/who", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	require.NoError(t, one.Handle("GET", "/who", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, one.ID())
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	if got := door.get("/" + one.ID() + ".calculator.example/who"); got.text != one.ID() {
 		t.Errorf("instance %s answered %q", one.ID(), got.text)
 	}
@@ -133,9 +133,10 @@ func TestRefused(t *testing.T) {
 			continue
 		}
 		told := got.problem(t)
-		if !strings.Contains(told.Detail, test.detail) || told.Host != "ingress" || told.ID == "" || told.Executed != "no" {
-			t.Errorf("%s: %+v, want a detail with %s, executed no", test.request, told, test.detail)
-		}
+		assert.Contains(t, told.Detail, test.detail, test.request)
+		assert.Equal(t, "ingress", told.Host, test.request)
+		assert.NotEmpty(t, told.ID, test.request)
+		assert.Equal(t, "no", told.Executed, test.request)
 		if allow := got.Header.Get("Allow"); (test.status == 405) != (allow == "GET, HEAD") {
 			t.Errorf("%s: Allow is %q", test.request, allow)
 		}
@@ -186,10 +187,9 @@ func TestHead(t *testing.T) {
 	door.serve("calculator.example", 443, echo)
 	want := door.get("/calculator.example/add")
 	got := door.send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
-	if got.StatusCode != http.StatusOK || got.text != "" || got.ContentLength != want.ContentLength {
-		t.Errorf("status %d, %d bytes, Content-Length %d, want 200, none and %d",
-			got.StatusCode, len(got.text), got.ContentLength, want.ContentLength)
-	}
+	assert.Equal(t, http.StatusOK, got.StatusCode)
+	assert.Empty(t, got.text)
+	assert.Equal(t, want.ContentLength, got.ContentLength)
 }
 
 func TestRedirectToPortal(t *testing.T) {
@@ -215,9 +215,8 @@ func TestRedirectToPortal(t *testing.T) {
 	for _, test := range tests {
 		w := httptest.NewRecorder()
 		test.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, test.path, http.NoBody))
-		if w.Code != http.StatusFound || w.Header().Get("Location") != test.location {
-			t.Errorf("%s: status %d, Location %q, want 302 and %q", test.path, w.Code, w.Header().Get("Location"), test.location)
-		}
+		assert.Equal(t, http.StatusFound, w.Code, test.path)
+		assert.Equal(t, test.location, w.Header().Get("Location"), test.path)
 	}
 	got := door.get("/", "X-Forwarded-Prefix: /outer/")
 	if location := got.Header.Get("Location"); location != "/outer/portal/" {
@@ -253,9 +252,9 @@ func TestOperators(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	for path, text := range map[string]string{"/-/healthy": "healthy\n", "/-/ready": "ready\n"} {
-		if got := door.get(path); got.StatusCode != http.StatusOK || got.text != text {
-			t.Errorf("%s: status %d: %s", path, got.StatusCode, got.text)
-		}
+		got := door.get(path)
+		assert.Equal(t, http.StatusOK, got.StatusCode, path)
+		assert.Equal(t, text, got.text, path)
 	}
 	door.bus.Broker().Close()
 	if got := door.get("/-/healthy"); got.StatusCode != http.StatusOK {
@@ -265,9 +264,8 @@ func TestOperators(t *testing.T) {
 	for got.StatusCode == http.StatusOK { // until the connection has noticed
 		got = door.get("/-/ready")
 	}
-	if got.StatusCode != http.StatusServiceUnavailable || got.problem(t).Detail != "the broker is out of reach" {
-		t.Errorf("ready without a broker: status %d: %s", got.StatusCode, got.text)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, got.text)
+	assert.Equal(t, "the broker is out of reach", got.problem(t).Detail, got.text)
 }
 
 func TestClient_GoesAway(t *testing.T) {
@@ -286,9 +284,7 @@ func TestClient_GoesAway(t *testing.T) {
 	t.Cleanup(watched.Close)
 	ctx, leave := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, watched.URL+"/slow.example/", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		<-arrived
 		leave()
@@ -322,9 +318,8 @@ func TestIngress_Options(t *testing.T) {
 		{portal.WithInFlightLimit(32<<20 - 1), "portal.WithInFlightLimit: 33554431 bytes leave no room for one body of 33554432; lower portal.WithBodyLimit too"},
 	}
 	for _, test := range tests {
-		if _, err := portal.NewIngress(conn, test.option); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("error %v, want %s", err, test.want)
-		}
+		_, err := portal.NewIngress(conn, test.option)
+		assert.ErrorContains(t, err, test.want)
 	}
 }
 
@@ -373,9 +368,8 @@ func TestTokensAtTheDoor(t *testing.T) {
 		{"nothing", []string{"Authorization: Bearer x"}, 401, "token: not a JWT"},
 	} {
 		got := door.get("/vault.example/"+test.path, test.headers...)
-		if got.StatusCode != test.status || !strings.Contains(got.text, test.text) {
-			t.Errorf("%s with %q: %d %s", test.path, test.headers, got.StatusCode, got.text)
-		}
+		assert.Equal(t, test.status, got.StatusCode, "%s with %q", test.path, test.headers)
+		assert.Contains(t, got.text, test.text, "%s with %q", test.path, test.headers)
 		if got.StatusCode != http.StatusOK && got.problem(t).Executed != "no" {
 			t.Errorf("%s with %q: %s, want executed no", test.path, test.headers, got.text)
 		}
@@ -409,17 +403,14 @@ func TestAuthorizationOnTheBus(t *testing.T) {
 	i := newIssuer(t)
 	door := openFor(t, i)
 	conn := door.bus.Connect("echo.example", i.Trust())
-	if err := conn.Handle("*", "/{rest+}", http.HandlerFunc(echo)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(echo)))
 	for header, want := range map[string]string{
 		i.in("keeper"): "", "Authorization: Basic YTpi": "Basic YTpi", "Authorization: Negotiate x": "Negotiate x",
 		"Authorization: Bearers x": "Bearers x",
 	} {
 		got := door.get("/echo.example/x", header).echoed(t)
-		if got.Header.Get("Authorization") != want || got.Header.Get("Bus-Actor") != "" {
-			t.Errorf("%.40s arrives as %v", header, got.Header)
-		}
+		assert.Equal(t, want, got.Header.Get("Authorization"), "%.40s", header)
+		assert.Empty(t, got.Header.Get("Bus-Actor"), "%.40s", header)
 	}
 }
 
@@ -432,9 +423,8 @@ func TestToken_IsLookedAtFirst(t *testing.T) {
 		t.Errorf("status %d: %s", got.StatusCode, got.text)
 	}
 	got = door.send("HEAD /vault.example/gold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n", http.MethodHead)
-	if got.StatusCode != 401 || got.text != "" {
-		t.Errorf("HEAD: status %d: %s", got.StatusCode, got.text)
-	}
+	assert.Equal(t, 401, got.StatusCode, "HEAD")
+	assert.Empty(t, got.text, "HEAD")
 }
 
 // TestDoorWithoutKeys takes no token.
@@ -457,9 +447,9 @@ func TestDoorWithoutKeys(t *testing.T) {
 // TestOnlyASCIIIsLowered calls a host in upper case, and no host that only looks like another one.
 func TestOnlyASCIIIsLowered(t *testing.T) {
 	t.Parallel()
-	if to, err := portal.Address("/KIOSK.Example/"); err != nil || to.Host != "kiosk.example:443" {
-		t.Errorf("%v, %v", to, err)
-	}
+	to, err := portal.Address("/KIOSK.Example/")
+	require.NoError(t, err)
+	assert.Equal(t, "kiosk.example:443", to.Host)
 	for _, path := range []string{"/\u212aIOSK.Example/", "/kios\u212a.example:443/"} { // the Kelvin sign, not a K
 		if to, err := portal.Address(path); bus.StatusOf(err) != 404 {
 			t.Errorf("%s: %v, %v", path, to, err)
@@ -471,9 +461,9 @@ func TestOnlyASCIIIsLowered(t *testing.T) {
 func TestEncodedSlashesStay(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"/a.example/x%2Fy|": "/x%2Fy%7C", "/a.example/x%2fy\xff": "/x%2fy%FF"} {
-		if to, err := portal.Address(path); err != nil || to.EscapedPath() != want {
-			t.Errorf("%s: %v, %v, want the path %s", path, to, err, want)
-		}
+		to, err := portal.Address(path)
+		require.NoError(t, err, path)
+		assert.Equal(t, want, to.EscapedPath(), path)
 	}
 }
 
@@ -484,13 +474,9 @@ func TestBodiesAroundTheBrokersLimit(t *testing.T) {
 	const limit = 16 << 10
 	b := bustest.New(t, broker.MaxPayload(limit))
 	ingress, err := portal.NewIngress(b.Connect("ingress", bus.WithoutShortCircuit()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mirror := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
-	if err := b.Connect("mirror.example").Handle("*", "/", mirror); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Connect("mirror.example").Handle("*", "/", mirror))
 	sizes := []int{0, 1, limit - 1, limit, limit + 1, 10 * limit}
 	for size := limit - 1000; size < limit; size += 37 { // somewhere here the head does not fit any more
 		sizes = append(sizes, size)
@@ -499,9 +485,8 @@ func TestBodiesAroundTheBrokersLimit(t *testing.T) {
 		body := strings.Repeat("0123456789abcdef!", size/17+1)[:size]
 		w := httptest.NewRecorder()
 		ingress.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/mirror.example/", strings.NewReader(body)))
-		if w.Code != http.StatusOK || w.Body.String() != body {
-			t.Errorf("%d bytes came back as %d with status %d: %.200s", size, w.Body.Len(), w.Code, w.Body)
-		}
+		assert.Equal(t, http.StatusOK, w.Code, "%d, %d", size, w.Body.Len())
+		assert.Equal(t, body, w.Body.String(), "%d, %d", size, w.Body.Len())
 	}
 }
 
@@ -511,15 +496,13 @@ func TestWhoAnswered(t *testing.T) {
 	door := open(t)
 	conn := door.bus.Connect("web.example")
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Proxy-Status", "inner; error=x") })
-	if err := conn.Handle("GET", "/{rest+}", handler); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.Handle("GET", "/{rest+}", handler))
 	for _, path := range []string{"/web.example/x", "/" + conn.ID() + ".web.example/x"} {
 		got := door.get(path).Header.Values("Proxy-Status")
 		want := regexp.MustCompile(`^busline; next-hop="` + conn.ID() + `\.web\.example"; msg-id="[A-Za-z0-9_-]{22,}"$`)
-		if len(got) != 2 || got[0] != "inner; error=x" || !want.MatchString(got[1]) {
-			t.Errorf("%s: Proxy-Status %q", path, got)
-		}
+		require.Len(t, got, 2, path)
+		assert.Equal(t, "inner; error=x", got[0], path)
+		assert.Regexp(t, want, got[1], path)
 	}
 	if got := door.get("/nobody.example/"); got.Header.Get("Proxy-Status") != "" {
 		t.Errorf("nobody: Proxy-Status %q", got.Header.Get("Proxy-Status"))
@@ -532,10 +515,10 @@ func TestAway(t *testing.T) {
 	door := open(t)
 	got := door.get("/portal/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
 	policy := got.Header.Get("Content-Security-Policy")
-	if got.StatusCode != 503 || got.Header.Get("Content-Type") != "text/html; charset=utf-8" ||
-		!strings.Contains(got.text, "The bus is out of reach") || !strings.HasPrefix(policy, "default-src 'none'") {
-		t.Errorf("status %d %v: %s", got.StatusCode, got.Header, got.text)
-	}
+	assert.Equal(t, 503, got.StatusCode)
+	assert.Equal(t, "text/html; charset=utf-8", got.Header.Get("Content-Type"))
+	assert.Contains(t, got.text, "The bus is out of reach")
+	assert.True(t, strings.HasPrefix(policy, "default-src 'none'"), policy)
 	for path, accept := range map[string]string{"/portal/": "*/*", "/portal/main.js": "text/html", "/nobody.example/": "text/html"} {
 		if told := door.get(path, "Accept: "+accept).problem(t); told.Status != 503 {
 			t.Errorf("%s: %+v", path, told)
@@ -548,9 +531,7 @@ func TestTrace_InProblems(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	one := door.bus.Connect("web.example")
-	if err := one.Handle("GET", "/missing", http.HandlerFunc(failing)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, one.Handle("GET", "/missing", http.HandlerFunc(failing)))
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	for _, test := range []struct {
 		path, token string
@@ -568,9 +549,11 @@ func TestTrace_InProblems(t *testing.T) {
 			headers = append(headers, "Authorization: Bearer "+test.token)
 		}
 		got := door.get(test.path, headers...)
-		if told := got.problem(t); told.Status != test.status || told.TraceID != trace || told.ID == "" || (told.MsgID != "") != test.onTheBus {
-			t.Errorf("%s: %s", test.path, got.text)
-		}
+		told := got.problem(t)
+		assert.Equal(t, test.status, told.Status, test.path)
+		assert.Equal(t, trace, told.TraceID, test.path)
+		assert.NotEmpty(t, told.ID, test.path)
+		assert.Equal(t, test.onTheBus, (told.MsgID != ""), test.path)
 		if told := door.get(test.path, headers[1:]...).problem(t); told.TraceID != "" {
 			t.Errorf("%s without a trace: %+v", test.path, told)
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -93,9 +95,7 @@ type watched struct {
 // watch serves a portal.
 func watch(t *testing.T, b *bustest.Bus, options ...bus.ConnectOption) *watched {
 	t.Helper()
-	if err := portal.Register(b.Connect("portal", options...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, portal.Register(b.Connect("portal", options...)))
 	return &watched{t, b, b.Connect("viewer.example")}
 }
 
@@ -104,18 +104,12 @@ func (w *watched) get(header string) (status int, body string) {
 	w.t.Helper()
 	token := strings.TrimPrefix(header, "Authorization: Bearer ")
 	request, err := http.NewRequestWithContext(bus.WithActor(w.t.Context(), token), http.MethodGet, "https://portal/live.json", http.NoBody)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	response, err := w.viewer.Do(request)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	defer response.Body.Close()
 	got := new(strings.Builder)
-	if err := response.Write(got); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, response.Write(got))
 	_, body, _ = strings.Cut(got.String(), "\r\n\r\n")
 	return response.StatusCode, body
 }
@@ -124,9 +118,9 @@ func (w *watched) get(header string) (status int, body string) {
 func (w *watched) look(header string) (got liveAnswer) {
 	w.t.Helper()
 	status, body := w.get(header)
-	if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusOK {
-		w.t.Fatalf("status %d, %v: %s", status, err, body)
-	}
+	err := json.Unmarshal([]byte(body), &got)
+	require.NoError(w.t, err, body)
+	require.Equal(w.t, http.StatusOK, status, body)
 	return got
 }
 
@@ -155,9 +149,7 @@ func (counter) Page(w http.ResponseWriter, r *http.Request) { echo(w, r) }
 
 func serveCounter(t *testing.T, conn *bus.Conn, options ...bus.ServeOption) {
 	t.Helper()
-	if err := bus.Serve(conn, counter{}, options...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(conn, counter{}, options...))
 }
 
 // TestLive watches calls for a while.
@@ -170,19 +162,23 @@ func TestLive(t *testing.T) {
 		call(t, b.Connect("reader.example"), 2, "GET https://counter.example/page")
 		w := watch(t, b)
 		first := w.look("")
-		if first.Window != 0 || first.names() != "counter.example" || len(first.Services[0].Instances) != 1 {
-			t.Fatalf("%+v", first)
-		}
+		require.Zero(t, first.Window)
+		require.Equal(t, "counter.example", first.names())
+		require.Len(t, first.Services[0].Instances, 1)
 		instance := first.Services[0].Instances[0]
-		if instance.ID != callee.ID() || instance.Version != "7" || instance.Started == nil || fmt.Sprint(first.Services[0].Ports) != "[443]" {
-			t.Errorf("%+v", first.Services[0])
-		}
-		if edge := first.edge("caller.example", "counter.example"); edge == nil || edge.Calls != 5 || edge.Recent.Calls != 0 || edge.Recent.P50 != nil {
-			t.Errorf("what was before is recent: %+v", edge)
-		}
-		if edge := first.edge("reader.example", "counter.example"); edge == nil || edge.Calls != 2 || edge.Operations[0].Name != "counter.Page" {
-			t.Errorf("%+v", edge)
-		}
+		assert.Equal(t, callee.ID(), instance.ID)
+		assert.Equal(t, "7", instance.Version)
+		require.NotNil(t, instance.Started)
+		assert.Equal(t, "[443]", fmt.Sprint(first.Services[0].Ports))
+		edge := first.edge("caller.example", "counter.example")
+		require.NotNil(t, edge, "what was before is recent")
+		assert.Equal(t, int64(5), edge.Calls, "what was before is recent")
+		assert.Zero(t, edge.Recent.Calls, "what was before is recent")
+		assert.Nil(t, edge.Recent.P50, "what was before is recent")
+		edge = first.edge("reader.example", "counter.example")
+		require.NotNil(t, edge)
+		assert.Equal(t, int64(2), edge.Calls)
+		assert.Equal(t, "counter.Page", edge.Operations[0].Name)
 		for range 20 {
 			time.Sleep(time.Second)
 			call(t, caller, 2, "https://counter.example/slow")
@@ -192,30 +188,39 @@ func TestLive(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		got := w.look("")
-		edge := got.edge("caller.example", "counter.example")
-		if got.Window < 13 || got.Window > 15 || edge == nil || len(edge.Operations) != 3 {
-			t.Fatalf("%+v", got)
-		}
-		if edge.Calls != 85 || edge.Refused != 20 || edge.Failed != 20 || edge.Recent.Calls != 4*edge.Recent.Failed {
-			t.Errorf("%+v", edge)
-		}
-		if rate := edge.Recent.Rate; rate < 3 || rate > 4.5 || edge.Recent.FailedRate*4 != rate || edge.Recent.RefusedRate*4 != rate {
-			t.Errorf("%+v", edge.Recent)
-		}
+		edge = got.edge("caller.example", "counter.example")
+		require.GreaterOrEqual(t, got.Window, float64(13))
+		require.LessOrEqual(t, got.Window, float64(15))
+		require.NotNil(t, edge)
+		require.Len(t, edge.Operations, 3)
+		assert.Equal(t, int64(85), edge.Calls)
+		assert.Equal(t, int64(20), edge.Refused)
+		assert.Equal(t, int64(20), edge.Failed)
+		assert.Equal(t, 4*edge.Recent.Failed, edge.Recent.Calls)
+		rate := edge.Recent.Rate
+		assert.GreaterOrEqual(t, rate, float64(3))
+		assert.LessOrEqual(t, rate, 4.5)
+		assert.Equal(t, rate, edge.Recent.FailedRate*4)
+		assert.Equal(t, rate, edge.Recent.RefusedRate*4)
 		slow := edge.Operations[2]
-		if slow.Name != "counter.Slow" || slow.Path != "/slow" || slow.Port != 443 || slow.Calls != 45 || slow.Failed != 0 {
-			t.Errorf("%+v", slow)
-		}
-		if p50, p99 := slow.Recent.P50, slow.Recent.P99; p50 == nil || *p50 < 0.025 || *p50 > 0.05 || *p99 < *p50 || *p99 > 0.05 {
-			t.Errorf("%+v", slow.Recent)
-		}
-		if sum := got.Services[0].liveFigures; sum.Calls != 87 || sum.Recent.Calls != edge.Recent.Calls {
-			t.Errorf("the service has %+v", sum)
-		}
+		assert.Equal(t, "counter.Slow", slow.Name)
+		assert.Equal(t, "/slow", slow.Path)
+		assert.Equal(t, 443, slow.Port)
+		assert.Equal(t, int64(45), slow.Calls)
+		assert.Zero(t, slow.Failed)
+		p50, p99 := slow.Recent.P50, slow.Recent.P99
+		require.NotNil(t, p50, slow.Recent)
+		assert.GreaterOrEqual(t, *p50, 0.025, slow.Recent)
+		assert.LessOrEqual(t, *p50, 0.05, slow.Recent)
+		assert.GreaterOrEqual(t, *p99, *p50, slow.Recent)
+		assert.LessOrEqual(t, *p99, 0.05, slow.Recent)
+		sum := got.Services[0].liveFigures
+		assert.Equal(t, int64(87), sum.Calls)
+		assert.Equal(t, edge.Recent.Calls, sum.Recent.Calls)
 		time.Sleep(time.Minute) // nobody looks
-		if late := w.look(""); late.Window != 0 || late.edge("caller.example", "counter.example").Recent.Calls != 0 {
-			t.Errorf("after a minute: %+v", late)
-		}
+		late := w.look("")
+		assert.Zero(t, late.Window, "after a minute")
+		assert.Zero(t, late.edge("caller.example", "counter.example").Recent.Calls, "after a minute")
 	})
 }
 
@@ -225,9 +230,10 @@ func TestLiveOf_ThoseWhoComeAndGo(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		caller := b.Connect("caller.example")
 		w := watch(t, b)
-		if got := w.look(""); len(got.Services) != 0 || len(got.Edges) != 0 || len(got.Lost) != 0 {
-			t.Fatalf("of nobody: %+v", got)
-		}
+		got := w.look("")
+		require.Empty(t, got.Services, "of nobody")
+		require.Empty(t, got.Edges, "of nobody")
+		require.Empty(t, got.Lost, "of nobody")
 		time.Sleep(2 * time.Second)
 		stays, leaves := b.Connect("counter.example"), b.Connect("counter.example")
 		serveCounter(t, stays)
@@ -235,44 +241,45 @@ func TestLiveOf_ThoseWhoComeAndGo(t *testing.T) {
 		call(t, caller, 3, "https://"+stays.ID()+".counter.example/slow")
 		call(t, caller, 4, "https://"+leaves.ID()+".counter.example/slow")
 		edge := w.look("").edge("caller.example", "counter.example")
-		if edge == nil || edge.Calls != 7 || edge.Recent.Calls != 7 {
-			t.Fatalf("of those who just came: %+v", edge)
-		}
-		if err := leaves.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NotNil(t, edge, "of those who just came")
+		require.Equal(t, int64(7), edge.Calls, "of those who just came")
+		require.Equal(t, int64(7), edge.Recent.Calls, "of those who just came")
+		require.NoError(t, leaves.Close(t.Context()))
 		call(t, caller, 1, "https://"+leaves.ID()+".counter.example/slow")
 		time.Sleep(2 * time.Second)
-		got := w.look("")
-		if edge = got.edge("caller.example", "counter.example"); edge.Calls != 3 || edge.Recent.Calls != 7 || len(got.Services[0].Instances) != 1 {
-			t.Errorf("one has left: %+v", got)
-		}
-		if len(got.Lost) != 1 || got.Lost[0].To != "counter.example" || got.Lost[0].Calls != 1 {
-			t.Errorf("a call of the one that has left: %+v", got.Lost)
-		}
-		if err := stays.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		got = w.look("")
+		edge = got.edge("caller.example", "counter.example")
+		assert.Equal(t, int64(3), edge.Calls, "one has left")
+		assert.Equal(t, int64(7), edge.Recent.Calls, "one has left")
+		assert.Len(t, got.Services[0].Instances, 1, "one has left")
+		require.Len(t, got.Lost, 1, "a call of the one that has left")
+		assert.Equal(t, "counter.example", got.Lost[0].To, "a call of the one that has left")
+		assert.Equal(t, int64(1), got.Lost[0].Calls, "a call of the one that has left")
+		require.NoError(t, stays.Close(t.Context()))
 		call(t, caller, 2, "https://counter.example/slow")
 		call(t, caller, 5, "https://never.example/slow")
 		time.Sleep(2 * time.Second)
 		got = w.look("")
-		if len(got.Services)+len(got.Edges) != 0 || len(got.Lost) != 1 || got.Lost[0].From != "caller.example" || got.Lost[0].Calls != 3 || got.Lost[0].Rate <= 0 {
-			t.Errorf("all have left: %+v", got)
-		}
+		assert.Zero(t, len(got.Services)+len(got.Edges), "all have left")
+		require.Len(t, got.Lost, 1, "all have left")
+		assert.Equal(t, "caller.example", got.Lost[0].From, "all have left")
+		assert.Equal(t, int64(3), got.Lost[0].Calls, "all have left")
+		assert.Positive(t, got.Lost[0].Rate, "all have left")
 		again := b.Connect("counter.example")
 		serveCounter(t, again)
 		call(t, caller, 6, "https://counter.example/slow")
 		time.Sleep(2 * time.Second)
-		if edge = w.look("").edge("caller.example", "counter.example"); edge == nil || edge.Calls != 6 || edge.Recent.Calls != 13 {
-			t.Errorf("it came again: %+v", edge)
-		}
+		edge = w.look("").edge("caller.example", "counter.example")
+		require.NotNil(t, edge, "it came again")
+		assert.Equal(t, int64(6), edge.Calls, "it came again")
+		assert.Equal(t, int64(13), edge.Recent.Calls, "it came again")
 		time.Sleep(14 * time.Second)
 		w.look("")
 		time.Sleep(3 * time.Second)
-		if edge = w.look("").edge("caller.example", "counter.example"); edge == nil || edge.Calls != 6 || edge.Recent.Calls != 0 {
-			t.Errorf("much later: %+v", edge)
-		}
+		edge = w.look("").edge("caller.example", "counter.example")
+		require.NotNil(t, edge, "much later")
+		assert.Equal(t, int64(6), edge.Calls, "much later")
+		assert.Zero(t, edge.Recent.Calls, "much later")
 	})
 }
 
@@ -289,9 +296,10 @@ func TestLostCallsOfWhatIsShown(t *testing.T) {
 		call(t, b.Connect("canary-caller.example"), 2, "https://canary-two.example/slow")
 		time.Sleep(2 * time.Second)
 		got := w.look("")
-		if len(got.Lost) != 1 || got.Lost[0].From != "counter.example" || got.Lost[0].To != "" || got.Lost[0].Calls != 4 {
-			t.Errorf("%+v", got.Lost)
-		}
+		require.Len(t, got.Lost, 1)
+		assert.Equal(t, "counter.example", got.Lost[0].From)
+		assert.Empty(t, got.Lost[0].To)
+		assert.Equal(t, int64(4), got.Lost[0].Calls)
 		if _, body := w.get(""); strings.Contains(body, "canary") {
 			t.Error(body)
 		}
@@ -309,9 +317,7 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 	i := newIssuer(t)
 	w := watch(t, b, i.Trust())
 	payroll := b.Connect("payroll.example", i.Trust(), bus.WithVersion("canary-version"))
-	if err := payrollsvc.Serve(payroll); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, payrollsvc.Serve(payroll))
 	hidden := b.Connect("canary.example", i.Trust())
 	serveCounter(t, hidden, bus.RequireClaims(`"keeper" in roles`))
 	internal := b.Connect("canary-internal.example")
@@ -322,9 +328,7 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 		"GET /files/{name}": {bus.RequireClaims(`"keeper" in roles`)}, "GET /files/{path+}": nil,
 	} {
 		method, path, _ := strings.Cut(route, " ")
-		if err := web.Handle(method, path, http.HandlerFunc(echo), options...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, web.Handle(method, path, http.HandlerFunc(echo), options...))
 	}
 	clerk := bus.WithActor(t.Context(), strings.TrimPrefix(i.bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "Authorization: Bearer "))
 	ordinary, secret := b.Connect("ordinary.example"), b.Connect("canary-caller.example")
@@ -413,9 +417,9 @@ func TestLive_OverHTTP(t *testing.T) {
 	door.register()
 	door.calculate("calculator.example")
 	got := door.get("/portal/live.json")
-	if got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "private, no-store" || got.Header.Get("Content-Type") != "application/json" {
-		t.Errorf("%d %v: %s", got.StatusCode, got.Header, got.text)
-	}
+	assert.Equal(t, http.StatusOK, got.StatusCode, got.text)
+	assert.Equal(t, "private, no-store", got.Header.Get("Cache-Control"), got.text)
+	assert.Equal(t, "application/json", got.Header.Get("Content-Type"), got.text)
 	checkSecurity(t, "live.json", got.Header)
 	if text := door.get("/portal/openapi.json").text; strings.Contains(text, "live.json") {
 		t.Error("the document speaks of it")
@@ -463,9 +467,7 @@ func TestLive_WithoutBroker(t *testing.T) {
 	conn := b.Connect("portal", bus.WithBroker(way))
 	now := time.Now()
 	clock := portal.WithClock(func() time.Time { now = now.Add(2 * time.Second); return now })
-	if err := portal.Register(conn, append(patient(), clock)...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, portal.Register(conn, append(patient(), clock)...))
 	w := &watched{t, b, b.Connect("viewer.example", bus.WithBroker(way))}
 	w.look("")
 	changes := conn.NATS().StatusChanged(nats.CONNECTED, nats.RECONNECTING)
@@ -478,12 +480,12 @@ func TestLive_WithoutBroker(t *testing.T) {
 	}
 	way.be(true)
 	await(nats.RECONNECTING)
-	if status, body := w.get(""); status != http.StatusServiceUnavailable || !strings.Contains(body, `"status":503`) || !strings.Contains(body, "broker") {
-		t.Errorf("%d: %s", status, body)
-	}
+	status, body := w.get("")
+	assert.Equal(t, http.StatusServiceUnavailable, status)
+	assert.Contains(t, body, `"status":503`)
+	assert.Contains(t, body, "broker")
 	way.be(false)
 	await(nats.CONNECTED)
-	status := 0
 	for status != http.StatusOK { // until the connection has noticed, too
 		status, _ = w.get("")
 	}
@@ -543,9 +545,10 @@ func TestLiveOf_Strangers(t *testing.T) {
 				call(t, b.Connect("caller.example"), 3, "https://counter.example/slow")
 				w := watch(t, b)
 				got := w.look("")
-				if edge := got.edge("caller.example", "counter.example"); edge == nil || edge.Calls != 3 || got.names() != "counter.example stranger.example" {
-					t.Errorf("%.2000s", fmt.Sprint(got))
-				}
+				edge := got.edge("caller.example", "counter.example")
+				require.NotNil(t, edge, "%.2000s", fmt.Sprint(got))
+				assert.Equal(t, int64(3), edge.Calls, "%.2000s", fmt.Sprint(got))
+				assert.Equal(t, "counter.example stranger.example", got.names(), "%.2000s", fmt.Sprint(got))
 				want := "The counts of s1aaaaaaaa.stranger.example are left out: " + test.leftOut + "."
 				if all := strings.Join(got.LeftOut, "\n"); test.leftOut == "" && all != "" || test.leftOut != "" && all != want {
 					t.Errorf("%q, want %q", all, want)
@@ -572,12 +575,12 @@ func TestLiveOf_BackwardCounters(t *testing.T) {
 			stranger.tells("/traffic", strings.Replace(told, "2000", fmt.Sprint(1990+at/2), 1))
 			_, body := w.get("")
 			var got liveAnswer
-			if err := json.Unmarshal([]byte(body), &got); err != nil || strings.Contains(body, ":-") {
-				t.Fatalf("%v: %s", err, body)
-			}
-			if edge := got.edge("a", "stranger.example"); edge == nil || edge.Calls != count {
-				t.Errorf("%d: %+v", count, got.Edges)
-			}
+			err := json.Unmarshal([]byte(body), &got)
+			require.NoError(t, err)
+			require.NotContains(t, body, ":-")
+			edge := got.edge("a", "stranger.example")
+			require.NotNil(t, edge, got.Edges)
+			assert.Equal(t, count, edge.Calls, got.Edges)
 			time.Sleep(2 * time.Second)
 		}
 	})
@@ -594,9 +597,7 @@ func FuzzTraffic(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		body, err := portal.LiveOf(first, second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var got liveAnswer
 		if err := json.Unmarshal(body, &got); err != nil {
 			t.Fatalf("%v: %s", err, body)

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
 )
@@ -35,9 +38,8 @@ type answers struct {
 
 func (a answer) answers(t *testing.T) (got answers) {
 	t.Helper()
-	if a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "private, no-store" {
-		t.Fatalf("status %d, Cache-Control %q: %s", a.StatusCode, a.Header.Get("Cache-Control"), a.text)
-	}
+	require.Equal(t, http.StatusOK, a.StatusCode, a.text)
+	require.Equal(t, "private, no-store", a.Header.Get("Cache-Control"), a.text)
 	a.decode(t, &got)
 	return got
 }
@@ -47,9 +49,7 @@ func (d *testIngress) serveEach(host string, instances int, handler func(id stri
 	d.t.Helper()
 	for range instances {
 		conn := d.bus.Connect(host)
-		if err := conn.Handle("*", "/{rest+}", handler(conn.ID()), bus.NoQueue()); err != nil {
-			d.t.Fatal(err)
-		}
+		require.NoError(d.t, conn.Handle("*", "/{rest+}", handler(conn.ID()), bus.NoQueue()))
 	}
 }
 
@@ -65,33 +65,32 @@ func TestMulticast(t *testing.T) {
 		}
 	})
 	got := door.order(`{"method":"PUT","target":"/web.example/a%2Fb?x=1","contentType":"text/plain","body":"é"}`, isJSON).answers(t)
-	if len(got.Answers) != 3 || !got.Complete {
-		t.Fatalf("%+v", got)
-	}
+	require.Len(t, got.Answers, 3)
+	require.True(t, got.Complete)
 	ids := make(map[string]bool)
 	for _, one := range got.Answers {
 		ids[one.ID] = true
 		var said echoed
-		if err := json.Unmarshal([]byte(one.Body), &said); err != nil {
-			t.Fatal(err)
-		}
-		if said.Method != "PUT" || said.Target != "/a%2Fb?x=1" || said.Body != "é" || said.Header.Get("Content-Type") != "text/plain" {
-			t.Errorf("the service got %+v", said)
-		}
-		if one.Status != 200 || one.Host != "web.example" || len(one.MsgID) < 22 || one.Length != len(one.Body) || one.Milliseconds <= 0 {
-			t.Errorf("%+v", one)
-		}
-		if len(one.Header) != 1 || one.Header["Content-Type"] != "application/json" {
-			t.Errorf("headers %v", one.Header)
-		}
+		require.NoError(t, json.Unmarshal([]byte(one.Body), &said))
+		assert.Equal(t, "PUT", said.Method)
+		assert.Equal(t, "/a%2Fb?x=1", said.Target)
+		assert.Equal(t, "é", said.Body)
+		assert.Equal(t, "text/plain", said.Header.Get("Content-Type"))
+		assert.Equal(t, 200, one.Status)
+		assert.Equal(t, "web.example", one.Host)
+		assert.GreaterOrEqual(t, len(one.MsgID), 22)
+		assert.Equal(t, len(one.Body), one.Length)
+		assert.Positive(t, one.Milliseconds)
+		require.Len(t, one.Header, 1)
+		assert.Equal(t, "application/json", one.Header["Content-Type"])
 	}
 	if len(ids) != 3 {
 		t.Errorf("answers of %v", ids)
 	}
 	none := door.order(`{"method":"GET","target":"/nobody.example/"}`, isJSON)
-	if got := none.answers(t); len(got.Answers) != 0 || !strings.Contains(none.text, `"answers":[]`) {
-		t.Errorf("nobody: %s", none.text)
-	}
+	got = none.answers(t)
+	assert.Empty(t, got.Answers, "nobody")
+	assert.Contains(t, none.text, `"answers":[]`, "nobody")
 }
 
 // TestMulticast_Bounds has instances answer much, binary, badly and never.
@@ -113,18 +112,21 @@ func TestMulticast_Bounds(t *testing.T) {
 	call := func(path string) answers {
 		return door.order(`{"method":"GET","target":"/web.example`+path+`"}`, isJSON).answers(t)
 	}
-	if got := call("/large").Answers[0]; !got.Cut || got.Length != 2<<20 || len(got.Body) != 64<<10 || strings.Contains(got.Body, "�") {
-		t.Errorf("large: %d of %d bytes, cut %v", len(got.Body), got.Length, got.Cut)
-	}
-	if got := call("/binary").Answers[0]; !got.Binary || got.Body != "" || got.Length != 3 {
-		t.Errorf("binary: %+v", got)
-	}
+	got := call("/large").Answers[0]
+	assert.True(t, got.Cut, "large")
+	assert.Equal(t, 2<<20, got.Length, "large")
+	assert.Equal(t, 64<<10, len(got.Body), "large")
+	assert.NotContains(t, got.Body, "�", "large")
+	got = call("/binary").Answers[0]
+	assert.True(t, got.Binary, "binary")
+	assert.Empty(t, got.Body, "binary")
+	assert.Equal(t, 3, got.Length, "binary")
 	for _, path := range []string{"/panic", "/told"} {
 		got := call(path).Answers[0]
-		if got.Status != 500 || strings.Contains(got.Body, "secret") || !strings.Contains(got.Body, "the reason is in the log") ||
-			!strings.Contains(got.Body, `"instance":"/web.example`+path+`"`) {
-			t.Errorf("%s: %+v", path, got)
-		}
+		assert.Equal(t, 500, got.Status, path)
+		assert.NotContains(t, got.Body, "secret", path)
+		assert.Contains(t, got.Body, "the reason is in the log", path)
+		assert.Contains(t, got.Body, `"instance":"/web.example`+path+`"`, path)
 	}
 }
 
@@ -146,9 +148,10 @@ func TestMulticast_Late(t *testing.T) {
 	})
 	t.Cleanup(func() { close(release) })
 	got := door.order(`{"method":"GET","target":"/web.example/x"}`, isJSON, "Request-Timeout: 2").answers(t)
-	if len(got.Answers) != 2 || got.Answers[0].Body != "here" || got.Answers[1].Status != 504 || got.Answers[1].Failure == "" {
-		t.Errorf("%+v", got)
-	}
+	require.Len(t, got.Answers, 2)
+	assert.Equal(t, "here", got.Answers[0].Body)
+	assert.Equal(t, 504, got.Answers[1].Status)
+	assert.NotEmpty(t, got.Answers[1].Failure)
 }
 
 // TestMulticast_AsCaller holds that a multicast is its caller's, and nobody's without a token.
@@ -156,18 +159,15 @@ func TestMulticast_AsCaller(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openFor(t, i)
-	if err := portal.Register(door.bus.Connect("portal", i.Trust()), patient()...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, portal.Register(door.bus.Connect("portal", i.Trust()), patient()...))
 	door.keep("vault.example", i.Trust())
 	for _, test := range []struct {
 		header string
 		status int
 	}{{"X: y", 401}, {i.in("cook"), 403}, {i.in("keeper"), 200}} {
 		got := door.order(`{"method":"POST","target":"/vault.example/gold"}`, isJSON, test.header).answers(t)
-		if len(got.Answers) != 1 || got.Answers[0].Status != test.status {
-			t.Errorf("%.30s: %+v", test.header, got)
-		}
+		require.Len(t, got.Answers, 1, "%.30s", test.header)
+		assert.Equal(t, test.status, got.Answers[0].Status, "%.30s", test.header)
 	}
 	if got := door.order(`{"method":"POST","target":"/vault.example/stones"}`, isJSON, "Authorization: Bearer x"); got.StatusCode != 401 {
 		t.Errorf("a bad token: status %d", got.StatusCode)
@@ -183,9 +183,7 @@ func TestMulticast_Refuses(t *testing.T) {
 	for _, port := range []int{443, 444} {
 		conn := door.bus.Connect("web.example")
 		handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called.Add(1) })
-		if err := conn.Handle("*", "/{rest+}", handler, bus.Port(port), bus.NoQueue()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle("*", "/{rest+}", handler, bus.Port(port), bus.NoQueue()))
 	}
 	const good = `{"method":"GET","target":"/web.example/"}`
 	for _, test := range []struct {
@@ -224,9 +222,8 @@ func TestMulticast_Refuses(t *testing.T) {
 		{`{"body":"` + strings.Repeat("x", 3<<20) + `"}`, []string{isJSON}, 413, ""},
 	} {
 		got := door.order(test.body, test.headers...).problem(t)
-		if got.Status != test.status || !strings.Contains(got.Detail, test.detail) {
-			t.Errorf("%.80s %q: %d %s", test.body, test.headers, got.Status, got.Detail)
-		}
+		assert.Equal(t, test.status, got.Status, "%.80s %q", test.body, test.headers)
+		assert.Contains(t, got.Detail, test.detail, "%.80s %q", test.body, test.headers)
 	}
 	if n := called.Load(); n != 0 {
 		t.Errorf("the service was called %d times", n)
@@ -236,11 +233,9 @@ func TestMulticast_Refuses(t *testing.T) {
 	}
 	preflight := door.send("OPTIONS /portal/multicast HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: https://evil.example\r\n"+
 		"Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", http.MethodOptions)
-	if preflight.StatusCode != http.StatusForbidden || preflight.Header.Get("Access-Control-Allow-Origin") != "" {
-		t.Errorf("a browser that asks for another site is answered %d %v", preflight.StatusCode, preflight.Header)
-	}
+	assert.Equal(t, http.StatusForbidden, preflight.StatusCode)
+	assert.Empty(t, preflight.Header.Get("Access-Control-Allow-Origin"))
 	document := door.get("/portal/openapi.json")
-	if strings.Contains(document.text, "multicast") || strings.Contains(document.text, "instances.json") {
-		t.Errorf("the document lists what is for the page alone: %s", document.text)
-	}
+	assert.NotContains(t, document.text, "multicast", "the document lists what is for the page alone")
+	assert.NotContains(t, document.text, "instances.json", "the document lists what is for the page alone")
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/metrics"
@@ -35,9 +38,9 @@ func checkText(t *testing.T, text string) {
 // checkExposition fails the test unless Prometheus can parse the text.
 func checkExposition(t *testing.T, got answer) {
 	t.Helper()
-	if got.StatusCode != http.StatusOK || got.Header.Get("Content-Type") != metrics.ContentType || got.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("%d %v", got.StatusCode, got.Header)
-	}
+	assert.Equal(t, http.StatusOK, got.StatusCode)
+	assert.Equal(t, metrics.ContentType, got.Header.Get("Content-Type"))
+	assert.Equal(t, "no-store", got.Header.Get("Cache-Control"))
 	checkText(t, got.text)
 }
 
@@ -57,22 +60,22 @@ func TestMetrics_OfTheIngress(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/-/metrics", "/-/metrics/all"} {
-		if head := door.send("HEAD "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead); head.StatusCode != 200 || head.text != "" {
-			t.Errorf("HEAD %s: %d %q", path, head.StatusCode, head.text)
-		}
+		head := door.send("HEAD "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+		assert.Equal(t, 200, head.StatusCode, "HEAD %s", path)
+		assert.Empty(t, head.text, "HEAD %s", path)
 		compressed := door.get(path, "Accept-Encoding: gzip")
-		if compressed.text = decompress(t, compressed); compressed.Header.Get("Content-Encoding") != "gzip" || compressed.Header.Get("Vary") != "Accept-Encoding" {
-			t.Errorf("%s: %v", path, compressed.Header)
-		}
+		compressed.text = decompress(t, compressed)
+		assert.Equal(t, "gzip", compressed.Header.Get("Content-Encoding"), path)
+		assert.Equal(t, "Accept-Encoding", compressed.Header.Get("Vary"), path)
 		checkExposition(t, compressed)
 		if post := post(door, path, 1, false); post.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("POST %s: %d", path, post.StatusCode)
 		}
 	}
 	const known = "no such page; the ingress itself serves /-/healthy, /-/ready, /-/metrics and /-/metrics/all"
-	if told := door.get("/-/metrics/").problem(t); told.Status != http.StatusNotFound || told.Detail != known {
-		t.Errorf("%+v", told)
-	}
+	told := door.get("/-/metrics/").problem(t)
+	assert.Equal(t, http.StatusNotFound, told.Status)
+	assert.Equal(t, known, told.Detail)
 }
 
 func TestMetrics_OfAll(t *testing.T) {
@@ -97,9 +100,9 @@ func TestMetrics_OfAll(t *testing.T) {
 		t.Error(got.text)
 	}
 	door.bus.Broker().Close()
-	if healthy := door.get("/-/metrics"); healthy.StatusCode != http.StatusOK || !strings.Contains(healthy.text, "busline_connected") {
-		t.Errorf("without a broker: %d", healthy.StatusCode)
-	}
+	healthy := door.get("/-/metrics")
+	assert.Equal(t, http.StatusOK, healthy.StatusCode, "without a broker")
+	assert.Contains(t, healthy.text, "busline_connected", "without a broker")
 }
 
 // TestMetrics_OfStrangers leaves out what cannot be read, and who speaks for somebody else.
@@ -132,9 +135,8 @@ func TestMetrics_OfStrangers(t *testing.T) {
 						t.Errorf("%s: not %d in\n%s", reason, want, got)
 					}
 				}
-				if strings.Contains(got, "busline_up") != (name == "fine") || !strings.Contains(got, `busline_info{host="ingress"`) {
-					t.Error(got)
-				}
+				assert.Equal(t, name == "fine", strings.Contains(got, "busline_up"))
+				assert.Contains(t, got, `busline_info{host="ingress"`)
 			}, broker.MaxPayload(8<<20))
 		})
 	}
@@ -166,9 +168,8 @@ func TestMetricsOfAll_Conflict(t *testing.T) {
 				t.Errorf("no %s in\n%s", want, got)
 			}
 		}
-		if strings.Count(got, `{host="a.example"`) != 1 || strings.Contains(got, "Lies") {
-			t.Error(got)
-		}
+		assert.Equal(t, 1, strings.Count(got, `{host="a.example"`))
+		assert.NotContains(t, got, "Lies")
 	})
 }
 
@@ -190,9 +191,9 @@ func TestMetricsOfAll_Large(t *testing.T) {
 		newStranger(t, b, "pairs.example").tells("/metrics", pairs.String())
 		newStranger(t, b, "lines.example").tells("/metrics", lines.String())
 		got := scrapeAll(t, b)
-		if whole, cut := strings.Count(got, `_count{host="pairs.example"`), strings.Count(got, "\nline{"); whole != 1500 || cut != 15 {
-			t.Errorf("%d of 1500 pairs, %d of 20 lines, want 15", whole, cut)
-		}
+		whole, cut := strings.Count(got, `_count{host="pairs.example"`), strings.Count(got, "\nline{")
+		assert.Equal(t, 1500, whole)
+		assert.Equal(t, 15, cut)
 		if !strings.Contains(got, `of_host="lines.example",of_id="s1aaaaaaaa",reason="too_much"} `) || strings.Contains(got, `of_host="pairs.example"`) {
 			_, about, _ := strings.Cut(got, "# HELP busline_scrape")
 			t.Error(about[:min(len(about), 2000)])
@@ -208,7 +209,9 @@ func TestMetricsOfAll_Share(t *testing.T) {
 	kept, cut := portal.KeepScraped([]string{huge, medium, huge, huge, huge, huge, line})
 	const share = (32<<20 - 4<<20 - 1<<10) / 5 / (1 << 10) * (1 << 10)
 	for at, want := range []int{share, len(medium), share, share, share, share, len(line)} {
-		if len(kept[at]) != want || (cut[at] == 0) != (want != share) || want == share && cut[at] != len(huge)-share {
+		assert.Equal(t, want, len(kept[at]), at)
+		assert.Equal(t, want != share, (cut[at] == 0), at)
+		if want == share && cut[at] != len(huge)-share {
 			t.Errorf("%d: %d bytes without %d, want %d", at, len(kept[at]), cut[at], want)
 		}
 	}
@@ -227,9 +230,7 @@ func manyMetrics(labels string) string {
 func scrapeAll(t *testing.T, b *bustest.Bus) string {
 	t.Helper()
 	ingress, err := portal.NewIngress(b.Connect("ingress"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return metricsOfAll(t, ingress)
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/portal"
 )
@@ -32,8 +34,7 @@ func TestNoOption(t *testing.T) {
 			return err
 		},
 	} {
-		if err := try(); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		err := try()
+		assert.EqualError(t, err, want)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
 )
@@ -35,9 +38,9 @@ func TestOrigins(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := test.door.get("/calculator.example/add", "Origin: "+test.origin)
-		if allowed := got.Header.Get("Access-Control-Allow-Origin"); allowed != test.allowed || got.StatusCode != http.StatusOK {
-			t.Errorf("%s: status %d, allowed %q, want %q", test.origin, got.StatusCode, allowed, test.allowed)
-		}
+		allowed := got.Header.Get("Access-Control-Allow-Origin")
+		assert.Equal(t, test.allowed, allowed, test.origin)
+		assert.Equal(t, http.StatusOK, got.StatusCode, test.origin)
 		if exposed := got.Header.Get("Access-Control-Expose-Headers"); (exposed == "*") != (test.allowed != "") {
 			t.Errorf("%s: the headers that pages may read are %q", test.origin, exposed)
 		}
@@ -55,10 +58,10 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s: the question before the call reached the service", test.origin)
 		}
 	}
-	if told := preflight(nobody, "https://app.example.com").problem(t); told.Status != http.StatusForbidden || told.Executed != "no" ||
-		told.Detail != "pages of other origins may not call; see portal.WithOrigins" {
-		t.Errorf("%+v", told)
-	}
+	told := preflight(nobody, "https://app.example.com").problem(t)
+	assert.Equal(t, http.StatusForbidden, told.Status)
+	assert.Equal(t, "no", told.Executed)
+	assert.Equal(t, "pages of other origins may not call; see portal.WithOrigins", told.Detail)
 }
 
 // preflight makes the request that a browser makes before a call with JSON.
@@ -122,9 +125,10 @@ func TestOtherSites(t *testing.T) {
 			}
 			continue
 		}
-		if told := got.problem(t); told.Status != http.StatusForbidden || told.Executed != "no" || !strings.Contains(told.Detail, test.detail) {
-			t.Errorf("%s %q: %+v, want %s", test.method, test.headers, told, test.detail)
-		}
+		told := got.problem(t)
+		assert.Equal(t, http.StatusForbidden, told.Status, "%s %q", test.method, test.headers)
+		assert.Equal(t, "no", told.Executed, "%s %q", test.method, test.headers)
+		assert.Contains(t, told.Detail, test.detail, "%s %q", test.method, test.headers)
 	}
 }
 
@@ -133,9 +137,7 @@ func TestRebinding(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	behind, err := portal.NewIngress(door.bus.Connect("ingress"), portal.WithTrustedProxies("10.0.0.0/8"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const local, foreign = "localhost LOCALHOST:8080 app.localhost localhost. 127.0.0.1:8080 [::1] 192.0.2.1", "evil.example localhost.evil.example 127.0.0.1.evil.example api.example.com:443"
 	tests := []struct {
 		name     string
@@ -153,9 +155,7 @@ func TestRebinding(t *testing.T) {
 	for _, test := range tests {
 		server, stop := listenTo(t, test.handler, test.options...)
 		_, port, err := net.SplitHostPort(server.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ask := func(host string) answer {
 			return sendTo(t, "127.0.0.1:"+port, "GET /-/healthy HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n", http.MethodGet)
 		}
@@ -165,14 +165,13 @@ func TestRebinding(t *testing.T) {
 			}
 		}
 		for host := range strings.FieldsSeq(test.refused) {
-			if told := ask(host).problem(t); told.Status != http.StatusMisdirectedRequest || told.Host != "ingress" || told.Executed != "no" ||
-				told.Detail != `"`+host+`" is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use` {
-				t.Errorf("%s: %s: %+v", test.name, host, told)
-			}
+			told := ask(host).problem(t)
+			assert.Equal(t, http.StatusMisdirectedRequest, told.Status, test.name)
+			assert.Equal(t, "ingress", told.Host, test.name)
+			assert.Equal(t, "no", told.Executed, test.name)
+			assert.Equal(t, `"`+host+`" is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use`, told.Detail, test.name)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, stop())
 	}
 }
 
@@ -195,7 +194,7 @@ func TestWorkers(t *testing.T) {
 		}
 	}
 	const want = "a service worker at /web.example would control the pages of all services; give it a path below /web.example/"
-	if told := door.get("/web.example", asked).problem(t); told.Detail != want || told.Executed != "no" {
-		t.Errorf("%+v, want %s, executed no", told, want)
-	}
+	told := door.get("/web.example", asked).problem(t)
+	assert.Equal(t, want, told.Detail)
+	assert.Equal(t, "no", told.Executed)
 }

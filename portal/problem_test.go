@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/portal"
@@ -21,9 +24,9 @@ func TestCall_NoInstance(t *testing.T) {
 	door := open(t)
 	got := door.get("/nobody.example/x%20y?q=1")
 	told := got.problem(t)
-	if told.Status != http.StatusServiceUnavailable || told.Instance != "/nobody.example/x%20y" || told.Host != "ingress" {
-		t.Errorf("%+v, want status 503 from the ingress for /nobody.example/x%%20y", told)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
+	assert.Equal(t, "/nobody.example/x%20y", told.Instance)
+	assert.Equal(t, "ingress", told.Host)
 	if told.Detail != "no instance serves nobody.example on port 443" {
 		t.Errorf("detail %q", told.Detail)
 	}
@@ -32,17 +35,15 @@ func TestCall_NoInstance(t *testing.T) {
 func TestNotServed(t *testing.T) {
 	t.Parallel()
 	door := open(t)
-	if err := door.bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(echo)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, door.bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(echo)))
 	got := door.get("/calculator.example/subtract")
-	if told := got.problem(t); told.Status != http.StatusNotFound || told.Instance != "/calculator.example/subtract" {
-		t.Errorf("wrong path: %+v", told)
-	}
+	told := got.problem(t)
+	assert.Equal(t, http.StatusNotFound, told.Status, "wrong path")
+	assert.Equal(t, "/calculator.example/subtract", told.Instance, "wrong path")
 	got = door.get("/calculator.example:443/add")
-	if told := got.problem(t); told.Status != http.StatusMethodNotAllowed || told.Instance != "/calculator.example:443/add" {
-		t.Errorf("wrong method: %+v", told)
-	}
+	told = got.problem(t)
+	assert.Equal(t, http.StatusMethodNotAllowed, told.Status, "wrong method")
+	assert.Equal(t, "/calculator.example:443/add", told.Instance, "wrong method")
 	if allow := got.Header.Get("Allow"); allow != "POST" {
 		t.Errorf("wrong method: Allow is %q", allow)
 	}
@@ -162,17 +163,16 @@ func TestProblems(t *testing.T) {
 			continue
 		}
 		told := got.problem(t)
-		if told.Instance != "/web.example"+test.path || !strings.Contains(told.Detail, test.detail) || told.Host != "web.example" {
-			t.Errorf("%s: %s, want the detail %q", test.path, got.text, test.detail)
-		}
+		assert.Equal(t, "/web.example"+test.path, told.Instance, test.path)
+		assert.Contains(t, told.Detail, test.detail, test.path)
+		assert.Equal(t, "web.example", told.Host, test.path)
 		if test.status == 500 && (told.MsgID == "" || !strings.HasSuffix(told.Detail, told.MsgID)) {
 			t.Errorf("%s: %s: the detail does not name the msgId", test.path, got.text)
 		}
 	}
 	head := door.send("HEAD /web.example/missing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
-	if head.StatusCode != http.StatusNotFound || head.text != "" {
-		t.Errorf("HEAD: status %d: %s", head.StatusCode, head.text)
-	}
+	assert.Equal(t, http.StatusNotFound, head.StatusCode, "HEAD")
+	assert.Empty(t, head.text, "HEAD")
 }
 
 // TestDetails_ReachClients holds that the type and the details of an error arrive outside, also from a service that passes on the
@@ -182,22 +182,22 @@ func TestDetails_ReachClients(t *testing.T) {
 	door := open(t)
 	door.serve("deep.example", 443, failing)
 	conn := door.bus.Connect("web.example")
-	if err := conn.Handle("GET", "/{path}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	require.NoError(t, conn.Handle("GET", "/{path}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, conn.Call(r.Context(), "GET https://deep.example"+r.URL.Path, nil, nil))
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	for _, host := range []string{"deep.example", "web.example"} {
 		got := door.get("/" + host + "/sold-out")
 		const want = `{"type":"https://shop.example/secret","title":"Conflict","status":409,"detail":"none left",`
-		if got.StatusCode != http.StatusConflict || !strings.HasPrefix(got.text, want) || !strings.HasSuffix(got.text, `,"left":0,"sku":"secret"}`) {
-			t.Errorf("%s: %d %s", host, got.StatusCode, got.text)
-		}
+		assert.Equal(t, http.StatusConflict, got.StatusCode, host)
+		assert.True(t, strings.HasPrefix(got.text, want), got.text)
+		assert.True(t, strings.HasSuffix(got.text, `,"left":0,"sku":"secret"}`), got.text)
 		for _, path := range []string{"/broken-details", "/late-details"} {
 			got := door.get("/" + host + path)
-			if told := got.problem(t); told.Type != "about:blank" || strings.Contains(got.text, "secret") || strings.Contains(got.text, "left") || told.Host != "deep.example" {
-				t.Errorf("%s%s: %s", host, path, got.text)
-			}
+			told := got.problem(t)
+			assert.Equal(t, "about:blank", told.Type, "%s%s", host, path)
+			assert.NotContains(t, got.text, "secret", "%s%s", host, path)
+			assert.NotContains(t, got.text, "left", "%s%s", host, path)
+			assert.Equal(t, "deep.example", told.Host, "%s%s", host, path)
 		}
 	}
 }
@@ -228,9 +228,9 @@ func TestRetryAfter(t *testing.T) {
 		bus.WriteError(w, r, &bus.Error{Status: status, Detail: "the password is secret", RetryAfter: 2 * time.Minute})
 	})
 	for path, status := range map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError} {
-		if got := door.get("/throttle.example" + path); got.StatusCode != status || got.Header.Get("Retry-After") != "120" {
-			t.Errorf("%s: status %d, Retry-After %q", path, got.StatusCode, got.Header.Get("Retry-After"))
-		}
+		got := door.get("/throttle.example" + path)
+		assert.Equal(t, status, got.StatusCode, path)
+		assert.Equal(t, "120", got.Header.Get("Retry-After"), path)
 	}
 }
 
@@ -255,22 +255,20 @@ func TestATextWithoutAStatusStaysInside(t *testing.T) {
 		{500, io.EOF, "the reason is in the log of the service, at msgId "},
 	} {
 		door := open(t)
-		if err := bus.Serve(door.bus.Connect("driver.example"), driver{test.why}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bus.Serve(door.bus.Connect("driver.example"), driver{test.why}))
 		front := door.bus.Connect("front.example")
-		if err := front.Handle("GET", "/open", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.NoError(t, front.Handle("GET", "/open", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, fmt.Errorf("opening: %w", front.Call(r.Context(), "GET https://driver.example/open", nil, nil)))
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 		for _, path := range []string{"/driver.example/open", "/front.example/open"} {
 			got := door.get(path)
 			told := got.problem(t)
-			if got.StatusCode != test.status || told.Title != http.StatusText(test.status) || told.Host != "driver.example" || told.MsgID == "" ||
-				told.Detail != test.detail+told.MsgID || strings.Contains(got.text, `"internal"`) {
-				t.Errorf("%s: %d: %s", path, got.StatusCode, got.text)
-			}
+			assert.Equal(t, test.status, got.StatusCode, path)
+			assert.Equal(t, http.StatusText(test.status), told.Title, path)
+			assert.Equal(t, "driver.example", told.Host, path)
+			assert.NotEmpty(t, told.MsgID, path)
+			assert.Equal(t, test.detail+told.MsgID, told.Detail, path)
+			assert.NotContains(t, got.text, `"internal"`, path)
 		}
 	}
 }
@@ -282,15 +280,15 @@ func TestAFaultOfTheIngressStaysInside(t *testing.T) {
 		return func(context.Context, *bus.Exchange) error { return driver{context.DeadlineExceeded}.Open() }
 	}))
 	ingress, err := portal.NewIngress(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := httptest.NewRecorder()
 	ingress.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/driver.example/open", http.NoBody))
 	got := answer{w.Result(), w.Body.String()}
-	if told := got.problem(t); told.Status != 504 || told.Host != "ingress" || told.Detail != "something took too long; the reason is in the log" || strings.Contains(got.text, `"internal"`) {
-		t.Error(got.text)
-	}
+	told := got.problem(t)
+	assert.Equal(t, 504, told.Status)
+	assert.Equal(t, "ingress", told.Host)
+	assert.Equal(t, "something took too long; the reason is in the log", told.Detail)
+	assert.NotContains(t, got.text, `"internal"`)
 }
 
 // TestAPlaceThatIsLeftOutKeepsItsReason has the portal itself fail to fetch a document, with a text that is not for its
@@ -306,14 +304,11 @@ func TestAPlaceThatIsLeftOutKeepsItsReason(t *testing.T) {
 			return next(ctx, x)
 		}
 	}))
-	if err := portal.Register(conn, patient()...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, portal.Register(conn, patient()...))
 	door.calculate("calculator.example")
 	for _, path := range []string{"/portal/openapi.json", "/portal/live.json"} {
 		text := door.get(path).text
-		if !strings.Contains(text, "calculator.example:443 is left out: the reason is in the log") || strings.Contains(text, "postgres") {
-			t.Errorf("%s: %s", path, text)
-		}
+		assert.Contains(t, text, "calculator.example:443 is left out: the reason is in the log", path)
+		assert.NotContains(t, text, "postgres", path)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
@@ -39,34 +41,28 @@ func patient() []portal.RegisterOption {
 // register serves the portal behind the ingress.
 func (d *testIngress) register(options ...portal.RegisterOption) {
 	d.t.Helper()
-	if err := portal.Register(d.bus.Connect("portal"), append(patient(), options...)...); err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, portal.Register(d.bus.Connect("portal"), append(patient(), options...)...))
 }
 
 // calculate serves a calculator on a host.
 func (d *testIngress) calculate(host string, options ...bus.ServeOption) {
 	d.t.Helper()
-	if err := bus.Serve(d.bus.Connect(host), calculator{}, options...); err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, bus.Serve(d.bus.Connect(host), calculator{}, options...))
 }
 
 // publish serves a hand-written document.
 func (d *testIngress) publish(host string, document http.HandlerFunc) {
 	d.t.Helper()
-	if err := d.bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Undocumented()); err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, d.bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Undocumented()))
 }
 
 // document requests the aggregated document, which has to be valid.
 func (d *testIngress) document(headers ...string) *openapi3.T {
 	d.t.Helper()
 	got := d.get("/portal/openapi.json", headers...)
-	if kind := got.Header.Get("Content-Type"); got.StatusCode != http.StatusOK || kind != "application/json" {
-		d.t.Fatalf("status %d of type %s: %s", got.StatusCode, kind, got.text)
-	}
+	kind := got.Header.Get("Content-Type")
+	require.Equal(d.t, http.StatusOK, got.StatusCode, got.text)
+	require.Equal(d.t, "application/json", kind, got.text)
 	if kept := got.Header.Get("Cache-Control"); kept != "private, no-store" {
 		d.t.Errorf("Cache-Control is %q", kept)
 	}
@@ -106,9 +102,10 @@ func TestDocument(t *testing.T) {
 	if all := paths(got); all != want {
 		t.Errorf("the document has %s, want %s", all, want)
 	}
-	if got.OpenAPI != "3.0.0" || got.Info.Title == "" || got.Info.Version == "" || got.Info.Description != "" {
-		t.Errorf("OpenAPI %s of %+v", got.OpenAPI, got.Info)
-	}
+	assert.Equal(t, "3.0.0", got.OpenAPI)
+	assert.NotEmpty(t, got.Info.Title)
+	assert.NotEmpty(t, got.Info.Version)
+	assert.Empty(t, got.Info.Description)
 	for _, name := range []string{"abacus.example_80_Point", "calculator.example_443_Point"} {
 		if got.Components.Schemas[name] == nil {
 			t.Errorf("there is no schema %s", name)
@@ -176,9 +173,9 @@ func TestBrokenMembers(t *testing.T) {
 		t.Fatalf("the description is %q", told)
 	}
 	for i := range want {
-		if !strings.HasPrefix(told[i], want[i]) || strings.Contains(told[i], "secret") || strings.Contains(told[i], "script") {
-			t.Errorf("the description says %q, want %q", told[i], want[i])
-		}
+		assert.True(t, strings.HasPrefix(told[i], want[i]), told[i])
+		assert.NotContains(t, told[i], "secret", want[i])
+		assert.NotContains(t, told[i], "script", want[i])
 	}
 }
 
@@ -223,9 +220,9 @@ func TestFlood(t *testing.T) {
 	}
 	door.calculate("calculator.example")
 	advance(time.Millisecond)
-	if all := paths(door.document()); all != "/calculator.example:443/distance" || asked.Load() != 2 {
-		t.Errorf("after 2 s the document has %q, the service was asked %d times", all, asked.Load())
-	}
+	all := paths(door.document())
+	assert.Equal(t, "/calculator.example:443/distance", all)
+	assert.Equal(t, int64(2), asked.Load())
 }
 
 func TestBaseURLOfDocument(t *testing.T) {
@@ -241,22 +238,15 @@ func TestBaseURLOfDocument(t *testing.T) {
 		t.Errorf("reached through a proxy: %s", got)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://portal/openapi.json", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := door.bus.Connect("caller.example").Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	document, err := openapi3.NewLoader().LoadFromIoReader(response.Body)
-	if err != nil || server(document) != "http://127.0.0.1:8080" {
-		t.Errorf("reached over the bus: %v, %v", document.Servers, err)
-	}
+	require.NoError(t, err, document.Servers)
+	assert.Equal(t, "http://127.0.0.1:8080", server(document), document.Servers)
 	configured := open(t)
-	if err := portal.Register(configured.bus.Connect("portal", bus.WithBaseURL("https://api.example.com/"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, portal.Register(configured.bus.Connect("portal", bus.WithBaseURL("https://api.example.com/"))))
 	if got := server(configured.document()); got != "https://api.example.com" {
 		t.Errorf("configured: %s", got)
 	}
@@ -268,18 +258,16 @@ func TestWithoutBroker(t *testing.T) {
 	door.register()
 	door.bus.Broker().Close()
 	got := door.get("/portal/openapi.json")
-	if told := got.problem(t); told.Status != http.StatusServiceUnavailable || !strings.Contains(told.Detail, "broker") {
-		t.Errorf("%+v", told)
-	}
+	told := got.problem(t)
+	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
+	assert.Contains(t, told.Detail, "broker")
 }
 
 func TestRegisterErrors(t *testing.T) {
 	t.Parallel()
 	door := open(t)
 	taken := door.bus.Connect("portal")
-	if err := taken.Handle("GET", "/{file}", http.HandlerFunc(echo)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, taken.Handle("GET", "/{file}", http.HandlerFunc(echo)))
 	tests := []struct {
 		conn   *bus.Conn
 		option portal.RegisterOption
@@ -290,9 +278,8 @@ func TestRegisterErrors(t *testing.T) {
 		{taken, portal.WithPorts(443), "/openapi.json"},
 	}
 	for _, test := range tests {
-		if err := portal.Register(test.conn, test.option); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("error %v, want %s", err, test.want)
-		}
+		err := portal.Register(test.conn, test.option)
+		assert.ErrorContains(t, err, test.want)
 	}
 }
 
@@ -301,14 +288,10 @@ func files(t *testing.T) map[string]string {
 	t.Helper()
 	read := make(map[string]string)
 	entries, err := fs.ReadDir(portal.PageFiles, "page")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, entry := range entries {
 		content, err := fs.ReadFile(portal.PageFiles, "page/"+entry.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		read[entry.Name()] = string(content)
 	}
 	return read
@@ -328,16 +311,14 @@ func TestPage(t *testing.T) {
 			path = "/portal/"
 		}
 		got := door.get(path)
-		if got.StatusCode != http.StatusOK || got.text != content {
-			t.Errorf("%s: status %d, %d bytes, want 200 and %d", path, got.StatusCode, len(got.text), len(content))
-		}
+		assert.Equal(t, http.StatusOK, got.StatusCode, path)
+		assert.Equal(t, content, got.text, path)
 		if kind := got.Header.Get("Content-Type"); kind != types[name[strings.LastIndexByte(name, '.'):]] {
 			t.Errorf("%s: Content-Type %q", path, kind)
 		}
 		again := door.get(path, "If-None-Match: "+got.Header.Get("ETag"))
-		if again.StatusCode != http.StatusNotModified || again.text != "" {
-			t.Errorf("%s: asked again: status %d, %d bytes", path, again.StatusCode, len(again.text))
-		}
+		assert.Equal(t, http.StatusNotModified, again.StatusCode, path)
+		assert.Empty(t, again.text, path)
 		checkSecurity(t, path, got.Header)
 	}
 	if got := door.get("/portal/main.js", "Accept-Encoding: gzip"); got.Header.Get("Content-Encoding") != "gzip" {
@@ -349,9 +330,8 @@ func TestPage(t *testing.T) {
 func checkSecurity(t *testing.T, path string, header http.Header) {
 	t.Helper()
 	policy := header.Get("Content-Security-Policy")
-	if !strings.HasPrefix(policy, "default-src 'self';") || strings.Contains(policy, "unsafe") {
-		t.Errorf("%s: Content-Security-Policy %q", path, policy)
-	}
+	assert.True(t, strings.HasPrefix(policy, "default-src 'self';"), policy)
+	assert.NotContains(t, policy, "unsafe", path)
 	if got := header.Get("X-Content-Type-Options"); got != "nosniff" {
 		t.Errorf("%s: X-Content-Type-Options %q", path, got)
 	}
@@ -370,9 +350,8 @@ func TestNotOfThePage(t *testing.T) {
 		}
 	}
 	got := door.send("POST /portal/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "POST")
-	if got.StatusCode != http.StatusMethodNotAllowed || got.Header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("POST: status %d, Allow %q", got.StatusCode, got.Header.Get("Allow"))
-	}
+	assert.Equal(t, http.StatusMethodNotAllowed, got.StatusCode, "POST")
+	assert.Equal(t, "GET, HEAD", got.Header.Get("Allow"), "POST")
 }
 
 func TestPage_UnderPrefix(t *testing.T) {
@@ -381,9 +360,8 @@ func TestPage_UnderPrefix(t *testing.T) {
 	door.register()
 	w := httptest.NewRecorder()
 	http.StripPrefix("/bus", door.ingress).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/bus/portal/", http.NoBody))
-	if w.Code != http.StatusOK || w.Body.String() != files(t)["index.html"] {
-		t.Errorf("status %d: %s", w.Code, w.Body)
-	}
+	assert.Equal(t, http.StatusOK, w.Code)
+	assert.Equal(t, files(t)["index.html"], w.Body.String())
 }
 
 // TestNothingFromElsewhere holds that the page works without any other host, under any prefix, and that nothing which

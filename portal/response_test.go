@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
@@ -120,9 +122,8 @@ func TestCompressorsAreUsedAgain(t *testing.T) {
 				t.Parallel()
 				request := "GET /text.example/?" + number + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: " + coding + "\r\n\r\n"
 				got := sendTo(t, door.server.Listener.Addr().String(), request, http.MethodGet)
-				if got.Header.Get("Content-Encoding") != coding || decompress(t, got) != text(number) {
-					t.Errorf("in %q: %.40q", got.Header.Get("Content-Encoding"), decompress(t, got))
-				}
+				assert.Equal(t, coding, got.Header.Get("Content-Encoding"))
+				assert.Equal(t, text(number), decompress(t, got))
 			})
 		}
 	}
@@ -138,22 +139,16 @@ func decompress(t *testing.T, got answer) string {
 	switch got.Header.Get("Content-Encoding") {
 	case "zstd":
 		decoder, err := zstd.NewReader(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer decoder.Close()
 		body = decoder
 	case "gzip":
 		unzipped, err := gzip.NewReader(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		body = unzipped
 	}
 	text, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -170,9 +165,7 @@ func TestLocations(t *testing.T) {
 	door := open(t)
 	conn := door.bus.Connect("web.example")
 	for _, port := range []int{443, 80} {
-		if err := conn.Handle("*", "/{rest+}", http.HandlerFunc(leading), bus.Port(port)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(leading), bus.Port(port)))
 	}
 	instance := conn.ID() + ".web.example"
 	for _, test := range []struct{ name, prefix, to, want string }{
@@ -228,10 +221,9 @@ func TestLocations(t *testing.T) {
 		query.Set("to", test.to)
 		request.URL.RawQuery = query.Encode()
 		http.StripPrefix(test.prefix, door.ingress).ServeHTTP(w, request)
-		if w.Code != http.StatusCreated || w.Header().Get("Location") != test.want || w.Header().Get("Content-Location") != test.want {
-			t.Errorf("%s under %q, %s: %d, %q and %q, want %q", test.name, test.prefix, test.to,
-				w.Code, w.Header().Get("Location"), w.Header().Get("Content-Location"), test.want)
-		}
+		assert.Equal(t, http.StatusCreated, w.Code, "%s under %q, %s", test.name, test.prefix, test.to)
+		assert.Equal(t, test.want, w.Header().Get("Location"), "%s under %q, %s", test.name, test.prefix, test.to)
+		assert.Equal(t, test.want, w.Header().Get("Content-Location"), "%s under %q, %s", test.name, test.prefix, test.to)
 	}
 }
 
@@ -275,9 +267,7 @@ func TestRedirectsOfAMux(t *testing.T) {
 	mux.HandleFunc("/api/books/", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
 	mux.HandleFunc("/api/first", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/api/books/1", http.StatusFound) })
 	mux.HandleFunc("/api/next", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "books/2", http.StatusFound) })
-	if err := door.bus.Connect("library.example").Handle("*", "/api/{path+}", mux); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, door.bus.Connect("library.example").Handle("*", "/api/{path+}", mux))
 	outer := http.NewServeMux()
 	outer.Handle("/bus/", http.StripPrefix("/bus", door.ingress))
 	server := httptest.NewServer(outer)
@@ -286,21 +276,14 @@ func TestRedirectsOfAMux(t *testing.T) {
 		"/api/books": "/api/books/", "/api//books/7": "/api/books/7", "/api/first": "/api/books/1", "/api/next": "/api/books/2",
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/bus/library.example"+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response, err := server.Client().Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := new(strings.Builder)
-		if err := response.Write(got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, response.Write(got))
 		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK || !strings.HasSuffix(got.String(), "\r\n\r\n"+want) {
-			t.Errorf("%s leads to %s: %s", path, response.Request.URL, got)
-		}
+		assert.Equal(t, http.StatusOK, response.StatusCode, "%s leads to %s", path, response.Request.URL)
+		assert.True(t, strings.HasSuffix(got.String(), "\r\n\r\n"+want), got.String())
 	}
 }
 
@@ -374,7 +357,7 @@ func TestSandbox(t *testing.T) {
 		}
 	}
 	confined.register()
-	if got := confined.get("/portal/").Header.Values("Content-Security-Policy"); len(got) != 1 || got[0] == sandbox {
-		t.Errorf("the page's policies are %q", got)
-	}
+	got := confined.get("/portal/").Header.Values("Content-Security-Policy")
+	require.Len(t, got, 1)
+	assert.NotEqual(t, sandbox, got[0])
 }

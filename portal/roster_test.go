@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/subject"
@@ -21,9 +23,7 @@ import (
 func answerAsMany(t *testing.T, b *bustest.Bus, path string, count int) {
 	t.Helper()
 	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(raw.Close)
 	answer := func(message *nats.Msg) {
 		var request wire.Request
@@ -44,22 +44,17 @@ func answerAsMany(t *testing.T, b *bustest.Bus, path string, count int) {
 			}
 		}
 	}
-	if _, err := raw.Subscribe(subject.Subscription(b.Plane(), "888", "all", "GET", path), answer); err != nil {
-		t.Fatal(err)
-	}
+	_, err = raw.Subscribe(subject.Subscription(b.Plane(), "888", "all", "GET", path), answer)
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := raw.FlushWithContext(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, raw.FlushWithContext(ctx))
 }
 
 // fetch requests a path of the portal over the bus.
 func (w *watched) fetch(path string, into any) {
 	w.t.Helper()
-	if err := w.viewer.Call(w.t.Context(), "GET https://portal"+path, nil, into); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, w.viewer.Call(w.t.Context(), "GET https://portal"+path, nil, into))
 }
 
 // TestRoster_Admit holds that the instances that are known longest come first, that the number is bounded, and that an instance may
@@ -73,13 +68,14 @@ func TestRoster_Admit(t *testing.T) {
 		invented = append(invented, fmt.Sprintf("a%d.example", at))
 	}
 	for range 8 {
-		if admitted, leftOut := roster.Look(invented...); len(admitted) != 4096 || leftOut != 1904 {
-			t.Fatalf("%d admitted, %d left out, want 4096 and 1904", len(admitted), leftOut)
-		}
+		admitted, leftOut := roster.Look(invented...)
+		require.Len(t, admitted, 4096)
+		require.Equal(t, 1904, leftOut)
 	}
-	if admitted, leftOut := roster.Look(append(invented, "counter.example")...); len(admitted) != 4096 || admitted[0] != "counter.example" || leftOut != 1905 {
-		t.Errorf("%d admitted, the first is %s, %d left out", len(admitted), admitted[0], leftOut)
-	}
+	admitted, leftOut := roster.Look(append(invented, "counter.example")...)
+	require.Len(t, admitted, 4096)
+	assert.Equal(t, "counter.example", admitted[0])
+	assert.Equal(t, 1905, leftOut)
 }
 
 // TestRoster_InventedInstances: one that answers for thousands does not displace the instances that the portal knows.
@@ -91,14 +87,13 @@ func TestRoster_InventedInstances(t *testing.T) {
 		w.look("") // the portal gets to know the counter
 		answerAsMany(t, b, "ping", 6000)
 		time.Sleep(3 * time.Second)
-		if got := w.look(""); got.names() != "counter.example" || len(got.Services[0].Instances) != 1 {
-			t.Errorf("the map has %s", got.names())
-		}
+		got := w.look("")
+		assert.Equal(t, "counter.example", got.names())
+		assert.Len(t, got.Services[0].Instances, 1)
 		var listed struct{ Hosts map[string]json.RawMessage }
 		w.fetch("/instances.json", &listed)
-		if len(listed.Hosts) != 1 || listed.Hosts["counter.example"] == nil {
-			t.Errorf("%d hosts are listed", len(listed.Hosts))
-		}
+		require.Len(t, listed.Hosts, 1)
+		assert.NotNil(t, listed.Hosts["counter.example"])
 		var document struct{ Paths map[string]json.RawMessage }
 		w.fetch("/openapi.json", &document)
 		if document.Paths["/counter.example:443/slow"] == nil {
@@ -122,9 +117,7 @@ func TestRoster_Scrape(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		counter := b.Connect("counter.example")
 		ingress, err := portal.NewIngress(b.Connect("ingress"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		own := `busline_connected{host="counter.example",id="` + counter.ID() + `"`
 		for _, invented := range []int{0, 6000} {
 			answerAsMany(t, b, "ping", invented)

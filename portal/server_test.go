@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/portal"
 )
 
@@ -20,9 +23,7 @@ func listen(t *testing.T, handler http.HandlerFunc, options ...portal.ServerOpti
 func listenTo(t *testing.T, handler http.Handler, options ...portal.ServerOption) (*portal.Server, func() error) {
 	t.Helper()
 	server, err := portal.Listen(handler, append([]portal.ServerOption{portal.WithAddress("127.0.0.1:0")}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()
@@ -74,12 +75,10 @@ func TestStop(t *testing.T) {
 		}
 	}
 	close(release)
-	if got := <-answered; got.err != nil || got.text != "done" {
-		t.Errorf("the request in flight got %q, %v", got.text, got.err)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	got := <-answered
+	require.NoError(t, got.err)
+	assert.Equal(t, "done", got.text)
+	assert.NoError(t, <-ended)
 }
 
 func TestStop_CutsOff(t *testing.T) {
@@ -91,21 +90,18 @@ func TestStop_CutsOff(t *testing.T) {
 	}, portal.WithGracePeriod(time.Millisecond))
 	go func() { _, _ = fetch(t, server.BaseURL()) }()
 	<-arrived
-	if err := stop(); err == nil || !strings.Contains(err.Error(), "requests were cut off after 1ms") {
-		t.Errorf("error %v", err)
-	}
+	err := stop()
+	assert.ErrorContains(t, err, "requests were cut off after 1ms")
 }
 
 // TestAddr holds that a port which the system has chosen is known, whatever address people use.
 func TestAddr(t *testing.T) {
 	t.Parallel()
 	server, stop := listen(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("here")) }, portal.WithBaseURL("https://api.example.com"))
-	if text, err := fetch(t, "http://"+server.Addr().String()); err != nil || text != "here" {
-		t.Errorf("%q, %v", text, err)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	text, err := fetch(t, "http://"+server.Addr().String())
+	require.NoError(t, err)
+	assert.Equal(t, "here", text)
+	assert.NoError(t, stop())
 }
 
 func TestBaseURL(t *testing.T) {
@@ -120,12 +116,10 @@ func TestBaseURL(t *testing.T) {
 	}
 	for _, test := range tests {
 		server, stop := listen(t, http.NotFound, test.option)
-		if got := server.BaseURL(); !strings.HasPrefix(got, test.want) || strings.HasSuffix(got, ":0") {
-			t.Errorf("base URL %s, want %s", got, test.want)
-		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		got := server.BaseURL()
+		assert.True(t, strings.HasPrefix(got, test.want), got)
+		assert.False(t, strings.HasSuffix(got, ":0"), got)
+		assert.NoError(t, stop())
 	}
 }
 
@@ -149,12 +143,8 @@ func TestListenErrors(t *testing.T) {
 	for _, test := range tests {
 		_, err := portal.Listen(http.NotFoundHandler(), portal.WithAddress("127.0.0.1:0"), test.option)
 		for _, want := range test.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("error %v, want %s", err, want)
-			}
+			assert.ErrorContains(t, err, want)
 		}
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, stop())
 }

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/portal"
 )
@@ -57,19 +60,13 @@ func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		ingress, err := portal.NewIngress(b.Connect("ingress"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Connect("echo.example").Handle("*", "/{rest+}", http.HandlerFunc(echo)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, b.Connect("echo.example").Handle("*", "/{rest+}", http.HandlerFunc(echo)))
 		listener := newPipes()
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
-			if err := portal.NewServer(listener, ingress).Serve(ctx); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx))
 		})
 		const post = "POST /echo.example/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
 		clients := []slowClient{
@@ -89,9 +86,9 @@ func TestSlowClients(t *testing.T) {
 		}
 		for range 150 {
 			before := time.Now()
-			if status := good(t, listener); status != http.StatusOK || time.Since(before) != 0 {
-				t.Errorf("another client got %d after %s", status, time.Since(before))
-			}
+			status := good(t, listener)
+			assert.Equal(t, http.StatusOK, status)
+			assert.Zero(t, time.Since(before))
 			time.Sleep(time.Second)
 		}
 		slow.Wait()

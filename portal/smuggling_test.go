@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/portal"
 )
 
@@ -26,9 +29,7 @@ type raw struct {
 func exchange(t *testing.T, address, text string) string {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	go func() { _, _ = io.WriteString(conn, text) }()
 	var statuses []string
@@ -149,9 +150,7 @@ func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	server, stop := listen(t, handler.ServeHTTP, portal.WithBaseURL("https://door.example"))
 	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, stop())
 	})
 	return server.Addr().String()
 }

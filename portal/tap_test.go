@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -42,21 +44,14 @@ func newTap(t testing.TB, options ...portal.IngressOption) (*tap, *portal.Ingres
 	t.Helper()
 	b := bustest.New(t)
 	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(raw.Close)
 	tap := &tap{plane: b.Plane(), raw: raw, ingress: b.Connect("ingress")}
-	if _, err := raw.Subscribe(tap.plane+".>", tap.see); err != nil {
-		t.Fatal(err)
-	}
-	if err := raw.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = raw.Subscribe(tap.plane+".>", tap.see)
+	require.NoError(t, err)
+	require.NoError(t, raw.Flush())
 	ingress, err := portal.NewIngress(tap.ingress, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return tap, ingress
 }
 
@@ -96,14 +91,10 @@ func (p *tap) take(t testing.TB) []*tapped {
 	t.Helper()
 	const patience = 10 * time.Second                              // far more than it takes
 	for _, client := range []*nats.Conn{p.ingress.NATS(), p.raw} { // what was sent has arrived; what arrived is seen
-		if err := client.FlushTimeout(patience); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.FlushTimeout(patience))
 	}
 	seen := make(chan struct{})
-	if err := p.raw.Barrier(func() { close(seen) }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.raw.Barrier(func() { close(seen) }))
 	<-seen
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,9 +127,10 @@ func (p *tap) check(t testing.TB, messages []*tapped) {
 		if port != "443" && port != "80" || host == "all" {
 			t.Errorf("a call to %s, %q", message.subject, message.payload)
 		}
-		if request.FromHost != "ingress" || request.FromID != p.ingress.ID() || request.CallDepth != 1 || request.Actor != "" {
-			t.Errorf("a call in the name of %s.%s: %q", request.FromID, request.FromHost, message.payload)
-		}
+		assert.Equal(t, "ingress", request.FromHost, message.payload)
+		assert.Equal(t, p.ingress.ID(), request.FromID, message.payload)
+		assert.Equal(t, 1, request.CallDepth, message.payload)
+		assert.Empty(t, request.Actor, message.payload)
 		head, _, _ := strings.Cut(message.payload, "\r\n\r\n")
 		counts := make(map[string]int)
 		for line := range strings.SplitSeq(strings.ToLower(head), "\r\n") {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write the tables in docs/names.md")
@@ -76,9 +78,7 @@ func (b build) measure(t *testing.T) (present, gone string) {
 	program := filepath.Join(workspace, "run")
 	command(t, source, "go", append(b.args, "-o", program, ".")...)
 	present = command(t, workspace, program)
-	if err := os.Rename(source, source+".away"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(source, source+".away"))
 	return present, command(t, workspace, program)
 }
 
@@ -87,13 +87,9 @@ func workspaceOfProgram(t *testing.T) (workspace, source string) {
 	t.Helper()
 	workspace = t.TempDir()
 	source = filepath.Join(workspace, "program")
-	if err := os.CopyFS(source, os.DirFS(filepath.Join("testdata", "program"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(source, os.DirFS(filepath.Join("testdata", "program"))))
 	this, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	command(t, workspace, "go", "work", "init", source, this)
 	return workspace, source
 }
@@ -103,9 +99,7 @@ func awayFrom(t *testing.T, source string) string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "away.sh")
 	text := fmt.Sprintf("mv '%[1]s' '%[1]s.away' && exec \"$@\"\n", source)
-	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(script, []byte(text), 0o600))
 	return "sh '" + script + "'" // a TMPDIR may have blanks
 }
 

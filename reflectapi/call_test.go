@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -64,14 +67,13 @@ func TestCall_TakesAnyValueOfTheInput(t *testing.T) {
 	add := method(t, describe(t, &Calculator{}), "Add")
 	addressable := input(add, 1, 2)
 	for _, in := range []reflect.Value{addressable, reflect.ValueOf(addressable.Interface())} {
-		if out, err := add.Call(t.Context(), in); err != nil || out.Field(0).Int() != 3 {
-			t.Errorf("%v, %v", out, err)
-		}
+		out, err := add.Call(t.Context(), in)
+		require.NoError(t, err)
+		assert.Equal(t, int64(3), out.Field(0).Int())
 	}
 	for _, in := range []reflect.Value{{}, reflect.ValueOf(1), addressable.Addr()} {
-		if _, err := add.Call(t.Context(), in); err == nil || err.Error() != "method Add: the input is not a "+add.In.String() {
-			t.Error(err)
-		}
+		_, err := add.Call(t.Context(), in)
+		assert.EqualError(t, err, "method Add: the input is not a "+add.In.String())
 	}
 }
 
@@ -96,9 +98,8 @@ func TestCall_PassesTheContext(t *testing.T) {
 	t.Parallel()
 	m := method(t, describe(t, Witness{}), "Context")
 	out, err := m.Call(context.WithValue(t.Context(), witnessKey{}, "seen"), input(m))
-	if err != nil || out.Field(0).Interface() != "seen" {
-		t.Errorf("%v, %v", out, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, "seen", out.Field(0).Interface())
 }
 
 func TestPanicPassesThrough(t *testing.T) {
@@ -123,9 +124,8 @@ func TestServeHTTP(t *testing.T) {
 	}{{home, http.StatusTeapot, "<nil>"}, {page, http.StatusAccepted, "PUT"}} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPut, "/", nil)
 		err := test.method.ServeHTTP(w, r)
-		if w.Code != test.status || errorText(err) != test.err {
-			t.Errorf("%s answers %d, %v", test.method.Name, w.Code, err)
-		}
+		assert.Equal(t, test.status, w.Code, test.method.Name)
+		assert.Equal(t, test.err, errorText(err), test.method.Name)
 	}
 }
 
@@ -148,9 +148,9 @@ func TestConcurrentCalls(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if out, err := add.Call(t.Context(), input(add, i, i)); err != nil || out.Field(0).Int() != int64(2*i) {
-				t.Errorf("%v, %v", out, err)
-			}
+			out, err := add.Call(t.Context(), input(add, i, i))
+			assert.NoError(t, err)
+			assert.Equal(t, int64(2*i), out.Field(0).Int())
 		})
 	}
 	all.Wait()

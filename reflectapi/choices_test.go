@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -30,9 +31,7 @@ func (Choice) JSONSchemaExtend(s *jsonschema.Schema) {
 func TestDeepChoices(t *testing.T) {
 	t.Parallel()
 	constraints, err := reflectapi.ConstraintsOf(reflect.TypeFor[Choice]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const depth = 60
 	for last, faults := range map[string]int{"and": 0, "neither": 1} {
 		tree := map[string]any{"kind": last}

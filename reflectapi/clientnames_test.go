@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -90,9 +92,8 @@ func (door) Shut(int) error { return nil }
 func TestRoutesOfClients(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.Describe(door{}, reflectapi.ParamNames("Shut", "id", ""))
-	if want := "method Shut has the route POST /doors/{id}/shut for the clients of reflectapi_test.doors: give the interface"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Error(err)
-	}
+	want := "method Shut has the route POST /doors/{id}/shut for the clients of reflectapi_test.doors: give the interface"
+	assert.ErrorContains(t, err, want)
 }
 
 // TestNames_GivenBesideAnInterface has the names in code count, and says that clients use others.
@@ -100,9 +101,9 @@ func TestNames_GivenBesideAnInterface(t *testing.T) {
 	t.Parallel()
 	service := describeAs[stock](t, depot{}, reflectapi.ParamNames("Reserve", "sku, n", "total"))
 	warning := strings.Join(service.Warnings, " ")
-	if service.Methods[0].Args[0].Name != "sku" || !strings.Contains(warning, "method Reserve is Reserve(sku string, n int)") || !strings.Contains(warning, "leave out bus.ParamNames") {
-		t.Errorf("%v: %s", service.Methods[0].Args, warning)
-	}
+	assert.Equal(t, "sku", service.Methods[0].Args[0].Name)
+	assert.Contains(t, warning, "method Reserve is Reserve(sku string, n int)")
+	assert.Contains(t, warning, "leave out bus.ParamNames")
 }
 
 // TestNames_OfTheInterface has the names of the interface count, whatever the implementation says.

@@ -1,8 +1,9 @@
 package reflectapi_test
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -55,9 +56,8 @@ func TestCodecRefuses(t *testing.T) {
 		"argument value cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num":                                                                                                           taker[quotedText]{},
 		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.ExcludeMethods(\"Take\")":                                                                                                                  taker[quotedList]{},
 	} {
-		if _, err := reflectapi.Describe(impl); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%T: got %v, want %s", impl, err, want)
-		}
+		_, err := reflectapi.Describe(impl)
+		assert.ErrorContains(t, err, want, "%T", impl)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/reflectapi"
@@ -50,9 +52,7 @@ func TestConvert(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, components, err := convert(t, test.in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if text(t, got) != test.want {
 				t.Errorf("got:  %s\nwant: %s", text(t, got), test.want)
 			}
@@ -113,9 +113,9 @@ func TestConvert_EndlessSchema(t *testing.T) {
 	if _, _, err := reflectapi.Convert(endless); errorText(err) != "it contains itself endlessly" {
 		t.Error(err)
 	}
-	if schema, _, err := reflectapi.Convert(&jsonschema.Schema{AllOf: []*jsonschema.Schema{nil}}); err != nil || text(t, schema) != `{"allOf":[{"nullable":true}]}` {
-		t.Errorf("%s, %v", text(t, schema), err)
-	}
+	schema, _, err := reflectapi.Convert(&jsonschema.Schema{AllOf: []*jsonschema.Schema{nil}})
+	require.NoError(t, err)
+	assert.Equal(t, `{"allOf":[{"nullable":true}]}`, text(t, schema))
 }
 
 // FuzzConvert: whatever is converted without a fault is valid OpenAPI 3.0.0.
@@ -205,9 +205,7 @@ func randomSchema(t *rapid.T, depth int) map[string]any {
 func convert(t *testing.T, text string) (*reflectapi.Schema, map[string]*reflectapi.Schema, error) {
 	t.Helper()
 	var in jsonschema.Schema
-	if err := json.Unmarshal([]byte(text), &in); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(text), &in))
 	return reflectapi.Convert(&in)
 }
 
@@ -254,9 +252,9 @@ func TestSchema_RoundTrip(t *testing.T) {
 		`{"default":9007199254740993,"example":{"a":[9007199254740995,1.50,2e1]},"enum":[-9223372036854775808,18446744073709551615,1,null]}`: `{"default":9007199254740993,"example":{"a":[9007199254740995,1.5,20]},"enum":[-9223372036854775808,18446744073709551615,1,null]}`,
 	} {
 		var schema reflectapi.Schema
-		if err := json.Unmarshal([]byte(in), &schema); err != nil || text(t, schema) != want {
-			t.Errorf("%s becomes %s, %v", in, text(t, schema), err)
-		}
+		err := json.Unmarshal([]byte(in), &schema)
+		require.NoError(t, err, in)
+		assert.Equal(t, want, text(t, schema), in)
 	}
 	var schema reflectapi.Schema
 	if err := json.Unmarshal([]byte(`{"type":1}`), &schema); err == nil {

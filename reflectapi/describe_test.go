@@ -13,6 +13,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -38,13 +41,17 @@ func TestDescribe(t *testing.T) {
 	if add.Doc != "Add returns the sum of x and y." {
 		t.Errorf("Add is documented as %q", add.Doc)
 	}
-	if add.Kind != reflectapi.Function || !add.TakesContext || !add.ReturnsError || add.Variadic || add.Origin != "source file" {
-		t.Errorf("Add is described as %+v", add)
-	}
+	assert.Equal(t, reflectapi.Function, add.Kind)
+	assert.True(t, add.TakesContext)
+	assert.True(t, add.ReturnsError)
+	assert.False(t, add.Variadic)
+	assert.Equal(t, "source file", add.Origin)
 	home := method(t, service, "Home")
-	if home.Kind != reflectapi.Web || home.In != nil || home.Out != nil || home.Doc != "Home is a page." || home.Origin != "" {
-		t.Errorf("Home is described as %+v", home)
-	}
+	assert.Equal(t, reflectapi.Web, home.Kind)
+	assert.Nil(t, home.In)
+	assert.Nil(t, home.Out)
+	assert.Equal(t, "Home is a page.", home.Doc)
+	assert.Empty(t, home.Origin)
 	if sum := method(t, service, "Sum"); !sum.Variadic || sum.Args[1].Type != reflect.TypeFor[[]int]() {
 		t.Errorf("Sum is described as %+v", sum)
 	}
@@ -55,21 +62,23 @@ func TestInputAndOutputStructs(t *testing.T) {
 	add := method(t, describe(t, Calculator{}, reflectapi.ExcludeMethods("Distance")), "Add")
 	for i, name := range []string{"x", "y"} {
 		field := add.In.Field(i)
-		if field.Type != reflect.TypeFor[int]() || !field.IsExported() || field.Tag.Get("json") != name || field.Tag.Get("schema") != name {
+		if field.Type != reflect.TypeFor[int]() {
 			t.Errorf("input field %d is %+v", i, field)
 		}
+		assert.True(t, field.IsExported(), i)
+		assert.Equal(t, name, field.Tag.Get("json"), i)
+		assert.Equal(t, name, field.Tag.Get("schema"), i)
 	}
-	if add.In.NumField() != 2 || add.Out.NumField() != 1 || add.Out.Field(0).Tag.Get("json") != "sum" {
-		t.Errorf("Add takes %v and gives %v", add.In, add.Out)
-	}
+	assert.Equal(t, 2, add.In.NumField())
+	assert.Equal(t, 1, add.Out.NumField())
+	assert.Equal(t, "sum", add.Out.Field(0).Tag.Get("json"))
 }
 
 func TestGenericService(t *testing.T) {
 	t.Parallel()
 	service := describe(t, &Store[string, Point]{})
-	if service.Name != "Store" || service.Doc != "Store keeps values by key." {
-		t.Errorf("described %s as %q", service.Name, service.Doc)
-	}
+	assert.Equal(t, "Store", service.Name)
+	assert.Equal(t, "Store keeps values by key.", service.Doc)
 	wantSignatures(t, service,
 		"Get(key string) (value Point, found bool)",
 		"Put(key string, value Point) (old Point)",
@@ -327,9 +336,8 @@ func TestDescribe_Faults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := reflectapi.Describe(test.impl, test.options...); err == nil || err.Error() != test.want {
-				t.Errorf("got:  %v\nwant: %s", err, test.want)
-			}
+			_, err := reflectapi.Describe(test.impl, test.options...)
+			assert.EqualError(t, err, test.want)
 		})
 	}
 }
@@ -349,9 +357,8 @@ func TestDescribeAs_Faults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := reflectapi.DescribeAs(test.iface, test.impl); err == nil || err.Error() != test.want {
-				t.Errorf("got:  %v\nwant: %s", err, test.want)
-			}
+			_, err := reflectapi.DescribeAs(test.iface, test.impl)
+			assert.EqualError(t, err, test.want)
 		})
 	}
 }
@@ -359,9 +366,7 @@ func TestDescribeAs_Faults(t *testing.T) {
 func describe(t *testing.T, impl any, options ...reflectapi.Option) *reflectapi.Service {
 	t.Helper()
 	service, err := reflectapi.Describe(impl, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return service
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // buildTable is the table of builds: which source answered for names and for comments. Only
@@ -124,15 +126,12 @@ func checkDocument(t *testing.T, name, table string) {
 	t.Helper()
 	const document = "../docs/names.md"
 	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	begin, end := "<!-- begin "+name+" -->\n\n", "\n<!-- end "+name+" -->"
 	before, rest, found := strings.Cut(string(text), begin)
 	got, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s: the marks around %q are missing", document, name)
-	}
+	require.True(t, found, name)
+	require.True(t, closed, name)
 	if got == table {
 		return
 	}
@@ -140,7 +139,5 @@ func checkDocument(t *testing.T, name, table string) {
 		t.Errorf("%s has other %s than were measured; go test ./reflectapi -update writes\n%s", document, name, table)
 		return
 	}
-	if err := os.WriteFile(document, []byte(before+begin+table+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(document, []byte(before+begin+table+end+after), 0o644))
 }

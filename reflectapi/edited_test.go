@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A file that was edited behind the back of a program, with no line moved and no type changed,
@@ -50,16 +52,10 @@ func addedBy(t *testing.T, printed string) string {
 func edit(t *testing.T, file, before, after string, date time.Time) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !strings.Contains(string(text), before) {
 		t.Fatalf("%q is not in %s", before, file)
 	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(text), before, after, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(file, date, date); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), before, after, 1)), 0o600))
+	require.NoError(t, os.Chtimes(file, date, date))
 }

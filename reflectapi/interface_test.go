@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/reflectapi"
 	politeness "github.com/busline/busline/reflectapi/testdata/greeting"
 )
@@ -93,9 +95,8 @@ func TestInterfaceThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := reflectapi.DescribeAs(test.iface, lostError{}, test.options...); err == nil || err.Error() != test.want {
-				t.Errorf("got:  %v\nwant: %s", err, test.want)
-			}
+			_, err := reflectapi.DescribeAs(test.iface, lostError{}, test.options...)
+			assert.EqualError(t, err, test.want)
 		})
 	}
 	wantSignatures(t, describeAs[error](t, lostError{}, reflectapi.ParamNames("Error", "", "text")), "Error() (text string)")
@@ -111,11 +112,9 @@ func TestPortable(t *testing.T) {
 	_, err := reflectapi.Describe(Tourist{}, reflectapi.RequirePortableNames(), reflectapi.ExcludeMethods("Greet", "Leave", "Read"))
 	const want = "method Visit: no names for 1 argument and 1 result (code: none given; embedded source: none given);" +
 		` embed the source with bus.SourceFS, or give them with bus.ParamNames("Visit", …)`
-	if err == nil || err.Error() != want {
-		t.Errorf("got:  %v\nwant: %s", err, want)
-	}
+	assert.EqualError(t, err, want)
 	service := describe(t, Tourist{}, reflectapi.RequirePortableNames(), reflectapi.SourceFS(visits))
-	if visit := method(t, service, "Visit"); visit.Origin != "embedded source" || visit.Doc != "Visit goes somewhere." {
-		t.Errorf("Visit is named by the %s, documented as %q", visit.Origin, visit.Doc)
-	}
+	visit := method(t, service, "Visit")
+	assert.Equal(t, "embedded source", visit.Origin)
+	assert.Equal(t, "Visit goes somewhere.", visit.Doc)
 }

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/testdata/greeting"
 )
@@ -59,9 +61,7 @@ func TestMockWithoutItsInterface(t *testing.T) {
 func TestMockAsItsInterface(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &mocked{}, reflectapi.ParamNames("Leave", "reason", "farewell"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	wantSignatures(t, service, "Greet(name string, times int) (greeting string)", "Leave(reason string) (farewell string)")
 }
 

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/testdata/greeting"
 )
@@ -21,9 +24,7 @@ var services embed.FS
 func edited(t *testing.T, oldNew ...string) fs.FS {
 	t.Helper()
 	text, err := services.ReadFile("services_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	changed := strings.NewReplacer(oldNew...).Replace(string(text))
 	if len(oldNew) > 0 && changed == string(text) {
 		t.Fatalf("nothing to replace: %q", oldNew)
@@ -38,9 +39,9 @@ func TestNames_InCodeWin(t *testing.T) {
 		reflectapi.ParamNames("Sum", "first, rest", ""),
 		reflectapi.SourceFS(services))
 	add, sum := method(t, service, "Add"), method(t, service, "Sum")
-	if got := add.Signature(); got != "Add(left int, right int) (total int)" || add.Origin != "code" {
-		t.Errorf("%s from %s", got, add.Origin)
-	}
+	got := add.Signature()
+	assert.Equal(t, "Add(left int, right int) (total int)", got)
+	assert.Equal(t, "code", add.Origin)
 	if add.Doc != "Add returns the sum of x and y." {
 		t.Errorf("the doc comment still comes from the source, but is %q", add.Doc)
 	}
@@ -53,9 +54,9 @@ func TestEmbeddedSourceBeatsTheFile(t *testing.T) {
 	t.Parallel()
 	source := edited(t, "x, y int) (sum int", "a, b int) (c int", "Add returns", "Plus returns")
 	add := method(t, describe(t, &Calculator{}, reflectapi.SourceFS(source)), "Add")
-	if got := add.Signature(); got != "Add(a int, b int) (c int)" || add.Origin != "embedded source" {
-		t.Errorf("%s from %s", got, add.Origin)
-	}
+	got := add.Signature()
+	assert.Equal(t, "Add(a int, b int) (c int)", got)
+	assert.Equal(t, "embedded source", add.Origin)
 	if add.Doc != "Plus returns the sum of x and y." {
 		t.Errorf("doc comment %q", add.Doc)
 	}
@@ -69,9 +70,9 @@ func TestSeveralSources(t *testing.T) {
 		"deep/down/broken.go":        {Data: []byte("package reflectapi_test\nfunc {")},
 	}
 	service := describe(t, &Calculator{}, reflectapi.SourceFS(fstest.MapFS{}), reflectapi.SourceFS(nested))
-	if sum := method(t, service, "Sum"); sum.Origin != "embedded source" || sum.Args[0].Name != "base" {
-		t.Errorf("%s from %s", sum.Signature(), sum.Origin)
-	}
+	sum := method(t, service, "Sum")
+	assert.Equal(t, "embedded source", sum.Origin, sum.Signature())
+	assert.Equal(t, "base", sum.Args[0].Name, sum.Signature())
 }
 
 // A source that does not have the method where the program was compiled from is another
@@ -84,9 +85,9 @@ func TestSource_OfAnotherVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			add := method(t, describe(t, &Calculator{}, reflectapi.SourceFS(source)), "Add")
-			if got := add.Signature(); got != "Add(x int, y int) (sum int)" || add.Origin != "source file" {
-				t.Errorf("%s from %s", got, add.Origin)
-			}
+			got := add.Signature()
+			assert.Equal(t, "Add(x int, y int) (sum int)", got)
+			assert.Equal(t, "source file", add.Origin)
 		})
 	}
 }
@@ -139,9 +140,8 @@ func TestSource_ContradictsTheProgram(t *testing.T) {
 			if test.want == "" && err == nil {
 				return
 			}
-			if err == nil || lineNumber.ReplaceAllString(err.Error(), "go:N") != test.want {
-				t.Errorf("got:  %v\nwant: %s", err, test.want)
-			}
+			require.Error(t, err)
+			assert.Equal(t, test.want, lineNumber.ReplaceAllString(err.Error(), "go:N"))
 		})
 	}
 }
@@ -151,9 +151,9 @@ func TestNames_InCodeAgainstASource(t *testing.T) {
 	t.Parallel()
 	source := edited(t, "x, y int) (sum int", "x string, y int) (sum int")
 	service := describe(t, &Calculator{}, reflectapi.SourceFS(source), reflectapi.ParamNames("Add", "x, y", "sum"))
-	if add := method(t, service, "Add"); add.Origin != "code" || add.Doc != "Add returns the sum of x and y." {
-		t.Errorf("Add from %s is documented as %q", add.Origin, add.Doc)
-	}
+	add := method(t, service, "Add")
+	assert.Equal(t, "code", add.Origin)
+	assert.Equal(t, "Add returns the sum of x and y.", add.Doc)
 }
 
 // Anonymous leaves names out in every way there is.
@@ -208,12 +208,12 @@ func (Friend) Other(c chan int) {}
 func TestDescribeAs_InterfaceOfAnotherPackage(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &Friend{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if service.Name != "Greeter" || service.Type != reflect.TypeFor[greeting.Greeter]() || service.Doc != "Greeter greets." {
+	require.NoError(t, err)
+	assert.Equal(t, "Greeter", service.Name, service.Type)
+	if service.Type != reflect.TypeFor[greeting.Greeter]() {
 		t.Errorf("described %s, %v, %q", service.Name, service.Type, service.Doc)
 	}
+	assert.Equal(t, "Greeter greets.", service.Doc, service.Type)
 	wantSignatures(t, service,
 		"Greet(name string, times int) (greeting string)",
 		"Leave(place string) (text string)", // unnamed in the interface: the implementation's names
@@ -228,9 +228,7 @@ func TestDescribeAs_EmbeddedInterface(t *testing.T) {
 	const declaration = "package greeting\n\ntype Greeter interface {\n\tGreet(a string, b int) (c string, err error)\n\tLeave(d string) (e string)\n}\n"
 	iface := reflect.TypeFor[greeting.Greeter]()
 	service, err := reflectapi.DescribeAs(iface, Friend{}, reflectapi.SourceFS(fstest.MapFS{"x.go": {Data: []byte(declaration)}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	wantSignatures(t, service, "Greet(a string, b int) (c string)", "Leave(d string) (e string)")
 	if doc := method(t, service, "Greet").Doc; doc != "Greet greets a person." {
 		t.Errorf("Greet is documented as %q: the file has a comment where the embedded source has none", doc)
@@ -244,9 +242,7 @@ func TestDescribeAs_EmbeddedInterface(t *testing.T) {
 		"b/x.go": {Data: []byte(strings.Replace(declaration, "a string", "z string", 1))},
 	}
 	_, err = reflectapi.DescribeAs(iface, Friend{}, reflectapi.SourceFS(twice))
-	if err == nil || err.Error() != "method Greet: embedded source: a/x.go:4 and b/x.go:4 declare Greet differently" {
-		t.Error(err)
-	}
+	assert.EqualError(t, err, "method Greet: embedded source: a/x.go:4 and b/x.go:4 declare Greet differently")
 }
 
 // circular interfaces cannot be compiled, but they can be read.
@@ -254,9 +250,7 @@ func TestCircularInterfaces(t *testing.T) {
 	t.Parallel()
 	const circular = "package greeting\n\ntype Greeter interface{ Leaver }\n\ntype Leaver interface{ Greeter }\n"
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), Friend{}, reflectapi.SourceFS(fstest.MapFS{"x.go": {Data: []byte(circular)}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if greet := method(t, service, "Greet"); greet.Origin != "source file" {
 		t.Errorf("Greet from %s", greet.Origin)
 	}
@@ -265,9 +259,7 @@ func TestCircularInterfaces(t *testing.T) {
 func TestDescribeAs_InterfaceInTheSameTestFile(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[speaker](), voice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	wantSignatures(t, service, "Speak(words ...string) (loudness int)")
 }
 
@@ -276,12 +268,10 @@ func TestTestFilesDoNotCount(t *testing.T) {
 	t.Parallel()
 	source := fstest.MapFS{"x_test.go": {Data: []byte("package greeting\n\ntype Host struct{}\n\ntype Greeter interface{ Greet(x string, y int) (z string, err error) }\n")}}
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), greeting.Host{}, reflectapi.SourceFS(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if greet := method(t, service, "Greet"); greet.Origin != "source file" || greet.Args[0].Name != "name" {
-		t.Errorf("%s from %s", greet.Signature(), greet.Origin)
-	}
+	require.NoError(t, err)
+	greet := method(t, service, "Greet")
+	assert.Equal(t, "source file", greet.Origin, greet.Signature())
+	assert.Equal(t, "name", greet.Args[0].Name, greet.Signature())
 	host := describe(t, greeting.Host{}, reflectapi.SourceFS(source))
 	if host.Doc != "Host greets guests." {
 		t.Errorf("Host is documented as %q", host.Doc)

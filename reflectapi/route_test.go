@@ -2,8 +2,10 @@ package reflectapi_test
 
 import (
 	"reflect"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -65,9 +67,10 @@ func TestDeclaredRoute(t *testing.T) {
 	t.Parallel()
 	for _, options := range [][]reflectapi.Option{nil, {reflectapi.RequirePortableNames()}, {reflectapi.ParamNames("Close", "id", "")}} {
 		service := describeAs[routed](t, bank{}, options...)
-		if got := service.Methods[0]; got.Route != "POST /accounts/{id}/close" || got.Doc != "Close closes an account." || len(service.Warnings) > 0 {
-			t.Errorf("%q %q %q", got.Route, got.Doc, service.Warnings)
-		}
+		got := service.Methods[0]
+		assert.Equal(t, "POST /accounts/{id}/close", got.Route)
+		assert.Equal(t, "Close closes an account.", got.Doc)
+		assert.LessOrEqual(t, len(service.Warnings), 0)
 	}
 }
 
@@ -75,9 +78,9 @@ func TestDeclaredRouteOfAnOldTable(t *testing.T) {
 	t.Parallel()
 	service := describeAs[overdue](t, bank{})
 	want := "method Close: the signature table declares no route, the source file declares the route POST /accounts/{id}/close: run go generate"
-	if len(service.Warnings) != 1 || service.Warnings[0] != want || service.Methods[0].Route != "" {
-		t.Errorf("%q, route %q", service.Warnings, service.Methods[0].Route)
-	}
+	require.Len(t, service.Warnings, 1)
+	assert.Equal(t, want, service.Warnings[0])
+	assert.Empty(t, service.Methods[0].Route)
 }
 
 func TestDeclaredRouteThatIsRefused(t *testing.T) {
@@ -93,8 +96,7 @@ func TestDeclaredRouteThatIsRefused(t *testing.T) {
 			return reflectapi.DescribeAs(reflect.TypeFor[confused](), abacus{})
 		},
 	} {
-		if _, err := describe(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v\nwant %s", err, want)
-		}
+		_, err := describe()
+		assert.ErrorContains(t, err, want)
 	}
 }

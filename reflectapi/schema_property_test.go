@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/reflectapi"
@@ -132,18 +133,14 @@ func TestSchemas_OfLeaves(t *testing.T) {
 	schemas := reflectapi.NewSchemas("the-root")
 	for _, leaf := range leaves {
 		schema, err := schemas.Of(leaf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		validator := valid(t, schema, schemas.Components())
 		data, err := strictjson.Marshal(reflect.New(leaf).Interface())
 		if err != nil {
 			t.Fatalf("%v: %v", leaf, err)
 		}
 		var decoded any
-		if err := json.Unmarshal(data, &decoded); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(data, &decoded))
 		if err := validator.VisitJSON(decoded); err != nil {
 			t.Errorf("%v: %s: %v", leaf, data, err)
 		}

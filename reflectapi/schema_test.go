@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -137,9 +140,7 @@ func TestSchema_OfType(t *testing.T) {
 			t.Parallel()
 			schemas := reflectapi.NewSchemas()
 			schema, err := schemas.Of(reflect.TypeOf(test.value))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := text(t, schema); got != test.schema {
 				t.Errorf("got:  %s\nwant: %s", got, test.schema)
 			}
@@ -157,9 +158,8 @@ func TestSchema_OfType(t *testing.T) {
 func TestSchema_OfAnyAndNil(t *testing.T) {
 	t.Parallel()
 	schema, err := reflectapi.NewSchemas().Of(reflect.TypeFor[any]())
-	if err != nil || text(t, schema) != `{"nullable":true}` {
-		t.Errorf("%s, %v", text(t, schema), err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, `{"nullable":true}`, text(t, schema))
 	if _, err := reflectapi.NewSchemas().Of(nil); errorText(err) != "the type is nil, so there is no schema" {
 		t.Error(err)
 	}
@@ -168,8 +168,6 @@ func TestSchema_OfAnyAndNil(t *testing.T) {
 func text(t *testing.T, value any) string {
 	t.Helper()
 	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(data)
 }

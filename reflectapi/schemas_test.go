@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/testdata/greeting"
@@ -36,9 +37,7 @@ func TestNamesakesStayApart(t *testing.T) {
 		{[]outer{}[:0:0], ""},
 	} {
 		schema, err := schemas.Of(reflect.TypeOf(test.value))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if test.ref != "" && schema.Ref != "#/components/schemas/"+test.ref {
 			t.Errorf("%T is %s, want %s", test.value, text(t, schema), test.ref)
 		}
@@ -107,9 +106,7 @@ func TestTypesThatDescribeThemselves(t *testing.T) {
 	} {
 		schemas := reflectapi.NewSchemas()
 		schema, err := schemas.Of(reflect.TypeOf(test.value))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := text(t, schemas.Components()); got != test.want {
 			t.Errorf("%T: got %s\nwant %s", test.value, got, test.want)
 		}

@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi/testdata/greeting"
 	"github.com/busline/busline/restmap/strictjson"
 )
@@ -50,14 +53,10 @@ func TestNames_InJSON(t *testing.T) {
 	t.Parallel()
 	m := method(t, describe(t, Texts{}), "Unicode")
 	in := reflect.New(m.In)
-	if err := strictjson.Unmarshal([]byte(`{"größe":4}`), in.Interface()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, strictjson.Unmarshal([]byte(`{"größe":4}`), in.Interface()))
 	out, err := m.Call(t.Context(), in.Elem())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if data, err := strictjson.Marshal(out.Interface()); err != nil || string(data) != `{"größer":5}` {
-		t.Errorf("%s, %v", data, err)
-	}
+	require.NoError(t, err)
+	data, err := strictjson.Marshal(out.Interface())
+	require.NoError(t, err)
+	assert.Equal(t, `{"größer":5}`, string(data))
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -26,12 +29,11 @@ func TestDescribeSignatures(t *testing.T) {
 		signature("Home", func(http.ResponseWriter, *http.Request) {}, "_ _", ""),
 		signature("Forget", func(context.Context) error { return nil }, "ctx", "_"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if service.Name != "Calculator" || service.Doc != "Calculator does sums." || service.DocOrigin != "signature" || service.Type != nil {
-		t.Errorf("described %s, %q, %v", service.Name, service.Doc, service.Type)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, "Calculator", service.Name)
+	assert.Equal(t, "Calculator does sums.", service.Doc)
+	assert.Equal(t, "signature", service.DocOrigin)
+	assert.Nil(t, service.Type)
 	wantSignatures(t, service,
 		"Add(x int, y int) (sum int)",
 		"Forget()",
@@ -39,15 +41,19 @@ func TestDescribeSignatures(t *testing.T) {
 		"Sum(start int, more ...int) (result int)",
 	)
 	add, home := method(t, service, "Add"), method(t, service, "Home")
-	if add.Doc != "Add is a method." || !add.TakesContext || !add.ReturnsError || add.Variadic || add.Origin != "signature" || add.DocOrigin != "signature" {
-		t.Errorf("Add is described as %+v", add)
-	}
-	if add.In.NumField() != 2 || add.Out.Field(0).Tag.Get("json") != "sum" || home.In != nil || home.Origin != "" {
-		t.Errorf("Add takes %v and gives %v, Home %v", add.In, add.Out, home.In)
-	}
-	if sum := method(t, service, "Sum"); !sum.Variadic || sum.ReturnsError {
-		t.Errorf("Sum is described as %+v", sum)
-	}
+	assert.Equal(t, "Add is a method.", add.Doc)
+	assert.True(t, add.TakesContext)
+	assert.True(t, add.ReturnsError)
+	assert.False(t, add.Variadic)
+	assert.Equal(t, "signature", add.Origin)
+	assert.Equal(t, "signature", add.DocOrigin)
+	assert.Equal(t, 2, add.In.NumField())
+	assert.Equal(t, "sum", add.Out.Field(0).Tag.Get("json"))
+	assert.Nil(t, home.In)
+	assert.Empty(t, home.Origin)
+	sum := method(t, service, "Sum")
+	assert.True(t, sum.Variadic)
+	assert.False(t, sum.ReturnsError)
 }
 
 func TestSignaturesCannotBeCalled(t *testing.T) {
@@ -56,18 +62,14 @@ func TestSignaturesCannotBeCalled(t *testing.T) {
 		signature("Add", func(int) int { return 0 }, "x", "sum"),
 		signature("Home", func(http.ResponseWriter, *http.Request) {}, "w r", ""),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	add := method(t, service, "Add")
 	_, err = add.Call(t.Context(), reflect.New(add.In).Elem())
-	if want := "method Add is described only by its signature: there is no code to call"; err == nil || err.Error() != want {
-		t.Error(err)
-	}
+	want := "method Add is described only by its signature: there is no code to call"
+	assert.EqualError(t, err, want)
 	err = method(t, service, "Home").ServeHTTP(nil, nil)
-	if want := "method Home is described only by its signature: there is no code to call"; err == nil || err.Error() != want {
-		t.Error(err)
-	}
+	want = "method Home is described only by its signature: there is no code to call"
+	assert.EqualError(t, err, want)
 }
 
 func TestRefusedSignatures(t *testing.T) {
@@ -86,9 +88,8 @@ func TestRefusedSignatures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := reflectapi.DescribeSignatures("Calculator", "", test.signatures); err == nil || err.Error() != test.want {
-				t.Errorf("got:  %v\nwant: %s", err, test.want)
-			}
+			_, err := reflectapi.DescribeSignatures("Calculator", "", test.signatures)
+			assert.EqualError(t, err, test.want)
 		})
 	}
 }

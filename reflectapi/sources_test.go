@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -52,9 +55,9 @@ func TestFits(t *testing.T) {
 		{"func()", 1, false},
 		{"1 + 1", []int{}, false},
 	} {
-		if fits, err := reflectapi.Fits(test.expression, reflect.TypeOf(test.value)); err != nil || fits != test.fits {
-			t.Errorf("%s for a %T: %t, %v", test.expression, test.value, fits, err)
-		}
+		fits, err := reflectapi.Fits(test.expression, reflect.TypeOf(test.value))
+		require.NoError(t, err, "%s for a %T", test.expression, test.value)
+		assert.Equal(t, test.fits, fits, "%s for a %T", test.expression, test.value)
 	}
 	for expression, want := range map[string]bool{"any": true, "interface{}": true, "int": false, "error": false} {
 		if fits, _ := reflectapi.Fits(expression, reflect.TypeFor[any]()); fits != want {
@@ -137,14 +140,10 @@ func TestFolderInModule(t *testing.T) {
 	inside := filepath.Join(root, "a", "b")
 	nested := filepath.Join(root, "nested")
 	for _, folder := range []string{inside, nested} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(folder, 0o700))
 	}
 	for file, module := range map[string]string{root: "// A comment.\nmodule example.com/mod // and another\n\ngo 1.26\n", nested: "module \"example.com/nested\"\n"} {
-		if err := os.WriteFile(filepath.Join(file, "go.mod"), []byte(module), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(file, "go.mod"), []byte(module), 0o600))
 	}
 	for _, test := range []struct{ importPath, within, want, err string }{
 		{"example.com/mod/c/d", inside, filepath.Join(root, "c", "d"), "<nil>"},
@@ -153,8 +152,8 @@ func TestFolderInModule(t *testing.T) {
 		{"example.com/mod/c", nested, "", "package example.com/mod/c is in another module"},
 		{"example.com/module", inside, "", "package example.com/module is in another module"},
 	} {
-		if got, err := reflectapi.FolderInModule(test.importPath, test.within); got != test.want || errorText(err) != test.err {
-			t.Errorf("%s within %s: %s, %v", test.importPath, test.within, got, err)
-		}
+		got, err := reflectapi.FolderInModule(test.importPath, test.within)
+		assert.Equal(t, test.want, got, "%s within %s", test.importPath, test.within)
+		assert.Equal(t, test.err, errorText(err), "%s within %s", test.importPath, test.within)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -58,9 +61,7 @@ func (handyman) hidden()                                             {}
 func describeAs[T any](t *testing.T, impl any, options ...reflectapi.Option) *reflectapi.Service {
 	t.Helper()
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[T](), impl, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return service
 }
 
@@ -76,16 +77,15 @@ func TestSignatureTable(t *testing.T) {
 				"Add(x int, y int) (sum int)",
 				"Nameless(n int) (result int)", // without a name in the interface
 				"Total(numbers ...int) (total int)")
-			if service.Doc != "adder adds, says its table." || service.DocOrigin != "signature table" {
-				t.Errorf("the service is documented as %q by the %s", service.Doc, service.DocOrigin)
-			}
+			assert.Equal(t, "adder adds, says its table.", service.Doc)
+			assert.Equal(t, "signature table", service.DocOrigin)
 			add := method(t, service, "Add")
-			if add.Doc != "Add adds.\n\nIt overflows." || add.DocOrigin != "signature table" || add.Origin != "signature table" {
-				t.Errorf("Add is documented as %q by the %s, and named by the %s", add.Doc, add.DocOrigin, add.Origin)
-			}
-			if nameless := method(t, service, "Nameless"); nameless.Origin != "source file" || nameless.DocOrigin != "" {
-				t.Errorf("Nameless is named by the %s, and documented by the %s", nameless.Origin, nameless.DocOrigin)
-			}
+			assert.Equal(t, "Add adds.\n\nIt overflows.", add.Doc)
+			assert.Equal(t, "signature table", add.DocOrigin)
+			assert.Equal(t, "signature table", add.Origin)
+			nameless := method(t, service, "Nameless")
+			assert.Equal(t, "source file", nameless.Origin)
+			assert.Empty(t, nameless.DocOrigin)
 		})
 	}
 }
@@ -93,9 +93,9 @@ func TestSignatureTable(t *testing.T) {
 func TestNames_InCodeBeatTheTable(t *testing.T) {
 	t.Parallel()
 	add := method(t, describeAs[adder](t, handyman{}, reflectapi.ParamNames("Add", "l, r", "t")), "Add")
-	if add.Signature() != "Add(l int, r int) (t int)" || add.Origin != "code" || add.DocOrigin != "signature table" {
-		t.Errorf("%s by %s, documented by the %s", add.Signature(), add.Origin, add.DocOrigin)
-	}
+	assert.Equal(t, "Add(l int, r int) (t int)", add.Signature())
+	assert.Equal(t, "code", add.Origin)
+	assert.Equal(t, "signature table", add.DocOrigin)
 }
 
 func TestTable_OfAGenericInterface(t *testing.T) {
@@ -115,9 +115,7 @@ func TestTable_WithoutAName(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[adder](), handyman{}, reflectapi.RequirePortableNames())
 	const want = `method Nameless: argument 1 is unnamed in adder: name it, as in (b int), and run go generate, or give them with bus.ParamNames("Nameless", …)`
-	if err == nil || err.Error() != want {
-		t.Errorf("got:  %v\nwant: %s", err, want)
-	}
+	assert.EqualError(t, err, want)
 }
 
 // A struct that embeds an interface has its methods from there, and so their names.
@@ -173,9 +171,7 @@ func TestFaultsBesideATable(t *testing.T) {
 		"the signature table of reflectapi_test.asked[string] is wrong about method Ask: 2 parameters are declared, the program has 1: run go generate",
 		"the signature table of reflectapi_test.asked[string] has a method Tell that the program does not have: run go generate",
 	}, "\n")
-	if err == nil || err.Error() != want {
-		t.Errorf("got:\n%v\nwant:\n%s", err, want)
-	}
+	assert.EqualError(t, err, want)
 }
 
 // clerk is no interface.
@@ -189,7 +185,5 @@ func TestTable_OfAStruct(t *testing.T) {
 	reflectapi.Register[clerk]("type clerk interface{ File(paper string) (place int) }")
 	_, err := reflectapi.Describe(&clerk{})
 	const want = "the signature table of reflectapi_test.clerk is for a type that is not an interface: run apigen for an interface"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	assert.EqualError(t, err, want)
 }

@@ -3,9 +3,10 @@ package reflectapi_test
 import (
 	"encoding/json"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -72,9 +73,9 @@ func TestTagFaults(t *testing.T) {
 	} {
 		structure := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: test.typ, Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})
 		err := reflectapi.CheckTags(structure)
-		if got := errorText(err); (err == nil) != (test.want == "") || !strings.Contains(got, test.want) {
-			t.Errorf("%v, %s: got %q, want %q", test.typ, tag, got, test.want)
-		}
+		got := errorText(err)
+		assert.Equal(t, test.want == "", (err == nil), "%v, %s", test.typ, tag)
+		assert.Contains(t, got, test.want, "%v, %s", test.typ, tag)
 	}
 }
 

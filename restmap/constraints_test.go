@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/reflectapi"
@@ -173,9 +175,9 @@ func TestManyViolations(t *testing.T) {
 	body := "[" + strings.Repeat("{},", 999) + "{}]"
 	_, err := e.Decode(&restmap.Request{ContentType: jsonType, Body: []byte(body)})
 	input, ok := errors.AsType[*restmap.InputError](err)
-	if !ok || len(input.Arguments) != 100 || !strings.HasSuffix(input.Detail, "; and 80 more") {
-		t.Errorf("%v", err)
-	}
+	require.True(t, ok)
+	require.Len(t, input.Arguments, 100)
+	assert.True(t, strings.HasSuffix(input.Detail, "; and 80 more"), input.Detail)
 }
 
 // A type whose tags only describe pays nothing for those that ask for something, which pay little. The least of many times
@@ -194,9 +196,9 @@ func TestConstraints_CostNothing(t *testing.T) { //nolint:paralleltest // it cou
 		}
 		return least
 	}
-	if described, plain, kept := cost("Described"), cost("Plain"), cost("Free"); described != plain || kept > plain+1 {
-		t.Errorf("%v allocations with tags that describe, %v with some that are kept, %v with none", described, kept, plain)
-	}
+	described, plain, kept := cost("Described"), cost("Plain"), cost("Free")
+	assert.Equal(t, plain, described)
+	assert.LessOrEqual(t, kept, plain+1)
 }
 
 func TestConstraints_ByValue(t *testing.T) {
@@ -235,16 +237,12 @@ func (Malformed) Do(a, b badOne) (c *badOne, d badTwo) { return nil, badTwo{} }
 func TestAllMalformedConstraints(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.Describe(Malformed{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = restmap.Map(service, restmap.Options{})
 	const want = `method Do: argument a: field restmap_test.badOne.X: jsonschema "minimum=one": expects a number
 field restmap_test.badOne.Y: jsonschema "pattern=[a": is not a regular expression that Go accepts: see package regexp/syntax
 result d: field restmap_test.badTwo.Z: jsonschema "maximum=two": expects a number`
-	if err == nil || err.Error() != want {
-		t.Errorf("got:  %v\nwant: %s", err, want)
-	}
+	assert.EqualError(t, err, want)
 }
 
 func TestMalformedConstraints(t *testing.T) {
@@ -254,9 +252,8 @@ func TestMalformedConstraints(t *testing.T) {
 	}
 	for _, value := range []any{bad{}, &bad{}, []bad{}, map[string]bad{}} {
 		err := mapOf(t, reflect.TypeOf(value))
-		if want := `method Do: argument p: field restmap_test.bad.Amount: jsonschema "minimum=one": expects a number`; err == nil || err.Error() != want {
-			t.Errorf("got:  %v\nwant: %s", err, want)
-		}
+		want := `method Do: argument p: field restmap_test.bad.Amount: jsonschema "minimum=one": expects a number`
+		assert.EqualError(t, err, want)
 	}
 }
 
@@ -399,8 +396,7 @@ func TestRecursionCostsNothing(t *testing.T) {
 		reflect.TypeFor[vague](): false, reflect.TypeFor[[]*vague](): false, reflect.TypeFor[node](): true, reflect.TypeFor[mother](): true,
 	} {
 		constraints, err := reflectapi.ConstraintsOf(typ)
-		if err != nil || (constraints != nil) != want {
-			t.Errorf("%v is held to something: %v, %v", typ, constraints != nil, err)
-		}
+		require.NoError(t, err, "%v is held to something", typ)
+		assert.Equal(t, want, (constraints != nil), "%v is held to something", typ)
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap"
 )
 
@@ -247,9 +250,7 @@ func TestDecode(t *testing.T) {
 				Query: test.query, ContentType: test.contentType, Body: []byte(test.body),
 				PathValue: func(name string) string { return test.path[name] },
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i, want := range test.want {
 				if got := in.Field(i).Interface(); !reflect.DeepEqual(got, want) {
 					t.Errorf("argument %d is %#v, want %#v", i, got, want)
@@ -365,9 +366,8 @@ func TestDecode_Refuses(t *testing.T) {
 			if !errors.As(err, &got) {
 				t.Fatalf("Decode = %v, want an *InputError", err)
 			}
-			if got.Status != 400 || got.Error() != test.want {
-				t.Errorf("Decode = %d %s\nwant  400 %s", got.Status, got, test.want)
-			}
+			assert.Equal(t, 400, got.Status)
+			assert.Equal(t, test.want, got.Error())
 		})
 	}
 }
@@ -381,9 +381,8 @@ func TestDecode_ListsArgumentsAtFault(t *testing.T) {
 	}
 	text, err := json.Marshal(got.Arguments)
 	want := `[{"name":"x","in":"query","detail":"expects an integer"},{"name":"y","in":"query","detail":"expects an integer"}]`
-	if err != nil || string(text) != want {
-		t.Errorf("Arguments = %s (%v), want %s", text, err, want)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, want, string(text))
 }
 
 func TestDecode_TellsNoMoreThanIsUseful(t *testing.T) {
@@ -407,9 +406,8 @@ func TestDecode_TellsNoMoreThanIsUseful(t *testing.T) {
 		if !errors.As(err, &got) {
 			t.Fatalf("Decode = %v, want an *InputError", err)
 		}
-		if len(got.Arguments) != test.faults || got.Arguments[0].Name != test.name {
-			t.Errorf("Decode = %d faults, the first of %q; want %d, %q", len(got.Arguments), got.Arguments[0].Name, test.faults, test.name)
-		}
+		require.Len(t, got.Arguments, test.faults)
+		assert.Equal(t, test.name, got.Arguments[0].Name)
 	}
 }
 
@@ -431,9 +429,9 @@ func TestDecode_RefusesMedia(t *testing.T) {
 	for _, test := range tests {
 		_, err := endpoint(t, test.method).Decode(&restmap.Request{ContentType: test.contentType, Body: []byte(test.body)})
 		var got *restmap.InputError
-		if !errors.As(err, &got) || got.Status != 415 || got.Error() != test.want {
-			t.Errorf("Decode of %q with %q = %v, want 415 %s", test.body, test.contentType, err, test.want)
-		}
+		require.ErrorAs(t, err, &got, "%q, %q", test.body, test.contentType)
+		assert.Equal(t, 415, got.Status, "%q, %q", test.body, test.contentType)
+		assert.Equal(t, test.want, got.Error(), "%q, %q", test.body, test.contentType)
 	}
 }
 
@@ -467,9 +465,7 @@ func FuzzDecodeForm(f *testing.F) {
 		f.Add(seed)
 	}
 	endpoints, err := restmap.Map(describe(f, Inputs{}), restmap.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, query string) {
 		for _, e := range endpoints {
 			for _, request := range []*restmap.Request{{Query: query}, {ContentType: formType, Body: []byte(query)}} {
@@ -643,15 +639,15 @@ func TestStrict(t *testing.T) {
 			in, err := endpointOf(t, Inputs{}, test.method, options).Decode(request)
 			if test.want == "" {
 				lenient, failed := endpoint(t, test.method).Decode(request)
-				if err != nil || failed != nil || !reflect.DeepEqual(in.Interface(), lenient.Interface()) {
-					t.Errorf("%v, %v: %v, not %v", err, failed, in, lenient)
-				}
+				require.NoError(t, err)
+				require.NoError(t, failed)
+				assert.Equal(t, lenient.Interface(), in.Interface())
 				return
 			}
 			var got *restmap.InputError
-			if !errors.As(err, &got) || got.Status != 400 || got.Error() != test.want {
-				t.Errorf("%v\nwant %s", err, test.want)
-			}
+			require.ErrorAs(t, err, &got)
+			assert.Equal(t, 400, got.Status)
+			assert.Equal(t, test.want, got.Error())
 		})
 	}
 }

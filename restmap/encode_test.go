@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap"
 )
 
@@ -54,9 +57,9 @@ func TestEncode(t *testing.T) {
 		out := results(e, test.values...)
 		for _, out := range []reflect.Value{out, reflect.ValueOf(out.Interface())} {
 			got, err := e.Encode(out)
-			if err != nil || got.Status != test.status || string(got.Body) != test.body {
-				t.Errorf("Encode of %s %v = %d %s %v, want %d %s", test.method, test.values, got.Status, got.Body, err, test.status, test.body)
-			}
+			require.NoError(t, err, "%s, %v", test.method, test.values)
+			assert.Equal(t, test.status, got.Status, "%s, %v", test.method, test.values)
+			assert.Equal(t, test.body, string(got.Body), "%s, %v", test.method, test.values)
 			if hasType := got.ContentType == "application/json"; hasType != (test.body != "") {
 				t.Errorf("Encode of %s %v has the content type %q", test.method, test.values, got.ContentType)
 			}

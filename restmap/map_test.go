@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 )
@@ -49,9 +52,7 @@ func (Shop) REST()                                              {}
 func describe(t testing.TB, impl any, options ...reflectapi.Option) *reflectapi.Service {
 	t.Helper()
 	service, err := reflectapi.Describe(impl, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return service
 }
 
@@ -59,9 +60,7 @@ func describe(t testing.TB, impl any, options ...reflectapi.Option) *reflectapi.
 func endpointOf(t testing.TB, impl any, method string, options restmap.Options) *restmap.Endpoint {
 	t.Helper()
 	endpoints, err := restmap.Map(describe(t, impl), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	i := slices.IndexFunc(endpoints, func(e *restmap.Endpoint) bool { return e.Name == method })
 	if i < 0 {
 		t.Fatalf("no endpoint %s", method)
@@ -143,9 +142,7 @@ func TestMap(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			endpoints, err := restmap.Map(describe(t, test.service), test.options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := routesOf(endpoints)
 			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 				t.Errorf("Map =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
@@ -160,9 +157,7 @@ func TestMap_RoutesOfRPCByOption(t *testing.T) {
 		"GetPerson": {Path: "/people/{name}"},
 		"Listen":    {HTTPMethod: "*"},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := strings.Join(routesOf(endpoints), "\n")
 	for _, want := range []string{"GetPerson RPC GET /people/{name}, POST /people/{name}", "Listen RPC * /listen"} {
 		if !strings.Contains(got, want) {
@@ -176,9 +171,7 @@ func TestMap_PostOnly(t *testing.T) {
 	endpoints, err := restmap.Map(describe(t, Shop{}), restmap.Options{PostOnly: true, Methods: map[string]restmap.MethodOptions{
 		"GetPerson": {HTTPMethod: "GET"},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, endpoint := range endpoints {
 		for _, route := range endpoint.Routes {
 			if want := endpoint.Style != restmap.RPC || endpoint.Name == "GetPerson"; route.Method != "POST" && !want {
@@ -249,9 +242,7 @@ func TestMap_RefusesPaths(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := restmap.Map(describe(t, ProductService{}), restmap.Options{Methods: map[string]restmap.MethodOptions{"Patch": test.options}})
-		if err == nil || err.Error() != test.want {
-			t.Errorf("Map with %+v = %v, want %s", test.options, err, test.want)
-		}
+		assert.EqualError(t, err, test.want, test.options)
 	}
 }
 
@@ -263,24 +254,21 @@ func TestHandler(t *testing.T) {
 			t.Errorf("Handler(%q) = %v", method, err)
 			continue
 		}
-		if endpoint.Name != want || endpoint.Routes[0].String() != want || endpoint.Style != restmap.Web || endpoint.Method != nil {
-			t.Errorf("Handler(%q) = %+v, want a web endpoint %s", method, endpoint, want)
-		}
+		assert.Equal(t, want, endpoint.Name, "Handler(%q)", method)
+		assert.Equal(t, want, endpoint.Routes[0].String(), "Handler(%q)", method)
+		assert.Equal(t, restmap.Web, endpoint.Style, "Handler(%q)", method)
+		assert.Nil(t, endpoint.Method, "Handler(%q)", method)
 	}
-	if _, err := restmap.Handler("GET", "files"); err == nil || err.Error() != `path "files": does not start with a slash` {
-		t.Errorf("Handler with a bad path = %v", err)
-	}
-	if _, err := restmap.Handler("get", "/"); err == nil || err.Error() != `HTTP method "get": write it in capital letters, or "*" for any` {
-		t.Errorf("Handler with a bad method = %v", err)
-	}
+	_, err := restmap.Handler("GET", "files")
+	assert.EqualError(t, err, `path "files": does not start with a slash`)
+	_, err = restmap.Handler("get", "/")
+	assert.EqualError(t, err, `HTTP method "get": write it in capital letters, or "*" for any`)
 }
 
 func mustHandler(t testing.TB, method, path string) *restmap.Endpoint {
 	t.Helper()
 	endpoint, err := restmap.Handler(method, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return endpoint
 }
 

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/strictjson"
 )
@@ -100,9 +103,7 @@ func TestTooHeavyAllocatesNothing(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := e.Decode(request)
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), ": send less at a time") {
-			t.Errorf("%s: error %v", method, err)
-		}
+		assert.ErrorContains(t, err, ": send less at a time", method)
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {
 			t.Errorf("%s allocates %d bytes", method, allocated)
 		}
@@ -115,18 +116,14 @@ func TestEchoKeepsDigits(t *testing.T) {
 	decode, encode := endpoint(t, "Echo"), endpointOf(t, Outputs{}, "StatusAndBody", restmap.Options{})
 	for _, body := range []string{`[9007199254740993,-9223372036854775808,18446744073709551615]`, `{"a":123456789012345678901234567890}`} {
 		in, err := decode.Decode(&restmap.Request{ContentType: jsonType, Body: []byte(body)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := encode.Encode(results(encode, 200, in.Field(0).Interface()))
-		if err != nil || string(got.Body) != body {
-			t.Errorf("%s came back as %s, %v", body, got.Body, err)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, body, string(got.Body))
 	}
 	in, err := endpoint(t, "Open").Decode(&restmap.Request{Query: "x=9007199254740993"})
-	if err != nil || fmt.Sprint(in.Field(0).Interface()) != "9007199254740993" {
-		t.Errorf("in a query it became %v, %v", in.Field(0), err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, "9007199254740993", fmt.Sprint(in.Field(0).Interface()))
 }
 
 type narrow struct {
@@ -174,9 +171,7 @@ func TestWidthsAreThoseOfTheDocument(t *testing.T) {
 		for _, number := range numbers {
 			data := fmt.Sprintf(`{"p":`+test.form+`}`, number)
 			var body any
-			if err := strictjson.Unmarshal([]byte(data), &body); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, strictjson.Unmarshal([]byte(data), &body))
 			_, refused := endpoint.Decode(&restmap.Request{ContentType: jsonType, Body: []byte(data)})
 			if told := validator.VisitJSON(body); (refused == nil) != (told == nil) {
 				t.Errorf("%v: %s\nwe say %v, the document says %v", test.typ, data, refused, told)

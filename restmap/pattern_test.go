@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap"
 )
 
@@ -36,9 +39,8 @@ func TestParsePattern(t *testing.T) {
 			t.Errorf("ParsePattern(%q) = %v", test.path, err)
 			continue
 		}
-		if p.String() != test.canonical || !slices.Equal(p.Segments(), test.segments) {
-			t.Errorf("ParsePattern(%q) = %s %+v, want %s %+v", test.path, p, p.Segments(), test.canonical, test.segments)
-		}
+		assert.Equal(t, test.canonical, p.String(), "ParsePattern(%q)", test.path)
+		assert.Equal(t, test.segments, p.Segments(), "ParsePattern(%q)", test.path)
 	}
 }
 
@@ -67,9 +69,7 @@ func TestParsePattern_Refuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := restmap.ParsePattern(test.path)
-		if err == nil || err.Error() != test.want {
-			t.Errorf("ParsePattern(%q) = %v, want %s", test.path, err, test.want)
-		}
+		assert.EqualError(t, err, test.want, "ParsePattern(%q)", test.path)
 	}
 }
 
@@ -154,9 +154,8 @@ func TestPattern_Same(t *testing.T) {
 	}
 	for _, test := range tests {
 		a, b := mustParse(t, test.a), mustParse(t, test.b)
-		if a.Same(b) != test.same || b.Same(a) != test.same {
-			t.Errorf("%s and %s: same is %v, want %v", a, b, a.Same(b), test.same)
-		}
+		assert.Equal(t, test.same, a.Same(b))
+		assert.Equal(t, test.same, b.Same(a))
 	}
 }
 
@@ -174,9 +173,7 @@ func TestPattern_Example(t *testing.T) {
 func mustParse(t testing.TB, path string) restmap.Pattern {
 	t.Helper()
 	p, err := restmap.ParsePattern(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -193,15 +190,14 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		again, err := restmap.ParsePattern(p.String())
-		if err != nil || again.String() != p.String() || !slices.Equal(again.Segments(), p.Segments()) {
-			t.Fatalf("%q is %s, which is read again as %s (%v)", text, p, again, err)
-		}
-		if !p.Same(again) || p.Compare(again) != 0 {
-			t.Fatalf("%s is not the same as itself", p)
-		}
-		if example, ok := decodedSegments(p.Example()); !ok || !matches(p, example) {
-			t.Fatalf("%s does not match its example %s", p, p.Example())
-		}
+		require.NoError(t, err, text)
+		require.Equal(t, p.String(), again.String(), text)
+		require.Equal(t, p.Segments(), again.Segments(), text)
+		require.True(t, p.Same(again))
+		require.Zero(t, p.Compare(again))
+		example, ok := decodedSegments(p.Example())
+		require.True(t, ok, "%s, %s", p, p.Example())
+		require.True(t, matches(p, example), "%s, %s", p, p.Example())
 		if segments, ok := decodedSegments(path); ok && matches(p, segments) != naiveMatch(p.Segments(), segments) {
 			t.Fatalf("%s on %q: matches is %v, the oracle disagrees", p, path, matches(p, segments))
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/broker"
 )
@@ -66,9 +68,7 @@ func TestListen_PortInUse(t *testing.T) {
 	}
 	want := "broker: listen tcp " + taken + ": bind: address already in use; " +
 		"give Listen another address, port 0 takes any free port"
-	if err == nil || err.Error() != want {
-		t.Errorf("error = %v\nwant    %s", err, want)
-	}
+	assert.EqualError(t, err, want)
 }
 
 func TestMaxPayload(t *testing.T) {
@@ -90,22 +90,18 @@ func TestJetStream(t *testing.T) {
 	directory := t.TempDir() + "/missing/store"
 
 	first := start(t, broker.JetStream(directory))
-	if _, err := bucket(t, first).PutString(t.Context(), "answer", "42"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := bucket(t, first).PutString(t.Context(), "answer", "42")
+	require.NoError(t, err)
 	first.Close()
 
 	second := start(t, broker.JetStream(directory))
 	entry, err := bucket(t, second).Get(t.Context(), "answer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := string(entry.Value()); got != "42" {
 		t.Errorf("found %q after a restart, want 42", got)
 	}
-	if !second.JetStreamEnabled() || start(t).JetStreamEnabled() {
-		t.Error("JetStream is not enabled exactly for a broker with a directory")
-	}
+	assert.True(t, second.JetStreamEnabled(), "JetStream is not enabled exactly for a broker with a directory")
+	assert.False(t, start(t).JetStreamEnabled())
 }
 
 // TestJetStream_FullDisk holds that JetStream is restarted with the data on its disk once the disk has space. The restart is over when
@@ -114,25 +110,20 @@ func TestJetStream_FullDisk(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.JetStream(t.TempDir()))
 	kept := bucket(t, embedded)
-	if _, err := kept.PutString(t.Context(), "answer", "42"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := kept.PutString(t.Context(), "answer", "42")
+	require.NoError(t, err)
 	manager, err := jetstream.New(connect(t, "", nats.InProcessServer(embedded)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	inMemory := jetstream.StreamConfig{Name: "memory", Subjects: []string{"memory"}, Storage: jetstream.MemoryStorage}
-	if _, err := manager.CreateStream(t.Context(), inMemory); err != nil {
-		t.Fatal(err)
-	}
+	_, err = manager.CreateStream(t.Context(), inMemory)
+	require.NoError(t, err)
 	broker.FillDisk(embedded)
 	for broker.Streams(embedded) != 1 { // polls without requests, which race with the start of JetStream in nats-server
 		runtime.Gosched()
 	}
 	entry, err := kept.Get(t.Context(), "answer")
-	if err != nil || string(entry.Value()) != "42" {
-		t.Errorf("after the restart of JetStream: %v", err)
-	}
+	require.NoError(t, err, "after the restart of JetStream")
+	assert.Equal(t, "42", string(entry.Value()), "after the restart of JetStream")
 }
 
 func TestBroker_Close(t *testing.T) {
@@ -153,11 +144,8 @@ func TestBroker_Close(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the port is still taken when Close has returned: %v", err)
 	}
-	if err := listener.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, listener.Close())
 	_, err = embedded.InProcessConn()
-	if want := "broker: closed: failed to create connection"; err == nil || err.Error() != want {
-		t.Errorf("InProcessConn on a closed broker: %v, want %s", err, want)
-	}
+	want := "broker: closed: failed to create connection"
+	assert.EqualError(t, err, want, "InProcessConn on a closed broker")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 )
 
 // TestBroker_Bubble holds that a broker works in a testing/synctest bubble, where
@@ -15,18 +16,13 @@ func TestBroker_Bubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		conn, err := nats.Connect("", nats.InProcessServer(start(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer conn.Close()
 		received := make(chan *nats.Msg, 1)
-		if _, err := conn.ChanSubscribe("bubble", received); err != nil {
-			t.Fatal(err)
-		}
+		_, err = conn.ChanSubscribe("bubble", received)
+		require.NoError(t, err)
 		time.Sleep(30 * time.Minute)
-		if err := conn.Publish("bubble", []byte("still here")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Publish("bubble", []byte("still here")))
 		if got := string((<-received).Data); got != "still here" {
 			t.Errorf("received %q", got)
 		}

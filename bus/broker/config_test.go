@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/broker"
 )
@@ -36,20 +38,15 @@ func TestConfig_Permissions(t *testing.T) {
 	conn := connect(t, "", nats.InProcessServer(embedded), nats.UserInfo("a", "p"),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { failed <- err }))
 	for _, subject := range []string{"own", "other"} {
-		if err := conn.Publish(subject, nil); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.QueueSubscribe(subject, "queue", func(*nats.Msg) {}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Publish(subject, nil))
+		_, err := conn.QueueSubscribe(subject, "queue", func(*nats.Msg) {})
+		require.NoError(t, err)
 	}
-	if err := conn.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.Flush())
 	for _, want := range []string{`Publish to "other"`, `Subscription to "other" using queue "queue"`} {
-		if err := <-failed; !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), want) {
-			t.Errorf("the broker reported %v, want %s", err, want)
-		}
+		err := <-failed
+		assert.ErrorIs(t, err, nats.ErrPermissionViolation)
+		assert.ErrorContains(t, err, want)
 	}
 	if len(failed) != 0 {
 		t.Errorf("what is allowed was denied: %v", <-failed)
@@ -64,9 +61,9 @@ func TestConfig_BesideOptions(t *testing.T) {
 		t.Errorf("listens on %s without Listen", url)
 	}
 	embedded := start(t, elsewhere, broker.Listen("127.0.0.1:0"), broker.MaxPayload(4096))
-	if address := broker.BoundTo(embedded).String(); !strings.HasPrefix(address, "127.0.0.1:") || strings.HasSuffix(address, ":4222") {
-		t.Errorf("listens on %s", address)
-	}
+	address := broker.BoundTo(embedded).String()
+	assert.True(t, strings.HasPrefix(address, "127.0.0.1:"), address)
+	assert.False(t, strings.HasSuffix(address, ":4222"), address)
 	if limit := connect(t, embedded.URL()).MaxPayload(); limit != 2048 {
 		t.Errorf("the largest message has %d bytes, want 2048, as in the text", limit)
 	}

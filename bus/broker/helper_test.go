@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus/broker"
@@ -17,9 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func start(t *testing.T, options ...broker.Option) *broker.Broker {
 	t.Helper()
 	embedded, err := broker.Start(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(embedded.Close)
 	return embedded
 }
@@ -28,9 +27,7 @@ func start(t *testing.T, options ...broker.Option) *broker.Broker {
 func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(url, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	return conn
 }
@@ -39,15 +36,10 @@ func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
 func exchange(t *testing.T, from, to *nats.Conn) {
 	t.Helper()
 	received := make(chan *nats.Msg, 1)
-	if _, err := to.ChanSubscribe("exchange", received); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := from.Publish("exchange", []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := to.ChanSubscribe("exchange", received)
+	require.NoError(t, err)
+	require.NoError(t, to.Flush())
+	require.NoError(t, from.Publish("exchange", []byte("hello")))
 	if got := string((<-received).Data); got != "hello" {
 		t.Errorf("received %q, want hello", got)
 	}
@@ -57,12 +49,8 @@ func exchange(t *testing.T, from, to *nats.Conn) {
 func bucket(t *testing.T, embedded *broker.Broker) jetstream.KeyValue {
 	t.Helper()
 	manager, err := jetstream.New(connect(t, "", nats.InProcessServer(embedded)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	kept, err := manager.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "kept"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return kept
 }

@@ -2,8 +2,10 @@ package bustest_test
 
 import (
 	"context"
-	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -25,20 +27,19 @@ func TestIssuer_WithActor_WithoutBus(t *testing.T) {
 	want := claims.Claims{"roles": []any{"hr"}, "level": 3.0, "exp": 32503680000.0}
 	for range 2 {
 		said, known := bus.ClaimsOf(ctx)
-		if !known || !reflect.DeepEqual(said, want) {
-			t.Fatalf("%v, %v; want %v", said, known, want)
-		}
+		require.True(t, known)
+		require.Equal(t, want, said)
 		said["roles"].([]any)[0] = "it" // said is a copy
 	}
 	if bus.ActorOf(ctx) == "" {
 		t.Error("calls carry no token")
 	}
-	if said, known := bus.ClaimsOf(issuer.WithActor(ctx, claims.Claims{"exp": 1})); known || said != nil {
-		t.Errorf("claims of an expired token: %v, %v", said, known)
-	}
-	if said, known := bus.ClaimsOf(t.Context()); known || said != nil {
-		t.Errorf("claims without a token: %v, %v", said, known)
-	}
+	said, known := bus.ClaimsOf(issuer.WithActor(ctx, claims.Claims{"exp": 1}))
+	assert.False(t, known, "claims of an expired token")
+	assert.Nil(t, said, "claims of an expired token")
+	said, known = bus.ClaimsOf(t.Context())
+	assert.False(t, known, "claims without a token")
+	assert.Nil(t, said, "claims without a token")
 }
 
 // deputy asks for its caller in a context with another actor.
@@ -59,9 +60,7 @@ func TestIssuer_WithActor_InHandler(t *testing.T) {
 	t.Parallel()
 	issuer, b := bustest.NewIssuer(t), bustest.New(t)
 	grace := func(ctx context.Context) context.Context { return issuer.WithActor(ctx, claims.Claims{"sub": "grace"}) }
-	if err := bus.Serve(b.Connect("deputy.example", issuer.Trust()), deputy{grace}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(b.Connect("deputy.example", issuer.Trust()), deputy{grace}))
 	caller := b.Connect("caller.example")
 	for want, ctx := range map[string]context.Context{
 		"":    t.Context(),
@@ -72,8 +71,8 @@ func TestIssuer_WithActor_InHandler(t *testing.T) {
 			Known bool
 		}
 		err := caller.Call(ctx, "https://deputy.example/who", nil, &out)
-		if err != nil || out.Name != want || out.Known != (want != "") {
-			t.Errorf("%+v, %v; want %q", out, err, want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, want, out.Name)
+		assert.Equal(t, want != "", out.Known)
 	}
 }

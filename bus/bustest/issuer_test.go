@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
@@ -25,9 +28,7 @@ func TestIssuer(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		issuer, untrusted := bustest.NewIssuer(t), bustest.NewIssuer(t)
-		if err := bus.Serve(b.Connect("safe.example", issuer.Trust()), Safe{}, bus.RequireClaims(`"keeper" in roles`)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bus.Serve(b.Connect("safe.example", issuer.Trust()), Safe{}, bus.RequireClaims(`"keeper" in roles`)))
 		caller, keeper := b.Connect("caller.example"), claims.Claims{"sub": "ada", "roles": []string{"keeper"}}
 		open := func(ctx context.Context) (name string, status int) {
 			var out struct{ Name string }
@@ -42,9 +43,9 @@ func TestIssuer(t *testing.T) {
 			untrusted.WithActor(t.Context(), keeper):                                401,
 			issuer.WithActor(t.Context(), claims.Claims{"exp": 1}):                  401,
 		} {
-			if name, status := open(ctx); status != want || (status == 200) != (name == "ada") {
-				t.Errorf("%q, status %d, want %d", name, status, want)
-			}
+			name, status := open(ctx)
+			assert.Equal(t, want, status, name)
+			assert.Equal(t, name == "ada", (status == 200), name)
 		}
 		time.Sleep(2 * time.Hour)
 		if _, status := open(good); status != 401 {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 )
@@ -67,10 +70,10 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 	if got := told(asBefore); got != "" {
 		t.Errorf("as before: %s", got)
 	}
-	if got := told(grown); !strings.HasPrefix(got, "log: ") || !strings.Contains(got, "POST /return (Return) is new") {
-		t.Errorf("with more: %s", got)
-	}
-	got := told(other)
+	got := told(grown)
+	assert.True(t, strings.HasPrefix(got, "log: "), got)
+	assert.Contains(t, got, "POST /return (Return) is new", "with more")
+	got = told(other)
 	for _, want := range []string{
 		"POST /lend: the argument book is no longer read: what callers send is ignored",
 		"POST /lend: the result's days is gone: callers that read it find nothing",
@@ -81,12 +84,10 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 		}
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || !strings.HasSuffix(string(text), "}\n") || strings.Count(string(text), "\n") < 20 {
-		t.Errorf("%v\n%s", err, text)
-	}
-	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	assert.True(t, strings.HasSuffix(string(text), "}\n"), string(text))
+	assert.GreaterOrEqual(t, strings.Count(string(text), "\n"), 20)
+	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
 	if got := told(asBefore); !strings.Contains(got, "is not a lock file: ") {
 		t.Errorf("with a broken lock: %s", got)
 	}
@@ -108,9 +109,9 @@ func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environme
 	record := &recordingT{TB: t}
 	bustest.LockConn(bustest.Reporter(record), path, serve(bus.RequireClaims(`level > 3`), bus.Port(444)))
 	want := "POST :444/lend: it now requires the claims level > 3 instead of level > 2: callers with only the old claims get 403"
-	if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], want) {
-		t.Errorf("told %q", told)
-	}
+	told, _ := record.seen()
+	require.Len(t, told, 1)
+	assert.Contains(t, told[0], want)
 }
 
 // shelf is a service with a path parameter.
@@ -142,13 +143,11 @@ func TestLockAPI_MatchesServer(t *testing.T) { //nolint:paralleltest // it sets 
 		t.Setenv("BUSLINE_UPDATE", "")
 		record := &recordingT{TB: t}
 		bustest.LockAPI(bustest.Reporter(record), path, shelf{}, test.options...)
-		if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], test.want) {
-			t.Errorf("%s: told %q, want in it %q", name, told, test.want)
-		}
+		told, _ := record.seen()
+		require.Len(t, told, 1, name)
+		assert.Contains(t, told[0], test.want, name)
 		b := bustest.New(t)
-		if err := bus.Serve(b.Connect("shelf.example"), shelf{}, test.options...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bus.Serve(b.Connect("shelf.example"), shelf{}, test.options...))
 		err := b.Connect("caller.example").Call(t.Context(), "GET https://shelf.example/books/{id}", bus.Args{"id": 5}, nil)
 		if (err == nil) != test.works {
 			t.Errorf("%s: an old caller gets %v", name, err)
@@ -205,18 +204,13 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	}
 	lockNarrower := func(t testing.TB) { t.Helper(); bustest.LockEvents(t, path, narrowerDesk{}, narrower...) }
 	got = told(lockNarrower)
-	if !strings.HasPrefix(got, "log: ") || !strings.Contains(got, "no subscriber breaks:\n  OnReturned is new") {
-		t.Errorf("narrower: %s", got)
-	}
+	assert.True(t, strings.HasPrefix(got, "log: "), got)
+	assert.Contains(t, got, "no subscriber breaks:\n  OnReturned is new", "narrower")
 
 	b := bustest.New(t)
-	if err := bus.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...))
 	publisher, err := b.Connect("library.example").NewPublisher("library.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lent := bus.NewEvent[bus.Args](publisher, "/on-lent")
 	for kind, status := range map[string]int{"book": 200, "film": 422} {
 		for response, err := range lent.Outcomes(t.Context(), bus.Args{"loan": WiderLoan{Kind: kind, Note: "new"}}) {
@@ -258,9 +252,9 @@ func TestLock_WrongKind(t *testing.T) {
 			t.Parallel()
 			record := &recordingT{TB: t}
 			test.lock(bustest.Reporter(record), filepath.Join(t.TempDir(), "lock.json"))
-			if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], test.want) {
-				t.Errorf("%s: told %q, want in it %q", name, told, test.want)
-			}
+			told, _ := record.seen()
+			require.Len(t, told, 1, name)
+			assert.Contains(t, told[0], test.want, name)
 		})
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 )
@@ -29,18 +32,13 @@ func TestMaxCalls(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	basket, prices, caller := b.Connect("basket.example"), b.Connect("calculator.example"), b.Connect("caller.example")
-	if err := bus.Serve(basket, Basket{basket}); err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.Serve(prices, Calculator{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(basket, Basket{basket}))
+	require.NoError(t, bus.Serve(prices, Calculator{}))
 	total := func() {
 		var out struct{ Total int }
 		err := caller.Call(t.Context(), "https://basket.example/total", bus.Args{"items": []int{1, 2, 3}}, &out)
-		if err != nil || out.Total != 6 {
-			t.Errorf("%v, %v", out, err)
-		}
+		assert.NoError(t, err)
+		assert.Equal(t, 6, out.Total)
 	}
 	bustest.MaxCalls(t, basket, 3, total)
 	bustest.MaxCalls(t, caller, 1, total)

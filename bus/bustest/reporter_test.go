@@ -3,9 +3,11 @@ package bustest_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -121,20 +123,14 @@ func TestReporter_InHandler(t *testing.T) {
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 				record := &recordingT{TB: t}
 				server, caller := b.Connect("mock.example"), b.Connect("caller.example", withShortCircuit(shortCircuit))
-				if err := bus.Serve(server, mock{newController(bustest.Reporter(record), "Expected")}); err != nil {
-					t.Fatal(err)
-				}
-				if err := caller.Call(t.Context(), "https://mock.example/expected", nil, nil); err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, bus.Serve(server, mock{newController(bustest.Reporter(record), "Expected")}))
+				assert.NoError(t, caller.Call(t.Context(), "https://mock.example/expected", nil, nil))
 				err := caller.Call(t.Context(), "https://mock.example/surprising", nil, nil)
-				if bus.StatusOf(err) != 500 || !strings.Contains(err.Error(), "the handler exited its goroutine") {
-					t.Errorf("the caller got %v", err)
-				}
+				assert.Equal(t, 500, bus.StatusOf(err))
+				assert.ErrorContains(t, err, "the handler exited its goroutine")
 				told, stopped := record.seen()
-				if !slices.Equal(told, []string{"Unexpected call to Surprising"}) || stopped {
-					t.Errorf("the test was told %q; stopped: %t, which only its own goroutine may do", told, stopped)
-				}
+				assert.Equal(t, []string{"Unexpected call to Surprising"}, told)
+				assert.False(t, stopped)
 				if err := caller.Call(t.Context(), "https://mock.example/surprising", nil, nil); bus.StatusOf(err) != 500 {
 					t.Errorf("the next call: %v", err) // the controller is not left locked
 				}
@@ -177,9 +173,9 @@ func TestReporter_OnTestGoroutine(t *testing.T) {
 			record := &recordingT{TB: t}
 			test.report(bustest.Reporter(record))
 			told, stopped := record.seen()
-			if !slices.Equal(told, []string{test.told}) || stopped != test.stops || record.helpers == 0 {
-				t.Errorf("told %q, stopped: %t, %d helpers", told, stopped, record.helpers)
-			}
+			assert.Equal(t, []string{test.told}, told)
+			assert.Equal(t, test.stops, stopped)
+			assert.NotZero(t, record.helpers)
 		})
 	}
 }

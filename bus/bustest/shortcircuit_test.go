@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
@@ -30,9 +33,7 @@ func TestBus_CheckShortCircuit(t *testing.T) {
 	b.CheckShortCircuit()
 	shelf, caller := b.Connect("library.example"), b.Connect("caller.example")
 	books := new(library)
-	if err := shelf.Handle("GET", "/titles", books); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, shelf.Handle("GET", "/titles", books))
 	for _, test := range []struct {
 		caller *bus.Conn
 		books  int
@@ -44,20 +45,16 @@ func TestBus_CheckShortCircuit(t *testing.T) {
 	} {
 		record.told, books.asked = nil, 0
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://library.example/titles?books="+strconv.Itoa(test.books), http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response, err := test.caller.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = response.Body.Close()
-		if got := len(response.Header.Get("X-Titles")); got != 17*test.books || books.asked != 1 {
-			t.Errorf("%d books: %d bytes, asked %d times", test.books, got, books.asked)
-		}
+		got := len(response.Header.Get("X-Titles"))
+		assert.Equal(t, 17*test.books, got, "%d books", test.books)
+		assert.Equal(t, 1, books.asked, "%d books", test.books)
 		told, _ := record.seen()
-		if all := strings.Join(told, "\n"); !strings.HasPrefix(all, test.told) || (test.told == "") != (all == "") {
-			t.Errorf("%d books: told %q", test.books, all)
-		}
+		all := strings.Join(told, "\n")
+		assert.True(t, strings.HasPrefix(all, test.told), all)
+		assert.Equal(t, all == "", (test.told == ""), "%d books", test.books)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -35,14 +37,11 @@ func TestVirtual_Timeout(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		slow, caller := b.Connect("slow.example"), b.Connect("caller.example")
-		if err := bus.Serve(slow, Slow{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bus.Serve(slow, Slow{}))
 		begun := time.Now()
 		err := caller.Call(t.Context(), "https://slow.example/wait", bus.Args{"seconds": 30}, nil)
-		if !errors.Is(err, bus.ErrTimeout) || time.Since(begun) != 20*time.Second {
-			t.Errorf("after %s: %v", time.Since(begun), err)
-		}
+		assert.ErrorIs(t, err, bus.ErrTimeout)
+		assert.Equal(t, 20*time.Second, time.Since(begun))
 	})
 }
 
@@ -63,12 +62,8 @@ func TestVirtual_BesideOthers(t *testing.T) {
 				b := bustest.New(t)
 				useAndClose(t, b)
 				raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := raw.Flush(); err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, err)
+				assert.NoError(t, raw.Flush())
 				raw.Close()
 			}
 		})
@@ -78,26 +73,18 @@ func TestVirtual_BesideOthers(t *testing.T) {
 // useAndClose is code under test that closes its connections.
 func useAndClose(t *testing.T, b *bustest.Bus) {
 	server, err := bus.Connect(t.Context(), "calculator.example", b.Options()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.Serve(server, Calculator{}); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	assert.NoError(t, bus.Serve(server, Calculator{}))
 	caller := b.Connect("caller.example", bus.WithoutShortCircuit())
 	var calls sync.WaitGroup
 	for range 8 {
 		calls.Go(func() {
-			if err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1}, nil); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1}, nil))
 		})
 	}
 	calls.Wait()
 	for range 2 { // the second time there is nothing to do
-		if err := server.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, server.Close(t.Context()))
 	}
 	if err := caller.Call(t.Context(), "https://calculator.example/add", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 		t.Errorf("a call to the closed service: %v", err)
@@ -150,9 +137,7 @@ func drainUnderLoad(t *testing.T, b *bustest.Bus, options []bus.ConnectOption) {
 	for range 15 {
 		next := start()
 		time.Sleep(10 * time.Millisecond)
-		if err := leaves.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, leaves.Close(t.Context()))
 		leaves = next
 	}
 	stop.Store(true)
@@ -183,23 +168,20 @@ func TestVirtual_RawClient(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer raw.Close()
-		if _, err := raw.Subscribe("question", func(message *nats.Msg) { _ = message.Respond([]byte("answer")) }); err != nil {
-			t.Fatal(err)
-		}
+		_, err = raw.Subscribe("question", func(message *nats.Msg) { _ = message.Respond([]byte("answer")) })
+		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		answer, err := raw.RequestWithContext(ctx, "question", nil)
-		if err != nil || string(answer.Data) != "answer" || raw.MaxPayload() != 4096 {
-			t.Errorf("%v, %v; max payload %d", answer, err, raw.MaxPayload())
-		}
+		require.NoError(t, err)
+		assert.Equal(t, "answer", string(answer.Data))
+		assert.Equal(t, int64(4096), raw.MaxPayload())
 		own := b.Connect("own.example", bus.WithNATS(raw)) // it is not drained, though it is not ours
-		if err := own.Close(t.Context()); err != nil || !raw.IsConnected() {
-			t.Errorf("close: %v, connected %t", err, raw.IsConnected())
-		}
+		err = own.Close(t.Context())
+		require.NoError(t, err, "close")
+		assert.True(t, raw.IsConnected(), "close")
 		synctest.Wait()
 	}, broker.MaxPayload(4096))
 }
@@ -263,24 +245,18 @@ func TestVirtual_ExplainsHangs(t *testing.T) {
 		},
 		"raw client": {
 			func(t *testing.T, b *bustest.Bus) {
-				if _, err := nats.Connect("", nats.InProcessServer(b.Broker())); err != nil {
-					t.Fatal(err)
-				}
+				_, err := nats.Connect("", nats.InProcessServer(b.Broker()))
+				require.NoError(t, err)
 			},
 			[]string{"bustest: the test ended with a NATS connection still open; close it before the test ends (deadlock"},
 		},
 		"raw handler": {
 			func(t *testing.T, b *bustest.Bus) {
 				raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := raw.Subscribe("question", func(*nats.Msg) { waitForEver() }); err != nil {
-					t.Fatal(err)
-				}
-				if err := raw.Publish("question", nil); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
+				_, err = raw.Subscribe("question", func(*nats.Msg) { waitForEver() })
+				require.NoError(t, err)
+				require.NoError(t, raw.Publish("question", nil))
 				synctest.Wait()
 				raw.Close()
 			},
@@ -305,9 +281,8 @@ func TestVirtual_ExplainsHangs(t *testing.T) {
 // connect opens a connection that is not closed with the test.
 func connect(t *testing.T, host string, options ...bus.ConnectOption) {
 	t.Helper()
-	if _, err := bus.Connect(t.Context(), host, options...); err != nil {
-		t.Fatal(err)
-	}
+	_, err := bus.Connect(t.Context(), host, options...)
+	require.NoError(t, err)
 }
 
 func waitForEver() { <-make(chan struct{}) }

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/claims"
 )
 
@@ -47,9 +50,11 @@ func FuzzPayload(f *testing.F) {
 		var plain map[string]any
 		must(t, json.Unmarshal([]byte(payload), &plain))
 		expiry, ok := got["exp"].(float64)
-		if !ok || expiry < float64(time.Now().Unix()-30) || expiry > 253402300799 || got["iss"] != "i" || len(plain) != len(got) {
-			t.Errorf("%s is accepted as %v", payload, got)
-		}
+		require.True(t, ok, payload)
+		assert.GreaterOrEqual(t, expiry, float64(time.Now().Unix()-30), payload)
+		assert.LessOrEqual(t, expiry, float64(253402300799), payload)
+		assert.Equal(t, "i", got["iss"], payload)
+		assert.Len(t, plain, len(got), payload)
 	})
 }
 
@@ -68,9 +73,8 @@ func FuzzRule(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expression, text string) {
 		rule, err := claims.Compile(expression)
 		if err != nil {
-			if rule != nil || !strings.HasPrefix(err.Error(), "claims expression \"") {
-				t.Errorf("%v", err)
-			}
+			assert.Nil(t, rule)
+			assert.True(t, strings.HasPrefix(err.Error(), "claims expression \""), err.Error())
 			return
 		}
 		var who claims.Claims
@@ -78,9 +82,8 @@ func FuzzRule(f *testing.F) {
 			who = claims.Claims{}
 		}
 		first := rule.Allows(who)
-		if rule.Allows(who) != first || rule.Allows(nil) {
-			t.Errorf("%s changes its mind about %s", expression, text)
-		}
+		assert.Equal(t, first, rule.Allows(who), "%s, %s", expression, text)
+		assert.False(t, rule.Allows(nil), "%s, %s", expression, text)
 		rule.Allows(claims.Claims{})
 		checkEffort(t, rule, who)
 	})

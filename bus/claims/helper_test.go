@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -26,6 +25,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/claims"
 )
@@ -156,9 +157,7 @@ func openKeys(t testing.TB, keys ...keyPair) *claims.Verifier {
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // accepts checks that a token is accepted.
@@ -179,9 +178,10 @@ func refuses(t testing.TB, verifier *claims.Verifier, token, reason string) {
 		t.Fatalf("accepted as %v, want %q", got, reason)
 	}
 	var refused *claims.Error
-	if !errors.As(err, &refused) || refused.StatusCode() != 401 || !strings.Contains(err.Error(), reason) || got != nil {
-		t.Errorf("%T %v, want %q", err, err, reason)
-	}
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, 401, refused.StatusCode())
+	assert.ErrorContains(t, err, reason)
+	assert.Nil(t, got)
 	for part := range strings.SplitSeq(token, ".") {
 		const telling = 12 // bytes, longer than any word of a reason
 		decoded, _ := base64.RawURLEncoding.DecodeString(part)

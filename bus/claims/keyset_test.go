@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
@@ -67,9 +69,9 @@ func TestOpenRefuses(t *testing.T) {
 func opensNot(t *testing.T, config claims.Config, reason string) {
 	t.Helper()
 	verifier, err := claims.Open(t.Context(), config)
-	if err == nil || !strings.HasPrefix(err.Error(), reason) || verifier != nil {
-		t.Errorf("error %.300v\nwant  %s", err, reason)
-	}
+	require.Error(t, err, reason)
+	assert.True(t, strings.HasPrefix(err.Error(), reason), err.Error())
+	assert.Nil(t, verifier, reason)
 }
 
 func TestOpenRefusesSources(t *testing.T) {
@@ -141,7 +143,8 @@ func TestKeyTool(t *testing.T) {
 			t.Errorf("claims %v", got)
 		}
 	}
-	if public, err := os.ReadFile(path); err != nil || !strings.Contains(string(public), key.ID()) || strings.Contains(string(public), `"d"`) {
-		t.Errorf("key set %s, error %v", public, err)
-	}
+	public, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(public), key.ID())
+	assert.NotContains(t, string(public), `"d"`)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/bus/claims"
 )
@@ -156,9 +157,8 @@ func TestSecretsOfAURL(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		open(t, claims.Config{KeySet: test.keySet, HTTPClient: test.server.client(), Logger: zerolog.New(&log)}).Close()
-		if !strings.Contains(log.String(), `"`+test.want+`"`) || strings.Contains(log.String(), "secret") {
-			t.Errorf("log %swant %s", &log, test.want)
-		}
+		assert.Contains(t, log.String(), `"`+test.want+`"`, "%s, %s", &log, test.want)
+		assert.NotContains(t, log.String(), "secret", "%s, %s", &log, test.want)
 	}
 }
 
@@ -175,9 +175,8 @@ func TestPatience(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := verifier.Verify(ctx, fresh.good(t))
-		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "token: the request ended before its key (kid) was fetched" {
-			t.Errorf("error %v", err)
-		}
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.EqualError(t, err, "token: the request ended before its key (kid) was fetched")
 		accepts(t, verifier, fresh.good(t)) // the attempt went on
 	})
 }
@@ -256,7 +255,6 @@ func TestNoWayBackToHTTP(t *testing.T) {
 	server := &issuer{text: keySet(t, key), status: 302}
 	verifier := open(t, claims.Config{KeySet: keySetURL, HTTPClient: server.client(), Logger: zerolog.New(&log)})
 	refuses(t, verifier, key.good(t), "it cannot be verified yet, because no key set has been read")
-	if server.count() != 1 || !strings.Contains(log.String(), "redirected from https to http") {
-		t.Errorf("%d requests, log %s", server.count(), &log)
-	}
+	assert.Equal(t, 1, server.count(), &log)
+	assert.Contains(t, log.String(), "redirected from https to http", &log)
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/claims"
 )
 
@@ -221,9 +224,10 @@ func TestGoClaims(t *testing.T) {
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	var none *claims.Rule
-	if ask(t, `true`, nil) || !ask(t, `true`, claims.Claims{}) || none.Allows(claims.Claims{}) || none.String() != "" {
-		t.Error("a caller without a token is allowed something")
-	}
+	assert.False(t, ask(t, `true`, nil), "a caller without a token is allowed something")
+	assert.True(t, ask(t, `true`, claims.Claims{}))
+	assert.False(t, none.Allows(claims.Claims{}))
+	assert.Empty(t, none.String())
 }
 
 func TestCompileRefuses(t *testing.T) {
@@ -302,9 +306,10 @@ func TestCompileRefuses(t *testing.T) {
 		doubling(18):                                                          `more than 4096 parts; write it shorter`,
 	} {
 		rule, err := claims.Compile(expression)
-		if err == nil || !strings.HasPrefix(err.Error(), `claims expression "`) || !strings.Contains(err.Error(), reason) || rule != nil {
-			t.Errorf("%.100s\n     %v\nwant %s", expression, err, reason)
-		}
+		require.Error(t, err, "%.100s", expression)
+		assert.True(t, strings.HasPrefix(err.Error(), `claims expression "`), err.Error())
+		assert.ErrorContains(t, err, reason, "%.100s", expression)
+		assert.Nil(t, rule, "%.100s", expression)
 		if err != nil && (len(err.Error()) > 500 || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%.100s: %q is not one line", expression, err)
 		}

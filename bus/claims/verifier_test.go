@@ -3,7 +3,6 @@ package claims_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,6 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/claims"
 )
@@ -252,9 +254,9 @@ func TestManyTokens(t *testing.T) {
 			t.Fatalf("claims of token %v, want %d", got["i"], i)
 		}
 	}
-	if cached := claims.Cached(verifier); cached == 0 || cached > 1300 {
-		t.Errorf("%d tokens of 7 kB are remembered", cached)
-	}
+	cached := claims.Cached(verifier)
+	assert.NotZero(t, cached)
+	assert.LessOrEqual(t, cached, 1300)
 	accepts(t, verifier, first)
 }
 
@@ -265,14 +267,16 @@ func TestBearer(t *testing.T) {
 		"bearer a.b.c":          "a.b.c",
 		"BEARER   a.b.c ":       "a.b.c",
 	} {
-		if token, present, err := claims.Bearer(header); token != want || !present || err != nil {
-			t.Errorf("%q: %q, %t, %v", header, token, present, err)
-		}
+		token, present, err := claims.Bearer(header)
+		assert.Equal(t, want, token, header)
+		require.True(t, present, header)
+		assert.NoError(t, err, header)
 	}
 	for _, header := range []string{"", " ", "Basic YTpi", "Basic Bearer x", "Bearerx a.b.c", "Bear er a", "Bearer-x a", "\xff", "ⓑearer x"} {
-		if token, present, err := claims.Bearer(header); token != "" || present || err != nil {
-			t.Errorf("%q: %q, %t, %v", header, token, present, err)
-		}
+		token, present, err := claims.Bearer(header)
+		assert.Empty(t, token, header)
+		assert.False(t, present, header)
+		assert.NoError(t, err, header)
 	}
 	for _, header := range []string{
 		"Bearer", "Bearer ", "bearer\ta.b.c", "Bearer,a", "Bearer: a", "Bearer a b", "Bearer a,b", "Bearer a, Basic b",
@@ -280,9 +284,11 @@ func TestBearer(t *testing.T) {
 	} {
 		token, present, err := claims.Bearer(header)
 		var refused *claims.Error
-		if token != "" || !present || !errors.As(err, &refused) || refused.StatusCode() != 401 || err.Error() != `Authorization: expected "Bearer", a space and one token` {
-			t.Errorf("%q: %q, %t, %v", header, token, present, err)
-		}
+		assert.Empty(t, token, header)
+		require.True(t, present, header)
+		require.ErrorAs(t, err, &refused, header)
+		assert.Equal(t, 401, refused.StatusCode(), header)
+		assert.EqualError(t, err, `Authorization: expected "Bearer", a space and one token`, header)
 	}
 }
 

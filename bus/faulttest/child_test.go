@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // What a process of this binary is told by the one that starts it.
@@ -32,22 +34,15 @@ type child struct {
 func startChild(t *testing.T, role string, config any) *child {
 	t.Helper()
 	text, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &child{command: exec.Command(os.Args[0]), lines: make(chan string, 64)}
 	c.command.Env = append(os.Environ(), roleVariable+"="+role, configVariable+"="+string(text))
 	c.command.Stderr = os.Stderr
 	output, err := c.command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.orders, err = c.command.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	c.orders, err = c.command.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.command.Start())
 	t.Cleanup(c.kill)
 	go c.read(output)
 	c.expect(t, "ready")

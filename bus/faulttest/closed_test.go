@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -25,9 +27,7 @@ func TestClosedByBroker(t *testing.T) {
 			for range rounds {
 				s.oracle.await(t, 200)
 				began, doomed := time.Now(), victim.NATS()
-				if err := doomed.Publish(strings.Repeat("a", 5000), nil); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, doomed.Publish(strings.Repeat("a", 5000), nil))
 				until(t, "the connection is closed", doomed.IsClosed)
 				until(t, "it is made anew", victim.Connected)
 				s.allAreBack(t, serving)

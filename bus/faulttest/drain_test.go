@@ -2,10 +2,11 @@ package faulttest_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/bus"
 )
@@ -114,9 +115,8 @@ func TestCutOff(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if err := serving.Close(ctx); err == nil || !strings.Contains(err.Error(), "cut off 20 handlers and 0 calls:") {
-		t.Errorf("Close says %v", err)
-	}
+	err := serving.Close(ctx)
+	assert.ErrorContains(t, err, "cut off 20 handlers and 0 calls:")
 	closed := time.Now()
 	calling.Wait()
 	s.letGo()

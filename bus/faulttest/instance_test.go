@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -54,9 +56,7 @@ func (s *site) options(url string) []bus.ConnectOption {
 func (s *site) connect(t *testing.T, name, url string, options ...bus.ConnectOption) *bus.Conn {
 	t.Helper()
 	conn, err := bus.Connect(t.Context(), name, append(s.options(url), options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { leave(t, conn) })
 	return conn
 }
@@ -75,9 +75,7 @@ func (s *site) instance(t *testing.T, i int) *bus.Conn {
 
 func (s *site) serve(t *testing.T, conn *bus.Conn) *bus.Conn {
 	t.Helper()
-	if err := serveWorker(conn, &s.oracle.memory, s.release); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, serveWorker(conn, &s.oracle.memory, s.release))
 	return conn
 }
 
@@ -92,9 +90,7 @@ func leave(t *testing.T, conn *bus.Conn) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	if err := conn.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, conn.Close(ctx))
 }
 
 // instanceConfig says what an instance in another process does.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -31,9 +33,8 @@ func TestKilledInstance(t *testing.T) {
 			leave(t, next)
 			v := s.oracle.judge(t)
 			v.hold(t)
-			if v.ambiguous != 50*rounds || v.errors() != 50*rounds {
-				t.Errorf("%s, want %d that are unknown and ran\n%q", v, 50*rounds, s.oracle.firstErrors())
-			}
+			assert.Equal(t, 50*rounds, v.ambiguous, s.oracle.firstErrors())
+			assert.Equal(t, 50*rounds, v.errors(), s.oracle.firstErrors())
 			figures.tell(t, "kill -9 with 50 calls in flight, "+test.name, "each ends ≤ 1.5 s, rightly classed",
 				"%d times; calls end after the kill: %s; %s", rounds, spread(took), v)
 		})

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -30,9 +33,7 @@ func TestLeaks(t *testing.T) {
 			s := newSite(t, 1, brokerConfig{})
 			s.circuit = test.circuit
 			serving := s.connect(t, host, s.brokers.url(0))
-			if err := serveWorker(serving, nothing{}, nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, serveWorker(serving, nothing{}, nil))
 			caller := s.caller(t, 0)
 			for _, kind := range []struct {
 				name  string
@@ -76,9 +77,7 @@ func many(t *testing.T, from *bus.Conn, calls int, call func(*testing.T, *bus.Co
 
 func succeed(t *testing.T, from *bus.Conn) {
 	t.Helper()
-	if err := from.Call(t.Context(), doAddress, task{}, nil); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, from.Call(t.Context(), doAddress, task{}, nil))
 }
 
 // fail returns what makes calls that fail in one way after the other.
@@ -160,7 +159,7 @@ const settled = 640 << 10
 // compare fails the test for what was left behind.
 func (s stock) compare(t *testing.T, before stock) {
 	t.Helper()
-	if s.goroutines > before.goroutines || s.waiting != 0 || s.heap > before.heap+max(before.heap/20, settled) {
-		t.Errorf("before: %s; after: %s", before, s)
-	}
+	assert.LessOrEqual(t, s.goroutines, before.goroutines, "before")
+	assert.Zero(t, s.waiting, "before")
+	assert.LessOrEqual(t, s.heap, before.heap+max(before.heap/20, settled), "before")
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -90,9 +91,7 @@ func withPings(t *testing.T, url string) bus.ConnectOption {
 	t.Helper()
 	made, err := nats.Connect(url, nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2),
 		nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(made.Close)
 	return bus.WithNATS(made)
 }

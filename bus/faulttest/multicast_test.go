@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -48,9 +50,7 @@ type multicasts struct {
 func (m *multicasts) add(t *testing.T, caller *bus.Conn, number uint64) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/who?id="+strconv.FormatUint(number, 10), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	began := time.Now()
 	answered := make(map[string]int)
 	for response, err := range caller.Multicast(request) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -25,9 +27,9 @@ func TestNobody(t *testing.T) {
 				err := caller.Call(t.Context(), "https://nobody.example/do", task{}, nil)
 				took = append(took, time.Since(began))
 				failed, _ := errors.AsType[*bus.Error](err)
-				if failed == nil || failed.Executed != bus.ExecutedNo || !errors.Is(err, bus.ErrNoResponder) {
-					t.Fatalf("got %v", err)
-				}
+				require.NotNil(t, failed)
+				require.Equal(t, bus.ExecutedNo, failed.Executed)
+				require.ErrorIs(t, err, bus.ErrNoResponder)
 			}
 			figures.tell(t, "nobody subscribed, "+test.name, "p99 ≤ 20 ms", "%d calls: %s", len(took), spread(took))
 		})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -42,7 +44,5 @@ func TestPausedInstance(t *testing.T) {
 
 func (c *child) signal(t *testing.T, signal syscall.Signal) {
 	t.Helper()
-	if err := c.command.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.command.Process.Signal(signal))
 }

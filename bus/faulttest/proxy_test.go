@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // proxy is a network between a client and a broker, which can be broken.
@@ -32,9 +34,7 @@ type gateway struct {
 func startProxy(t *testing.T, to string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := &proxy{listener: listener, to: to, open: make(map[net.Conn]struct{})}
 	var accepting sync.WaitGroup
 	accepting.Go(func() {

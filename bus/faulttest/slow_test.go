@@ -2,12 +2,13 @@ package faulttest_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/bus"
 )
@@ -29,9 +30,8 @@ func TestSlowHandlers(t *testing.T) {
 			for range calls {
 				calling.Go(func() {
 					err := s.oracle.call(context.Background(), caller, doAddress, task{Deaf: true}, budget)
-					if bus.StatusOf(err) != http.StatusGatewayTimeout || !errors.Is(err, bus.ErrTimeout) {
-						t.Errorf("got %v", err)
-					}
+					assert.Equal(t, http.StatusGatewayTimeout, bus.StatusOf(err))
+					assert.ErrorIs(t, err, bus.ErrTimeout)
 				})
 			}
 			calling.Wait()
@@ -48,9 +48,8 @@ func TestSlowHandlers(t *testing.T) {
 			v := s.oracle.judge(t)
 			v.hold(t)
 			// a request that takes longer than the budget to arrive, as it may on a busy machine, does not run
-			if v.ambiguous+v.refused != calls || v.ambiguous == 0 {
-				t.Errorf("%s, want %d that are unknown and ran", v, calls)
-			}
+			assert.Equal(t, calls, v.ambiguous+v.refused)
+			assert.NotZero(t, v.ambiguous)
 			figures.tell(t, "handlers slower than the budget, "+test.name, "504 at the budget + ≤ 50 ms",
 				"%d calls; they end after the budget: %s", calls, spread(beyond))
 		})
@@ -75,9 +74,8 @@ func TestOverload(t *testing.T) {
 			leave(t, serving)
 			v := s.oracle.judge(t)
 			v.hold(t)
-			if v.unknown()+v.failed != 0 || v.refused == 0 {
-				t.Errorf("%s, want only refusals besides\n%q", v, s.oracle.firstErrors())
-			}
+			assert.Zero(t, v.unknown()+v.failed, s.oracle.firstErrors())
+			assert.NotZero(t, v.refused, s.oracle.firstErrors())
 			figures.tell(t, "10 handlers at most, many callers, "+test.name, "503 for what is too much, nothing lost", "%s; %s", v, s.oracle.failedAfter())
 		})
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -59,9 +61,7 @@ func TestStalledBroker(t *testing.T) {
 func withFlusherTimeout(t *testing.T, url string) bus.ConnectOption {
 	t.Helper()
 	made, err := nats.Connect(url, nats.FlusherTimeout(time.Second), nats.ReconnectBufSize(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(made.Close)
 	return bus.WithNATS(made)
 }
@@ -97,9 +97,8 @@ func fill(t *testing.T, caller *bus.Conn, budget time.Duration) (longest time.Du
 	for range cap(results) {
 		result := <-results
 		longest = max(longest, result.after)
-		if result.err == nil || bus.StatusOf(result.err) < http.StatusServiceUnavailable {
-			t.Errorf("a large call: %v", result.err)
-		}
+		require.Error(t, result.err, "a large call")
+		assert.GreaterOrEqual(t, bus.StatusOf(result.err), http.StatusServiceUnavailable, "a large call")
 	}
 	return longest
 }

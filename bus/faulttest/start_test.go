@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -78,9 +81,7 @@ func TestManyAtOnce(t *testing.T) {
 	wide := s.connect(t, "wide.example", s.brokers.url(0))
 	began := time.Now()
 	for i := range endpoints {
-		if err := wide.Handle("GET", fmt.Sprintf("/endpoint-%d", i), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, wide.Handle("GET", fmt.Sprintf("/endpoint-%d", i), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	}
 	registered := time.Since(began)
 	began = time.Now()
@@ -93,9 +94,7 @@ func TestManyAtOnce(t *testing.T) {
 				return
 			}
 			t.Cleanup(func() { leave(t, conn) })
-			if err := serveWorker(conn, &s.oracle.memory, s.release); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, serveWorker(conn, &s.oracle.memory, s.release))
 		})
 	}
 	starting.Wait()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 )
@@ -105,9 +106,7 @@ func TestReplicasOfParkedEvents(t *testing.T) {
 func (s *site) listen(t *testing.T, i int) {
 	t.Helper()
 	conn := s.connect(t, "listener.example", s.brokers.url(i))
-	if err := bus.Subscribe[happenings](conn, source, listener{&s.oracle.memory}, bus.Durable(), bus.ParamNames("OnHappened", "id", "")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Subscribe[happenings](conn, source, listener{&s.oracle.memory}, bus.Durable(), bus.ParamNames("OnHappened", "id", "")))
 }
 
 // openStore makes the stream, as soon as the brokers of the cluster have agreed on who leads them.
@@ -125,9 +124,7 @@ func openStore(t *testing.T, conn *bus.Conn, replicas int) (store *bus.Publisher
 func (s *site) stream(t *testing.T, conn *bus.Conn, what string) (info *jetstream.StreamInfo) {
 	t.Helper()
 	manager, err := jetstream.New(conn.NATS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, "the stream has a leader", func() bool {
 		stream, err := manager.Stream(t.Context(), s.plane+"_"+what+"_source_example")
 		if err != nil {

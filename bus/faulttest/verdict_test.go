@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -61,9 +63,7 @@ func (o *oracle) executionsLocked(t *testing.T) map[uint64][]time.Time {
 	o.memory.mu.Unlock()
 	for _, path := range o.files {
 		written, err := readJournal(path)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		entries = append(entries, written...)
 	}
 	ran := make(map[uint64][]time.Time, len(entries))

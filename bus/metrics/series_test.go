@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/metrics"
 )
 
@@ -20,20 +22,26 @@ func TestCounts(t *testing.T) {
 		series.Observe(observed.took, observed.status)
 	}
 	counts := series.Counts()
-	if counts.Total() != 5 || counts.Refused != 1 || counts.Failed != 2 || counts.Took != time.Hour+time.Second+101*time.Microsecond {
-		t.Errorf("%+v", counts)
-	}
-	if first, last := counts.Buckets[0], counts.Buckets[len(counts.Buckets)-1]; first != 2 || last != 1 || len(counts.Buckets) != len(metrics.Bounds())+1 {
-		t.Errorf("buckets %v", counts.Buckets)
-	}
-	if sum := counts.Plus(counts); sum.Total() != 10 || sum.Refused != 2 || sum.Failed != 4 || sum.Took != 2*counts.Took {
-		t.Errorf("twice: %+v", sum)
-	}
+	assert.Equal(t, int64(5), counts.Total())
+	assert.Equal(t, int64(1), counts.Refused)
+	assert.Equal(t, int64(2), counts.Failed)
+	assert.Equal(t, time.Hour+time.Second+101*time.Microsecond, counts.Took)
+	first, last := counts.Buckets[0], counts.Buckets[len(counts.Buckets)-1]
+	assert.Equal(t, int64(2), first)
+	assert.Equal(t, int64(1), last)
+	assert.Len(t, counts.Buckets, len(metrics.Bounds())+1)
+	sum := counts.Plus(counts)
+	assert.Equal(t, int64(10), sum.Total(), "twice")
+	assert.Equal(t, int64(2), sum.Refused, "twice")
+	assert.Equal(t, int64(4), sum.Failed, "twice")
+	assert.Equal(t, 2*counts.Took, sum.Took, "twice")
 	earlier := counts
 	series.Observe(2*time.Millisecond, 200)
-	if since := series.Counts().Since(earlier); since.Total() != 1 || since.Took != 2*time.Millisecond || since.Refused != 0 || since.Failed != 0 {
-		t.Errorf("since: %+v", since)
-	}
+	since := series.Counts().Since(earlier)
+	assert.Equal(t, int64(1), since.Total(), "since")
+	assert.Equal(t, 2*time.Millisecond, since.Took, "since")
+	assert.Zero(t, since.Refused, "since")
+	assert.Zero(t, since.Failed, "since")
 	if begunAnew := earlier.Since(series.Counts()); begunAnew.Total() != 5 {
 		t.Errorf("begun anew: %+v", begunAnew)
 	}
@@ -65,9 +73,9 @@ func TestFamilyIsBounded(t *testing.T) {
 		family.Of(fmt.Sprint("caller", i)).Observe(time.Millisecond, 200)
 	}
 	counts := family.Counts()
-	if len(counts) > 257 || counts[metrics.Others].Total() != 1000-256 || counts["caller0"].Total() != 1 {
-		t.Errorf("%d labels, %d others", len(counts), counts[metrics.Others].Total())
-	}
+	assert.LessOrEqual(t, len(counts), 257)
+	assert.Equal(t, int64(1000-256), counts[metrics.Others].Total())
+	assert.Equal(t, int64(1), counts["caller0"].Total())
 	if first := family.Of("caller0"); first != family.Of("caller0") {
 		t.Error("a label has several series")
 	}
@@ -105,9 +113,9 @@ func TestUnder(t *testing.T) {
 	for i := range 1000 {
 		labelOf(fmt.Sprint("real ", i), true)
 	}
-	if got := len(family.Counts()); got > 257 || labelOf("more", true) != metrics.Others {
-		t.Errorf("%d labels", got)
-	}
+	got := len(family.Counts())
+	assert.LessOrEqual(t, got, 257)
+	assert.Equal(t, metrics.Others, labelOf("more", true))
 }
 
 func TestObserveAllocatesNothing(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others

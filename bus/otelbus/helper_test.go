@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 )
@@ -75,25 +77,21 @@ func overBoth(t *testing.T, test func(t *testing.T, w *testBus)) {
 
 func serve[T any](t *testing.T, conn *bus.Conn, impl T, options ...bus.ServeOption) {
 	t.Helper()
-	if err := bus.Serve(conn, impl, options...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bus.Serve(conn, impl, options...))
 }
 
 func add(t *testing.T, caller *bus.Conn, host string) {
 	t.Helper()
 	var out struct{ Sum int }
-	if err := caller.Call(t.Context(), "GET https://"+host+"/add", bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
-		t.Fatalf("sum %d, %v", out.Sum, err)
-	}
+	err := caller.Call(t.Context(), "GET https://"+host+"/add", bus.Args{"x": 5, "y": 6}, &out)
+	require.NoError(t, err)
+	require.Equal(t, 11, out.Sum)
 }
 
 func mustRequest(t *testing.T, url string) *http.Request {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return request
 }
 

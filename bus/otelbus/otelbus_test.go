@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
@@ -62,27 +64,25 @@ func TestTrace(t *testing.T) {
 		serve(t, between, tracedRelay{between})
 		caller := w.connect("caller.example", traced)
 		ctx, root := provider.Tracer("test").Start(t.Context(), "root")
-		if err := caller.Call(ctx, "https://relay.example/add", bus.Args{"x": 1}, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, caller.Call(ctx, "https://relay.example/add", bus.Args{"x": 1}, nil))
 		ended := spans.GetSpans()
 		slices.Reverse(ended) // the outermost ends last
 		var names []string
 		parent := root.SpanContext()
 		for _, span := range ended {
 			names = append(names, span.SpanKind.String()+" "+span.Name+" "+attributeOf(span, "http.response.status_code"))
-			if span.Parent.SpanID() != parent.SpanID() || span.SpanContext.TraceID() != parent.TraceID() {
-				t.Errorf("%s is not below the span before it", span.Name)
-			}
+			assert.Equal(t, parent.SpanID(), span.Parent.SpanID(), span.Name)
+			assert.Equal(t, parent.TraceID(), span.SpanContext.TraceID(), span.Name)
 			parent = span.SpanContext
 		}
 		want := []string{"client POST relay.example 200", "server POST /add 200", "client POST calculator.example 200", "server POST /add 200"}
 		if !slices.Equal(names, want) {
 			t.Errorf("spans\n%s\nwant\n%s", strings.Join(names, "\n"), strings.Join(want, "\n"))
 		}
-		if last := ended[len(ended)-1]; attributeOf(last, "client.address") != "relay.example" || attributeOf(last, "http.route") != "/add" || attributeOf(last, "messaging.message.id") == "" {
-			t.Errorf("attributes %v", last.Attributes)
-		}
+		last := ended[len(ended)-1]
+		assert.Equal(t, "relay.example", attributeOf(last, "client.address"), last.Attributes)
+		assert.Equal(t, "/add", attributeOf(last, "http.route"), last.Attributes)
+		assert.NotEmpty(t, attributeOf(last, "messaging.message.id"), last.Attributes)
 	})
 }
 
@@ -113,9 +113,9 @@ func TestTrace_OfError(t *testing.T) {
 				if statuses[i] == codes.Error {
 					wrong = attributeOf(span, "http.response.status_code")
 				}
-				if got := attributeOf(span, "error.type"); got != wrong || attributeOf(span, "url.scheme") != "https" {
-					t.Errorf("%s: %s span has error.type %q, want %q", path, span.SpanKind, got, wrong)
-				}
+				got := attributeOf(span, "error.type")
+				assert.Equal(t, wrong, got, path)
+				assert.Equal(t, "https", attributeOf(span, "url.scheme"), path)
 				if strings.Contains(span.Status.Description, "disk") {
 					t.Errorf("%s: a span tells %q", path, span.Status.Description)
 				}
@@ -154,15 +154,11 @@ func TestTrace_FromHeader(t *testing.T) {
 		serve(t, callee, calculator{})
 		for _, caller := range []*bus.Conn{w.connect("caller.example", traced), w.connect("caller.example")} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://relay.example/divide?x=6&y=0", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			request.Header.Set("Traceparent", parent)
 			request.Header.Set("Baggage", "customer=ada")
 			response, err := caller.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			response.Body.Close()
 			for _, span := range spans.GetSpans() {
 				if span.SpanContext.TraceID().String() != parent[3:35] {
@@ -181,25 +177,20 @@ func TestTrace_FromSeveralLines(t *testing.T) {
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider()))
 		callee := w.connect("library.example", traced)
 		var state, bag string
-		if err := callee.Handle(http.MethodGet, "/books", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		require.NoError(t, callee.Handle(http.MethodGet, "/books", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			of := baggage.FromContext(r.Context())
 			state, bag = trace.SpanContextFromContext(r.Context()).TraceState().String(), of.Member("customer").Value()+" "+of.Member("shop").Value()
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 		request := mustRequest(t, "https://library.example/books")
 		request.Header = http.Header{
 			"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 			"Tracestate":  {"a=1", "b=2"}, "Baggage": {"customer=ada", "shop=7"},
 		}
 		response, err := w.connect("caller.example", traced).Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response.Body.Close()
-		if state != "a=1,b=2" || bag != "ada 7" {
-			t.Errorf("state %q, baggage %q", state, bag)
-		}
+		assert.Equal(t, "a=1,b=2", state)
+		assert.Equal(t, "ada 7", bag)
 	})
 }
 
@@ -212,9 +203,7 @@ func TestMeterProvider(t *testing.T) {
 		callee := w.connect(calculatorHost, measured)
 		serve(t, callee, calculator{})
 		serve(t, callee, calculator{}, bus.Port(444))
-		if err := callee.Handle("", "/any", http.NotFoundHandler()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, callee.Handle("", "/any", http.NotFoundHandler()))
 		caller := w.connect("caller.example", measured)
 		for range 3 {
 			add(t, caller, calculatorHost)
@@ -252,9 +241,7 @@ func TestMeterProvider(t *testing.T) {
 func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
 	t.Helper()
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &collected); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, reader.Collect(t.Context(), &collected))
 	counted := map[string]uint64{}
 	for _, scope := range collected.ScopeMetrics {
 		for _, each := range scope.Metrics {
@@ -309,9 +296,9 @@ func TestMadeUpPortsAreNotCounted(t *testing.T) {
 	add(t, caller, calculatorHost)
 	const of, others = "error.type=404,", "http.response.status_code=404,server.address=others,url.scheme=https"
 	counted := collect(t, reader)
-	if got := counted["http.client "+of+"http.request.method=GET,"+others]; got != ports-kept || len(counted) != kept+2 {
-		t.Errorf("%d others, %d series", got, len(counted))
-	}
+	got := counted["http.client "+of+"http.request.method=GET,"+others]
+	assert.Equal(t, uint64(ports-kept), got)
+	assert.Len(t, counted, kept+2)
 	if got := counted["http.client http.request.method=GET,http.response.status_code=200,server.address="+calculatorHost+",server.port=443,url.scheme=https"]; got != 1 {
 		t.Errorf("the real port is counted %d times", got)
 	}
@@ -346,9 +333,9 @@ func TestObserve_RejectedCall(t *testing.T) {
 		if err := w.connect("caller.example").Call(t.Context(), "GET https://plain.example/function", nil, nil); bus.StatusOf(err) != http.StatusUnauthorized {
 			t.Fatal(err)
 		}
-		if got := spans.GetSpans(); len(got) != 1 || attributeOf(got[0], "http.response.status_code") != "401" {
-			t.Errorf("spans %v", got)
-		}
+		got := spans.GetSpans()
+		require.Len(t, got, 1)
+		assert.Equal(t, "401", attributeOf(got[0], "http.response.status_code"))
 	})
 }
 
@@ -358,9 +345,7 @@ func TestObserve_ProcessProviders(t *testing.T) { //nolint:paralleltest // sets 
 	callee := b.Connect("plain.example", otelbus.Observe())
 	serve(t, callee, plain{})
 	otel.SetTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))
-	if err := b.Connect("caller.example").Call(t.Context(), "GET https://plain.example/function?status=200", nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Connect("caller.example").Call(t.Context(), "GET https://plain.example/function?status=200", nil, nil))
 	if got := len(spans.GetSpans()); got != 1 {
 		t.Errorf("%d spans, want 1", got)
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -72,9 +75,7 @@ func TestCheckHost(t *testing.T) {
 	label := strings.Repeat("x", 63)
 	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
 	for _, host := range []string{"h", "all", "r", "0", "127.0.0.1", "a-b.c--d", label, longest} {
-		if err := subject.CheckHost(host); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, subject.CheckHost(host))
 	}
 	wantError(t, subject.CheckHost("x"+label), 400,
 		`host "`+label+`x": label "`+label+`x" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`)
@@ -87,17 +88,13 @@ func TestCheckCalledHost(t *testing.T) {
 	label := strings.Repeat("x", 63)
 	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
 	for _, host := range []string{"h", "k3xq27abcd.a.b", longest, "k3xq27abcd." + longest} {
-		if err := subject.CheckCalledHost(host); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, subject.CheckCalledHost(host))
 		address := subject.Address{Port: 443, Host: host, Method: "GET", Path: "/add"}
 		name, err := address.Subject("bus")
-		if err != nil {
-			t.Error(err)
-		}
-		if _, got, err := subject.Parse(name); err != nil || got != address {
-			t.Errorf("%s is %+v, %v", name, got, err)
-		}
+		assert.NoError(t, err)
+		_, got, err := subject.Parse(name)
+		require.NoError(t, err, name)
+		assert.Equal(t, address, got, name)
 	}
 	for _, host := range []string{"", "A.b", "x" + longest, "k3-q27abcd." + longest, "x.k3xq27abcd." + longest, "x." + longest} {
 		if subject.CheckCalledHost(host) == nil {
@@ -110,9 +107,7 @@ func TestCheckID(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("a1", 16)
 	for _, id := range []string{"a", "7", "k3xq27abcd", longest} {
-		if err := subject.CheckID(id); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, subject.CheckID(id))
 	}
 	for _, id := range []string{"", "A", "a-b", "a.b", "*", "a ", "é", longest + "x"} {
 		wantError(t, subject.CheckID(id), 400, `instance ID "`+id+`": not 1 to 32 characters of a-z and 0-9`)
@@ -123,9 +118,7 @@ func TestCheckPlane(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("p", 64)
 	for _, plane := range []string{"bus", "Test-1_x", "7", longest} {
-		if err := subject.CheckPlane(plane); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, subject.CheckPlane(plane))
 	}
 	for _, plane := range []string{"", "a.b", "*", "$SYS", "a~b", "é"} {
 		wantError(t, subject.CheckPlane(plane), 400, `plane "`+plane+`": not 1 to 64 characters of letters, digits, "-" and "_"`)
@@ -136,9 +129,7 @@ func TestCheckPlane(t *testing.T) {
 func TestCheckPort(t *testing.T) {
 	t.Parallel()
 	for _, port := range []int{1, 443, 65535} {
-		if err := subject.CheckPort(port); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, subject.CheckPort(port))
 	}
 	wantError(t, subject.CheckPort(0), 400, "port 0: not from 1 to 65535")
 	wantError(t, subject.CheckPort(-443), 400, "port -443: not from 1 to 65535")
@@ -150,12 +141,9 @@ func TestNewID(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		id := subject.NewID()
-		if err := subject.CheckID(id); err != nil {
-			t.Fatal(err)
-		}
-		if len(id) != 10 || id[0] < 'a' {
-			t.Fatalf("ID %q, want 10 characters, first a letter", id)
-		}
+		require.NoError(t, subject.CheckID(id))
+		require.Equal(t, 10, len(id))
+		require.GreaterOrEqual(t, id[0], byte('a'))
 		if seen[id] {
 			t.Fatalf("ID %q twice", id)
 		}

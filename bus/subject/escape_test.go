@@ -1,9 +1,11 @@
 package subject_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/subject"
 )
@@ -18,9 +20,8 @@ func TestEscape_EveryByte(t *testing.T) {
 			t.Errorf("byte %#x is %q", value, token)
 		}
 		back, err := subject.Unescape(token)
-		if err != nil || back != segment {
-			t.Errorf("byte %#x comes back as %q, error %v", value, back, err)
-		}
+		require.NoError(t, err, "%#x", value)
+		assert.Equal(t, segment, back, "%#x", value)
 	}
 }
 
@@ -32,9 +33,8 @@ func TestEscape(t *testing.T) {
 			t.Errorf("segment %q is %q, want %q", segment, got, token)
 		}
 		back, err := subject.Unescape(token)
-		if err != nil || back != segment {
-			t.Errorf("token %q is %q, error %v, want %q", token, back, err, segment)
-		}
+		require.NoError(t, err, token)
+		assert.Equal(t, segment, back, token)
 	}
 }
 
@@ -56,9 +56,8 @@ func TestSegments(t *testing.T) {
 	}
 	for path, want := range tests {
 		got, err := subject.Segments(path)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("path %q is %q, error %v, want %q", path, got, err, want)
-		}
+		require.NoError(t, err, path)
+		assert.Equal(t, want, got, path)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -49,9 +52,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		back, err := address.Subject(plane)
-		if err != nil || back != text {
-			t.Errorf("%q parses, but %+v becomes %q, error %v", text, address, back, err)
-		}
+		require.NoError(t, err, address)
+		assert.Equal(t, text, back, address)
 	})
 }
 
@@ -68,17 +70,13 @@ func mapped(t *testing.T, a subject.Address) (text string, segments []string, ok
 	}
 	checkPublishable(t, text)
 	plane, back, err := subject.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	again, err := subject.Segments(back.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	back.Path, a.Path = "", ""
-	if plane != "bus" || back != a || !slices.Equal(again, segments) {
-		t.Errorf("%q comes back as plane %q, %+v, segments %q, want %+v", text, plane, back, again, segments)
-	}
+	assert.Equal(t, "bus", plane, text)
+	assert.Equal(t, a, back, text)
+	assert.Equal(t, segments, again, text)
 	return text, segments, true
 }
 
@@ -89,13 +87,11 @@ func checkPublishable(t *testing.T, text string) {
 		t.Errorf("a subject of %d bytes", len(text))
 	}
 	for token := range strings.SplitSeq(text, ".") {
-		if token == "" || strings.ContainsAny(token, "*>") {
-			t.Errorf("token %q in %q", token, text)
-		}
+		assert.NotEmpty(t, token, text)
+		assert.False(t, strings.ContainsAny(token, "*>"), text)
 	}
 	for i := range len(text) {
-		if text[i] <= ' ' || text[i] >= 0x7f {
-			t.Errorf("byte %#x in %q", text[i], text)
-		}
+		assert.Greater(t, text[i], byte(' '))
+		assert.Less(t, text[i], byte(0x7f))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -14,9 +16,8 @@ func wantError(t *testing.T, err error, status int, detail string) {
 	if !errors.As(err, &got) {
 		t.Fatalf("error %v, want %q", err, detail)
 	}
-	if got.Status != status || got.Error() != detail {
-		t.Errorf("%d %s\nwant %d %s", got.Status, got.Detail, status, detail)
-	}
+	assert.Equal(t, status, got.Status, got.Detail)
+	assert.Equal(t, detail, got.Error(), got.Detail)
 }
 
 func wantAllocs(t *testing.T, name string, most float64, run func() error) {

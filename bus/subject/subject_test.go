@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -51,17 +54,11 @@ func TestSubject(t *testing.T) {
 		t.Run(test.method+" "+test.url, func(t *testing.T) {
 			t.Parallel()
 			parsed, err := url.Parse(test.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			address, err := subject.FromURL(test.method, parsed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got, err := address.Subject("bus")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got != test.subject {
 				t.Errorf("subject %q, want %q", got, test.subject)
 			}
@@ -69,12 +66,9 @@ func TestSubject(t *testing.T) {
 				address.Path = test.path
 			}
 			plane, back, err := subject.Parse(got)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if plane != "bus" || back != address {
-				t.Errorf("parsed %+v on plane %q, want %+v", back, plane, address)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, "bus", plane)
+			assert.Equal(t, address, back)
 		})
 	}
 }
@@ -125,9 +119,8 @@ func TestSubject_MaxLength(t *testing.T) {
 	for _, letter := range []string{"x", "%41"} {
 		address.Path = "/" + strings.Repeat(letter, subject.MaxLength-len(head))
 		got, err := address.Subject("bus")
-		if err != nil || len(got) != subject.MaxLength {
-			t.Errorf("%d bytes and error %v, want %d bytes", len(got), err, subject.MaxLength)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, subject.MaxLength, len(got))
 		address.Path += letter
 		if got, err = address.Subject("bus"); err == nil {
 			t.Errorf("a subject of %d bytes is accepted", len(got))
@@ -172,9 +165,8 @@ func TestParse_Refuses(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			plane, address, err := subject.Parse(text)
-			if plane != "" || address != (subject.Address{}) {
-				t.Errorf("plane %q and %+v beside an error", plane, address)
-			}
+			assert.Empty(t, plane)
+			assert.Equal(t, subject.Address{}, address)
 			wantError(t, err, 400, detail)
 		})
 	}

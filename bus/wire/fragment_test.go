@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -24,13 +27,13 @@ func TestFragment(t *testing.T) {
 			t.Errorf("%s: written as %q", value, text)
 		}
 		text = []byte(strings.Replace(string(crlf(goldenRequest)), "Bus-From-Host", "bus-fragment: "+value+"\r\nBus-From-Host", 1))
-		if err := wire.ParseRequest(text, request); err != nil || request.Fragment != want {
-			t.Errorf("%s: a request is read as part %+v: %v", value, request.Fragment, err)
-		}
+		err := wire.ParseRequest(text, request)
+		require.NoError(t, err, value)
+		assert.Equal(t, want, request.Fragment, value)
 		text = []byte(strings.Replace(string(crlf(goldenResponse)), "Bus-From-Host", "BUS-FRAGMENT: "+value+"\r\nBus-From-Host", 1))
-		if err := wire.ParseResponse(text, response); err != nil || response.Fragment != want {
-			t.Errorf("%s: a response is read as part %+v: %v", value, response.Fragment, err)
-		}
+		err = wire.ParseResponse(text, response)
+		require.NoError(t, err, value)
+		assert.Equal(t, want, response.Fragment, value)
 	}
 }
 

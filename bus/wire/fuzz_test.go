@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -59,9 +62,8 @@ func FuzzParseResponse(f *testing.F) {
 				t.Errorf("%+v beside an error", res)
 			}
 			for _, text := range []string{res.MsgID, res.FromHost, res.FromID, string(res.OpCode), res.Queue} {
-				if !bytes.Contains(payload, []byte(text)) || strings.ContainsAny(text, "\r\n\x00") {
-					t.Errorf("%q is made up, or not a field value", text)
-				}
+				assert.Contains(t, string(payload), text)
+				assert.False(t, strings.ContainsAny(text, "\r\n\x00"))
 			}
 			return
 		}
@@ -113,18 +115,17 @@ func FuzzAppendResponse(f *testing.F) {
 func checkLines(t *testing.T, payload, body []byte, last string, fewest, most int) {
 	t.Helper()
 	head, found := strings.CutSuffix(string(payload), string(body))
-	if !found || strings.Index(head, "\r\n\r\n") != len(head)-len("\r\n\r\n") || !strings.HasSuffix(head, last) {
-		t.Fatalf("not a head and the body %q: %q", body, payload)
-	}
+	require.True(t, found, "not a head and the body %q", body)
+	require.Equal(t, len(head)-len("\r\n\r\n"), strings.Index(head, "\r\n\r\n"), "not a head and the body %q", body)
+	require.True(t, strings.HasSuffix(head, last), head)
 	lines := strings.Split(strings.TrimSuffix(head, "\r\n\r\n"), "\r\n")
-	if len(lines) < fewest || most < len(lines) {
-		t.Errorf("%d lines, want %d to %d: %q", len(lines), fewest, most, payload)
-	}
+	assert.GreaterOrEqual(t, len(lines), fewest, payload)
+	assert.GreaterOrEqual(t, most, len(lines), payload)
 	for number, line := range lines {
 		folded := number > 0 && strings.HasPrefix(line, " ") // the first line does so when there is no method
-		if strings.ContainsAny(line, "\r\n\x00\x7f") || line == "" || folded {
-			t.Errorf("line %q in %q", line, payload)
-		}
+		assert.False(t, strings.ContainsAny(line, "\r\n\x00\x7f"), payload)
+		assert.NotEmpty(t, line, payload)
+		assert.False(t, folded, payload)
 	}
 }
 
@@ -149,22 +150,21 @@ func agreesWithHTTP(t *testing.T, payload []byte, req *wire.Request) {
 		t.Fatalf("net/http refuses %q: %v", payload, err)
 	}
 	body, err := io.ReadAll(want.Body)
-	if err != nil || !bytes.Equal(body, req.Body) {
-		t.Errorf("body %q, net/http reads %q, error %v", req.Body, body, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, string(req.Body), string(body))
 	if rest, _ := io.ReadAll(reader); len(rest) > 0 {
 		t.Errorf("net/http leaves %q", rest)
 	}
-	if req.Method != want.Method || req.Target != originForm(want) || !sameHost(req.Host, want.Host) {
-		t.Errorf("%s %s at %s, net/http reads %s %s at %s", req.Method, req.Target, req.Host, want.Method, originForm(want), want.Host)
-	}
+	assert.Equal(t, want.Method, req.Method, "%s, %s", req.Host, want.Host)
+	assert.Equal(t, originForm(want), req.Target, "%s, %s", req.Host, want.Host)
+	assert.True(t, sameHost(req.Host, want.Host), "%s, %s", req.Host, want.Host)
 	if got, want := sender(want.Header), [3]string{req.FromHost, req.FromID, req.MsgID}; got != want {
 		t.Errorf("sender %q, net/http reads %q", want, got)
 	}
 	agreeOnHeader(t, req.Header, want.Header)
-	if req.CallDepth < 1 || req.TimeBudget > wire.MaxTimeBudget || req.TimeBudget < -1e9*time.Millisecond {
-		t.Errorf("depth %d, budget %v", req.CallDepth, req.TimeBudget)
-	}
+	assert.GreaterOrEqual(t, req.CallDepth, 1)
+	assert.LessOrEqual(t, req.TimeBudget, wire.MaxTimeBudget)
+	assert.GreaterOrEqual(t, req.TimeBudget, -1e9*time.Millisecond)
 }
 
 // originForm returns the target as sent, without the host of absolute-form.
@@ -193,9 +193,8 @@ func responseAgreesWithHTTP(t *testing.T, payload []byte, res *wire.Response) {
 		t.Fatalf("net/http refuses %q: %v", payload, err)
 	}
 	body, err := io.ReadAll(want.Body)
-	if err != nil || !bytes.Equal(body, res.Body) {
-		t.Errorf("body %q, net/http reads %q, error %v", res.Body, body, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, string(res.Body), string(body))
 	if rest, _ := io.ReadAll(reader); len(rest) > 0 {
 		t.Errorf("net/http leaves %q", rest)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -55,9 +57,7 @@ func TestRequest_Golden(t *testing.T) {
 		t.Errorf("appended\n%q, want\n%q", payload, want)
 	}
 	var req wire.Request
-	if err := wire.ParseRequest(crlf(goldenRequest), &req); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, wire.ParseRequest(crlf(goldenRequest), &req))
 	if want := usualRequest(); !reflect.DeepEqual(&req, want) {
 		t.Errorf("parsed\n%+v, want\n%+v", req, *want)
 	}
@@ -71,9 +71,7 @@ func TestResponse_Golden(t *testing.T) {
 			t.Errorf("appended\n%q, want\n%q", payload, crlf(text))
 		}
 		var res wire.Response
-		if err := wire.ParseResponse(crlf(text), &res); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, wire.ParseResponse(crlf(text), &res))
 		if !reflect.DeepEqual(&res, want) {
 			t.Errorf("parsed\n%+v, want\n%+v", res, *want)
 		}
@@ -84,9 +82,7 @@ func TestResponse_Golden(t *testing.T) {
 func TestDoc_Messages(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, message := range []string{goldenRequest, goldenAck, goldenResponse} {
 		comment := "//\t" + strings.ReplaceAll(strings.TrimSpace(message), "\n", "\n//\t") + "\n"
 		if comment = strings.ReplaceAll(comment, "//\t\n", "//\n"); !strings.Contains(string(page), comment) {

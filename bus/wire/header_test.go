@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -28,9 +31,9 @@ func TestHeader(t *testing.T) {
 	if !reflect.DeepEqual(got["X-One"], want["X-One"]) {
 		t.Errorf("an append to one field changes another: %v", got)
 	}
-	if empty := wire.Header(nil).HTTP(); empty == nil || len(empty) > 0 {
-		t.Errorf("no fields as a map %v, want an empty one", empty)
-	}
+	empty := wire.Header(nil).HTTP()
+	require.NotNil(t, empty)
+	assert.LessOrEqual(t, len(empty), 0)
 }
 
 func TestFromHTTP(t *testing.T) {
@@ -102,10 +105,8 @@ func checkByteInValue(t *testing.T, place int, c byte, value string) {
 	if !allowed {
 		value = value[:1+place] + " " + value[2+place:]
 	}
-	if err := wire.ParseRequest(wire.AppendRequest(nil, &req), &req); err != nil {
-		t.Fatal(err)
-	}
-	if got := req.Header.Get("X-A"); got != value || len(req.Header) != 1 {
-		t.Errorf("byte %#x at %d is written as %q, want %q", c, place, got, value)
-	}
+	require.NoError(t, wire.ParseRequest(wire.AppendRequest(nil, &req), &req))
+	got := req.Header.Get("X-A")
+	assert.Equal(t, value, got, "%#x, %d", c, place)
+	assert.Len(t, req.Header, 1, "%#x, %d", c, place)
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -17,9 +19,9 @@ func TestParseRequest_EveryHeadLength(t *testing.T) {
 			value := strings.Repeat("v", length)
 			var request wire.Request
 			err := wire.ParseRequest([]byte(start+"X-Long: "+value+"\r\nX-Last: 1\r\n\r\n"), &request)
-			if err != nil || request.Header.Get("X-Long") != value || request.Header.Get("X-Last") != "1" {
-				t.Fatalf("a field of %d bytes: %v, %d fields", length, err, len(request.Header))
-			}
+			require.NoError(t, err, "a field of %d bytes", length)
+			require.Equal(t, value, request.Header.Get("X-Long"), "a field of %d bytes", length)
+			require.Equal(t, "1", request.Header.Get("X-Last"), "a field of %d bytes", length)
 		}
 	}
 }

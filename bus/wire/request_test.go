@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -61,9 +64,7 @@ func TestParseRequest_Accepts(t *testing.T) {
 			want := usualRequest()
 			test.change(want)
 			req := wire.Request{Body: []byte("old"), Header: wire.Header{{Name: "X-Old"}}}
-			if err := wire.ParseRequest(edited(t, goldenRequest, test.old, test.replacement), &req); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, wire.ParseRequest(edited(t, goldenRequest, test.old, test.replacement), &req))
 			if len(req.Header) == 0 {
 				req.Header = nil
 			}
@@ -201,9 +202,9 @@ func TestParseRequest_HeadLimits(t *testing.T) {
 	head := len(wire.AppendRequest(nil, req))
 	req.Header.Add("a", strings.Repeat("x", wire.MaxHeadBytes-head-len("a: \r\n")))
 	payload := wire.AppendRequest(nil, req)
-	if err := wire.ParseRequest(payload, req); err != nil || len(payload) != wire.MaxHeadBytes {
-		t.Errorf("a head of %d bytes: %v", len(payload), err)
-	}
+	err := wire.ParseRequest(payload, req)
+	require.NoError(t, err, "a head of %d bytes", len(payload))
+	assert.Len(t, payload, wire.MaxHeadBytes, "a head of %d bytes", len(payload))
 	payload = bytes.Replace(payload, []byte("a: x"), []byte("a: xx"), 1)
 	wantError(t, wire.ParseRequest(payload, req), "head: longer than 81920 bytes")
 
@@ -212,9 +213,9 @@ func TestParseRequest_HeadLimits(t *testing.T) {
 		req.Header.Add("a", "x")
 	}
 	payload = wire.AppendRequest(nil, req)
-	if err := wire.ParseRequest(payload, req); err != nil || len(req.Header) != wire.MaxFields-8 {
-		t.Errorf("%d other fields: %v", len(req.Header), err)
-	}
+	err = wire.ParseRequest(payload, req)
+	require.NoError(t, err, "%d other fields", len(req.Header))
+	assert.Len(t, req.Header, wire.MaxFields-8, "%d other fields", len(req.Header))
 }
 
 func TestAppendRequest_Clamps(t *testing.T) {
@@ -249,9 +250,7 @@ func TestParseRequest_BodyAliasesPayload(t *testing.T) {
 	t.Parallel()
 	payload := append(crlf(goldenRequest), "beyond"...)[:len(crlf(goldenRequest))]
 	var req wire.Request
-	if err := wire.ParseRequest(payload, &req); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, wire.ParseRequest(payload, &req))
 	if &req.Body[0] != &payload[len(payload)-len(req.Body)] {
 		t.Error("the body is a copy")
 	}
@@ -259,7 +258,6 @@ func TestParseRequest_BodyAliasesPayload(t *testing.T) {
 		t.Error("an append to the body would write behind the payload")
 	}
 	clear(payload)
-	if req.Method != "POST" || req.MsgID != usualRequest().MsgID {
-		t.Errorf("%+v changes with the payload", req)
-	}
+	assert.Equal(t, "POST", req.Method)
+	assert.Equal(t, usualRequest().MsgID, req.MsgID)
 }

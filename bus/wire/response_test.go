@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -28,9 +31,7 @@ func TestParseResponse_Accepts(t *testing.T) {
 			want := usualResponse()
 			test.change(want)
 			res := wire.Response{Queue: "old", Body: []byte("old"), Header: wire.Header{{Name: "X-Old"}}}
-			if err := wire.ParseResponse(edited(t, goldenResponse, test.old, test.replacement), &res); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, wire.ParseResponse(edited(t, goldenResponse, test.old, test.replacement), &res))
 			if !reflect.DeepEqual(&res, want) {
 				t.Errorf("parsed\n%+v, want\n%+v", res, *want)
 			}
@@ -112,9 +113,7 @@ func TestAppendResponse_Status(t *testing.T) {
 		if !strings.HasPrefix(string(payload), line) {
 			t.Errorf("status %d is written as %q, want %q", status, payload[:len(line)], line)
 		}
-		if err := wire.ParseResponse(payload, res); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, wire.ParseResponse(payload, res))
 	}
 }
 
@@ -127,9 +126,9 @@ func TestAppendResponse_WithoutBody(t *testing.T) {
 		if strings.Contains(string(payload), "Content-Length") {
 			t.Errorf("status %d announces a body: %q", status, payload)
 		}
-		if err := wire.ParseResponse(payload, res); err != nil || res.Body != nil {
-			t.Errorf("status %d: body %q, error %v", status, res.Body, err)
-		}
+		err := wire.ParseResponse(payload, res)
+		require.NoError(t, err, "status %d", status)
+		assert.Nil(t, res.Body, "status %d", status)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -17,9 +20,8 @@ func TestParseRequest_SalvagesFragment(t *testing.T) {
 		"Bus-Fragment: 2/3\r\nBus-Fragment: 2/3": none, "Bus-Fragment: 2/3\r\nBus-Op-Code: Ack": none, "bad\r\n\r\nBus-Fragment: 2/3": none,
 	} {
 		req := wire.Request{Fragment: wire.Fragment{Number: 7, Count: 8}}
-		if wire.ParseRequest(edited(t, goldenRequest, "Content-Type: application/json", added), &req) == nil || req.Fragment != want {
-			t.Errorf("%q: part %+v, want %+v", added, req.Fragment, want)
-		}
+		require.Error(t, wire.ParseRequest(edited(t, goldenRequest, "Content-Type: application/json", added), &req), added)
+		assert.Equal(t, want, req.Fragment, added)
 	}
 }
 
@@ -60,10 +62,9 @@ func TestParseRequest_SalvagesSender(t *testing.T) {
 			if junk := test.replacement == "junk"; req.Target != "" && req.Target != "/add" || junk && req.Target != "" {
 				t.Errorf("the target is %q", req.Target)
 			}
-			if req.FromHost != test.host || req.FromID != test.id || req.MsgID != test.msg {
-				t.Errorf("from %q, %q, message %q; want %q, %q, %q",
-					req.FromHost, req.FromID, req.MsgID, test.host, test.id, test.msg)
-			}
+			assert.Equal(t, test.host, req.FromHost)
+			assert.Equal(t, test.id, req.FromID)
+			assert.Equal(t, test.msg, req.MsgID)
 		})
 	}
 }

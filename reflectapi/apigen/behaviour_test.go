@@ -2,10 +2,14 @@ package main_test
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const adder = `package adder
@@ -37,9 +41,7 @@ func TestSameBytesWhateverIsThere(t *testing.T) {
 		"stale":          strings.ReplaceAll(string(first), "sum", "total"),
 	} {
 		if text == "" {
-			if err := os.Remove(m.path("adder/adder_gen.go")); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Remove(m.path("adder/adder_gen.go")))
 		} else {
 			m.write(t, "adder/adder_gen.go", text)
 		}
@@ -61,17 +63,12 @@ func TestUnchangedFileIsLeftAlone(t *testing.T) {
 	m.generate(t, "adder", "-type", "Adder")
 	old := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	file := m.path("adder/adder_gen.go")
-	if err := os.Chtimes(file, old, old); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(file, old, old))
 	m.generate(t, "adder", "-type", "Adder")
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !info.ModTime().Equal(old) || info.Mode().Perm() != 0o644 {
-		t.Errorf("%v, %v", info.ModTime(), info.Mode())
-	}
+	require.NoError(t, err)
+	assert.True(t, info.ModTime().Equal(old))
+	assert.Equal(t, fs.FileMode(0o644), info.Mode().Perm())
 }
 
 // Faults elsewhere in the package, and in what it imports, are not the interface's.
@@ -91,9 +88,9 @@ func TestBuild_Tags(t *testing.T) {
 	m := newModule(t)
 	m.copyPackage(t, "testdata/tagged", "tagged")
 	m.generate(t, "tagged", "-type", "Machine")
-	if text := string(read(t, m.path("tagged/machine_gen.go"))); !strings.Contains(text, "Wing(") || strings.Contains(text, "Wheel(") {
-		t.Error(text)
-	}
+	text := string(read(t, m.path("tagged/machine_gen.go")))
+	assert.Contains(t, text, "Wing(")
+	assert.NotContains(t, text, "Wheel(")
 }
 
 func TestHelp(t *testing.T) {

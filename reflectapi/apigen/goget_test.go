@@ -1,11 +1,13 @@
 package main_test
 
 import (
-	"bytes"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A module that has only got the bus, and is in no workspace, can run go generate: apigen and
@@ -19,9 +21,8 @@ func TestRightAfterGoGet(t *testing.T) {
 	mod, sum := read(t, m.path("go.mod")), read(t, m.path("go.sum"))
 	m.goCommand(t, "generate", "./...")
 	m.goCommand(t, "vet", "./...")
-	if !bytes.Equal(mod, read(t, m.path("go.mod"))) || !bytes.Equal(sum, read(t, m.path("go.sum"))) {
-		t.Errorf("go generate has changed go.mod or go.sum:\n%s", read(t, m.path("go.mod")))
-	}
+	assert.Equal(t, string(read(t, m.path("go.mod"))), string(mod))
+	assert.Equal(t, string(read(t, m.path("go.sum"))), string(sum))
 	if !isGenerated(read(t, m.path("adderapi/adder_gen.go"))) {
 		t.Error("nothing was generated")
 	}
@@ -32,15 +33,11 @@ func TestRightAfterGoGet(t *testing.T) {
 func (m module) getBus(t *testing.T) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./bus")
 	list.Dir = root
 	modules, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mod := "module example.com/cases\n\ngo 1.26.0\n\nreplace github.com/busline/busline => " + root + "\n\nrequire github.com/busline/busline v0.0.0\n"
 	sum, all := "", string(read(t, filepath.Join(root, "go.sum")))
 	added := map[string]bool{"github.com/busline/busline ": true} // which has no version, and no sum

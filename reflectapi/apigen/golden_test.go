@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -17,9 +19,7 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
 	cases, err := os.ReadDir("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range cases {
 		module.copyPackage(t, filepath.Join("testdata", c.Name()), c.Name())
 	}
@@ -50,9 +50,7 @@ func directives(t *testing.T, dir string) [][]string {
 func goFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return names
 }
 
@@ -71,9 +69,7 @@ func compareGenerated(t *testing.T, golden, written string) {
 		}
 		file := filepath.Join(golden, filepath.Base(name))
 		if *update {
-			if err := os.WriteFile(file, got, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, got, 0o600))
 		}
 		if want, _ := os.ReadFile(file); !bytes.Equal(got, want) {
 			t.Errorf("%s is not what apigen writes; go test -update writes it anew:\n%s", file, got)
@@ -84,8 +80,6 @@ func compareGenerated(t *testing.T, golden, written string) {
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }

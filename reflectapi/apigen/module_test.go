@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busline/busline/reflectapi/apigen"
+	"github.com/stretchr/testify/require"
+
+	main "github.com/busline/busline/reflectapi/apigen"
 )
 
 // module is a module in a folder of its own, in a workspace with this one.
@@ -18,9 +20,7 @@ func newModule(t *testing.T) module {
 	t.Helper()
 	m := module{t.TempDir()}
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.write(t, "go.mod", "module example.com/cases\n\ngo 1.26.0\n")
 	m.write(t, "go.work", "go 1.26.0\n\nuse (\n\t.\n\t"+root+"\n)\n")
 	return m
@@ -30,21 +30,15 @@ func (m module) path(name string) string { return filepath.Join(m.dir, filepath.
 
 func (m module) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(m.path(name)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(m.path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(m.path(name)), 0o700))
+	require.NoError(t, os.WriteFile(m.path(name), []byte(text), 0o600))
 }
 
 // copyPackage copies a package, and those in it, without what was generated.
 func (m module) copyPackage(t *testing.T, from, to string) {
 	t.Helper()
 	entries, err := os.ReadDir(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, entry := range entries {
 		if entry.IsDir() {
 			m.copyPackage(t, filepath.Join(from, entry.Name()), to+"/"+entry.Name())
@@ -64,9 +58,9 @@ func (m module) run(t *testing.T, pkg string, arguments ...string) (status int, 
 
 func (m module) generate(t *testing.T, pkg string, arguments ...string) {
 	t.Helper()
-	if status, complaints := m.run(t, pkg, arguments...); status != 0 || complaints != "" {
-		t.Fatalf("apigen %s in %s: status %d\n%s", strings.Join(arguments, " "), pkg, status, complaints)
-	}
+	status, complaints := m.run(t, pkg, arguments...)
+	require.Zero(t, status, "apigen %s in %s", strings.Join(arguments, " "), pkg)
+	require.Empty(t, complaints, "apigen %s in %s", strings.Join(arguments, " "), pkg)
 }
 
 func (m module) goCommand(t *testing.T, arguments ...string) {

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // refusal is a package, what apigen is asked to do with it, and what it says.
@@ -39,9 +42,9 @@ func TestWrongUse(t *testing.T) {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			status, complaints := module{t.TempDir()}.run(t, ".", strings.Fields(flags)...)
-			if want := "apigen: " + want + "; see apigen -h\n"; status != 2 || complaints != want {
-				t.Errorf("status %d\ngot:  %swant: %s", status, complaints, want)
-			}
+			want := "apigen: " + want + "; see apigen -h\n"
+			assert.Equal(t, 2, status)
+			assert.Equal(t, want, complaints)
 		})
 	}
 }
@@ -309,18 +312,15 @@ func (r refusal) check(t *testing.T) {
 	}
 	status, complaints := m.run(t, "refused", strings.Fields(r.flags)...)
 	want := "apigen: " + strings.ReplaceAll(r.want, "DIR", m.path("refused")) + "\n"
-	if status != 1 || complaints != want {
-		t.Errorf("status %d\ngot:\n%swant:\n%s", status, complaints, want)
-	}
+	assert.Equal(t, 1, status)
+	assert.Equal(t, want, complaints)
 	for file, text := range r.files {
 		if string(read(t, m.path("refused/"+file))) != text {
 			t.Errorf("%s was changed", file)
 		}
 	}
 	entries, err := os.ReadDir(m.path("refused"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, entry := range entries {
 		if _, given := r.files[entry.Name()]; !given && !entry.IsDir() && entry.Name() != "README" {
 			t.Errorf("%s was written", entry.Name())

@@ -14,6 +14,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
@@ -64,12 +66,13 @@ func TestBuild_ListsTheMoreSpecificOfTwo(t *testing.T) {
 		Methods: map[string]restmap.MethodOptions{"One": {Path: "/files/{name}"}, "All": {Path: "/files/{path+}"}},
 	})})
 	validate(t, document)
-	if item := document.Paths["/h.example:443/files/{name}"]; len(document.Paths) != 1 || item == nil || item.Post.OperationID != "One" {
-		t.Errorf("the paths are %v, want One alone", document.Paths)
-	}
-	if data := text(t, document); bytes.Contains(data, []byte("Product")) || bytes.Contains(data, []byte("All")) {
-		t.Errorf("what is not listed left something behind:\n%s", indented(t, data))
-	}
+	item := document.Paths["/h.example:443/files/{name}"]
+	require.Len(t, document.Paths, 1)
+	require.NotNil(t, item)
+	assert.Equal(t, "One", item.Post.OperationID)
+	data := text(t, document)
+	assert.NotContains(t, string(data), "Product", indented(t, data))
+	assert.NotContains(t, string(data), "All", indented(t, data))
 }
 
 func TestBuild_OfNothing(t *testing.T) {
@@ -78,18 +81,16 @@ func TestBuild_OfNothing(t *testing.T) {
 	validate(t, document)
 	data, err := document.JSON()
 	want := `{"openapi":"3.0.0","info":{"title":"h.example","version":"0"},"paths":{}}`
-	if err != nil || string(data) != want {
-		t.Errorf("JSON = %s, %v, want %s", data, err, want)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, want, string(data))
 }
 
 func TestBuild_KeepsMethodsApartThatShareAName(t *testing.T) {
 	t.Parallel()
 	document := products(t)
 	post, get := document.Paths["/products.example:443/count"].Post, document.Paths["/products.example:443/products/count"].Get
-	if post.OperationID != "Count" || get.OperationID != "CountREST" {
-		t.Errorf("the two ways to count are called %s and %s, want Count and CountREST", post.OperationID, get.OperationID)
-	}
+	assert.Equal(t, "Count", post.OperationID)
+	assert.Equal(t, "CountREST", get.OperationID)
 	twice := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: []*openapi.EndpointDoc{
 		handler(t, "GET", "/a/b"), handler(t, "GET", "/a_b"), handler(t, "GET", "/a-b"),
 	}})
@@ -118,17 +119,16 @@ func TestBuild_KeepsTypesApartThatShareAName(t *testing.T) {
 	in := schemas["Get_in"].Properties
 	for argument, want := range map[string]string{"p": "Mine", "in": "Mine"} {
 		name := strings.TrimPrefix(in[argument].Ref, "#/components/schemas/")
-		if schemas[name] == nil || schemas[name].Properties[want] == nil {
-			t.Errorf("argument %s is %s, which has no property %s: %v", argument, name, want, schemas[name])
-		}
+		require.NotNil(t, schemas[name], "argument %s is %s, which has no property %s", argument, name, want)
+		assert.NotNil(t, schemas[name].Properties[want], "argument %s is %s, which has no property %s", argument, name, want)
 	}
 	if in["p"].Ref != in["list"].Items.Ref {
 		t.Errorf("one type has two names, %s and %s", in["p"].Ref, in["list"].Items.Ref)
 	}
 	problem := document.Paths["/h.example:443/get"].Post.Responses["default"].Content[restmap.ProblemType].Schema.Ref
-	if result := schemas["Get_out"].Properties["out"].Ref; result != problem || result == in["p"].Ref {
-		t.Errorf("the result is %s, an error %s, the argument %s; want the first two to be one", result, problem, in["p"].Ref)
-	}
+	result := schemas["Get_out"].Properties["out"].Ref
+	assert.Equal(t, problem, result)
+	assert.NotEqual(t, in["p"].Ref, result)
 }
 
 // Unlisted cannot be described.
@@ -226,9 +226,7 @@ func TestLive_ResponsesFitTheirDocument(t *testing.T) {
 			}
 		}
 		response, err := all[i].Encode(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		path := "/h.example:443/" + restmap.Kebab(test.method)
 		err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
 			RequestValidationInput: &openapi3filter.RequestValidationInput{
@@ -273,10 +271,9 @@ func TestAlso(t *testing.T) {
 		t.Errorf("the authors are told %v", got)
 	}
 	read, err := openapi.Parse(text(t, own))
-	if err != nil || len(also(read)) > 0 {
-		t.Errorf("after Parse: %v, %v", also(read), err)
-	}
-	if read, err = openapi.ParseWithExtensions(text(t, own)); err != nil || len(also(read)) == 0 {
-		t.Errorf("after ParseWithExtensions: %v, %v", also(read), err)
-	}
+	require.NoError(t, err, "after Parse")
+	assert.LessOrEqual(t, len(also(read)), 0, "after Parse")
+	read, err = openapi.ParseWithExtensions(text(t, own))
+	require.NoError(t, err, "after ParseWithExtensions")
+	assert.NotEmpty(t, also(read), "after ParseWithExtensions")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/restmap/openapi"
@@ -21,9 +22,7 @@ func merged(t testing.TB) *openapi.Document {
 func text(t testing.TB, document *openapi.Document) []byte {
 	t.Helper()
 	data, err := document.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 

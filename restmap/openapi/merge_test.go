@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -52,9 +55,8 @@ func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 		t.Errorf("the stranger is listed under %q", paths)
 	}
 	own := all.Paths["/stranger.example:443/own"].Get
-	if own.OperationID != "stranger.example_443_Steal" || !slices.Equal(own.Tags, []string{"stranger.example"}) {
-		t.Errorf("the stranger's operation is %s in %q", own.OperationID, own.Tags)
-	}
+	assert.Equal(t, "stranger.example_443_Steal", own.OperationID)
+	assert.Equal(t, []string{"stranger.example"}, own.Tags)
 	for i, schema := range own.Responses["200"].Content["application/json"].Schema.AllOf {
 		want := ""
 		if i == 3 {
@@ -65,9 +67,8 @@ func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 		}
 	}
 	wantTags := []openapi.Tag{{Name: "calculator.example", Description: "Does sums."}, {Name: "stranger.example", Description: "A stranger."}}
-	if !slices.Equal(all.Tags, wantTags) || all.Servers != nil {
-		t.Errorf("the tags are %v, the servers %v; want %v and none", all.Tags, all.Servers, wantTags)
-	}
+	assert.Equal(t, wantTags, all.Tags)
+	assert.Nil(t, all.Servers)
 }
 
 func TestMerge_KeepsPortsApart(t *testing.T) {
@@ -83,7 +84,6 @@ func TestMerge_KeepsPortsApart(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(all.Paths)), []string{"/h.example:443/", "/h.example:80/"}; !slices.Equal(got, want) {
 		t.Errorf("the paths are %q, want %q", got, want)
 	}
-	if len(all.Tags) != 1 || all.Info.Version != "7" {
-		t.Errorf("the tags are %v, the version %s; want one tag and version 7", all.Tags, all.Info.Version)
-	}
+	require.Len(t, all.Tags, 1)
+	assert.Equal(t, "7", all.Info.Version)
 }

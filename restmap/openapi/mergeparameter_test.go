@@ -3,6 +3,9 @@ package openapi_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -12,12 +15,9 @@ func TestMerge_KeepsWhatIsSaidOfParameters(t *testing.T) {
 	document, err := openapi.Parse([]byte(`{"openapi":"3.0.0","info":{"title":"x","version":"1"},"paths":{"/h.example:443/find":{"get":{
 		"parameters":[{"name":"text","in":"query","description":"What to find.","deprecated":true,"schema":{"type":"string"}}],
 		"responses":{"200":{"description":"OK"}}}}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	merged := openapi.Merge(openapi.Info{}, "", []openapi.Member{{Host: "h.example", Port: 443, Document: document}})
 	got := merged.Paths["/h.example:443/find"].Get.Parameters[0]
-	if got.Description != "What to find." || !got.Deprecated {
-		t.Errorf("%+v", got)
-	}
+	assert.Equal(t, "What to find.", got.Description)
+	assert.True(t, got.Deprecated)
 }

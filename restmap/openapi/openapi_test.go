@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -93,13 +95,9 @@ func (Site) Files(w http.ResponseWriter, r *http.Request) {}
 func endpoints(t testing.TB, impl any, options restmap.Options) []*openapi.EndpointDoc {
 	t.Helper()
 	service, err := reflectapi.Describe(impl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mapped, err := restmap.Map(service, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var described []*openapi.EndpointDoc
 	for _, endpoint := range mapped {
 		described = append(described, &openapi.EndpointDoc{Endpoint: endpoint})
@@ -111,18 +109,14 @@ func endpoints(t testing.TB, impl any, options restmap.Options) []*openapi.Endpo
 func handler(t testing.TB, method, path string) *openapi.EndpointDoc {
 	t.Helper()
 	endpoint, err := restmap.Handler(method, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &openapi.EndpointDoc{Endpoint: endpoint}
 }
 
 func build(t testing.TB, service openapi.Service) *openapi.Document {
 	t.Helper()
 	document, err := openapi.Build(service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return document
 }
 
@@ -154,9 +148,7 @@ func web(t testing.TB) *openapi.Document {
 func validate(t testing.TB, document *openapi.Document) *openapi3.T {
 	t.Helper()
 	data, err := document.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	read, err := openapi3.NewLoader().LoadFromData(data)
 	if err == nil {
 		err = read.Validate(context.Background(), openapi3.EnableSchemaFormatValidation())
@@ -170,9 +162,7 @@ func validate(t testing.TB, document *openapi.Document) *openapi3.T {
 func indented(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := json.Indent(&b, data, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Indent(&b, data, "", "  "))
 	b.WriteByte('\n')
 	return b.Bytes()
 }
@@ -191,29 +181,21 @@ func TestGolden(t *testing.T) {
 			t.Parallel()
 			validate(t, document)
 			data, err := document.JSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			file := filepath.Join("testdata", name+".json")
 			if *update {
-				if err := os.WriteFile(file, indented(t, data), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(file, indented(t, data), 0o644))
 			}
 			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := indented(t, data); !bytes.Equal(got, want) {
 				t.Errorf("%s is not what it was; run the test with -update and read the difference\n%s", file, got)
 			}
 			again, err := openapi.Parse(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if reread, err := again.JSON(); err != nil || !bytes.Equal(reread, data) {
-				t.Errorf("parsed and written again it is another document (%v)\n%s", err, reread)
-			}
+			require.NoError(t, err)
+			reread, err := again.JSON()
+			require.NoError(t, err)
+			assert.Equal(t, string(data), string(reread))
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
@@ -86,13 +88,10 @@ func TestNullIsNoBody(t *testing.T) {
 		for _, given := range []string{body, "null"} {
 			_, refused := all[i].Decode(&restmap.Request{ContentType: "application/json", Body: []byte(given)})
 			var value any
-			if err := json.Unmarshal([]byte(given), &value); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(given), &value))
 			fits := told.Content["application/json"].Schema.Value.VisitJSON(value)
-			if (refused == nil) != (given == body) || (fits == nil) != (given == body) {
-				t.Errorf("%s of %s: we say %v, the document says %v", method, given, refused, fits)
-			}
+			assert.Equal(t, given == body, (refused == nil), "%s of %s", method, given)
+			assert.Equal(t, given == body, (fits == nil), "%s of %s", method, given)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -36,9 +38,7 @@ func TestParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			document, err := openapi.Parse([]byte(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			validate(t, document)
 		})
 	}
@@ -97,9 +97,8 @@ func TestParseRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := openapi.Parse([]byte(test.data))
-			if want := "OpenAPI document: " + test.want; err == nil || err.Error() != want {
-				t.Errorf("Parse = %v\nwant    %s", err, want)
-			}
+			want := "OpenAPI document: " + test.want
+			assert.EqualError(t, err, want)
 		})
 	}
 }

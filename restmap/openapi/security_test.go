@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -20,9 +23,7 @@ const foreign = `{"openapi":"3.0.0","info":{"title":"h.example","version":"1"},"
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	read, err := openapi.Parse([]byte(foreign))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	whole := openapi.Merge(openapi.Info{Title: "bus"}, "", []openapi.Member{{Host: "h.example", Port: 443, Document: read}})
 	const scheme, asked = `"bearer":{"type":"http","scheme":"bearer","bearerFormat":"JWT"}`, `"security":[{"bearer":[]}]`
 	for name, test := range map[string]struct {
@@ -39,12 +40,10 @@ func TestSecurity(t *testing.T) {
 			t.Parallel()
 			validate(t, test.document)
 			got := string(text(t, test.document))
-			if strings.Contains(got, "canary") || strings.Contains(got, "other") {
-				t.Errorf("%s: it has what the bus has not: %s", name, got)
-			}
-			if strings.Contains(got, scheme) != test.asks || strings.Contains(got, asked) != test.asks {
-				t.Errorf("%s: it asks for a token: want %v: %s", name, test.asks, got)
-			}
+			assert.NotContains(t, got, "canary", name)
+			assert.NotContains(t, got, "other", name)
+			assert.Equal(t, test.asks, strings.Contains(got, scheme), name)
+			assert.Equal(t, test.asks, strings.Contains(got, asked), name)
 		})
 	}
 }

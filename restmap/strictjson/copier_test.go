@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/restmap/strictjson"
 )
 
@@ -173,9 +175,8 @@ func TestCopierAllocatesNothing(t *testing.T) {
 	}); got != 0 {
 		t.Errorf("copying allocates %v times", got)
 	}
-	if into.Label != from.Text || into.Whole != 1000 {
-		t.Errorf("copied %+v", into)
-	}
+	assert.Equal(t, from.Text, into.Label)
+	assert.Equal(t, 1000, into.Whole)
 }
 
 func BenchmarkCopier(b *testing.B) {

@@ -3,8 +3,9 @@
 package strictjson_test
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/restmap/strictjson"
 )
@@ -14,7 +15,6 @@ func TestUnmarshalAnyCase_Ambiguous(t *testing.T) {
 	t.Parallel()
 	var both struct{ Sum, SUM int }
 	const want = "/sum has a key of the wrong type: it expects an object"
-	if err := strictjson.UnmarshalAnyCase([]byte(`{"sum":1}`), &both); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("UnmarshalAnyCase = %v, %v, want %s", both, err, want)
-	}
+	err := strictjson.UnmarshalAnyCase([]byte(`{"sum":1}`), &both)
+	assert.ErrorContains(t, err, want, both)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap/strictjson"
 )
 
@@ -42,9 +44,9 @@ func FuzzUnmarshal(f *testing.F) {
 		if got = rounded(got); !reflect.DeepEqual(got, standard) {
 			t.Fatalf("read %q as %#v, encoding/json as %#v", data, got, standard)
 		}
-		if err := strictjson.Unmarshal(written, &again); err != nil || !reflect.DeepEqual(rounded(again), got) {
-			t.Fatalf("%q was written as %q and read again as %#v (%v)", data, written, again, err)
-		}
+		err = strictjson.Unmarshal(written, &again)
+		require.NoError(t, err, "%q, %q", data, written)
+		require.Equal(t, got, rounded(again), "%q, %q", data, written)
 	})
 }
 
@@ -135,9 +137,8 @@ func compareReading(t *testing.T, data []byte, read, scanned func([]byte, any) e
 	got, want := planTargets(), planTargets()
 	for i := range got {
 		err, wantErr := read(data, got[i]), scanned(data, want[i])
-		if fmt.Sprint(err) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got[i], want[i]) {
-			t.Fatalf("%T: %q became %+v, %v, scanned %+v, %v", got[i], data, got[i], err, want[i], wantErr)
-		}
+		require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err), data)
+		require.Equal(t, want[i], got[i], data)
 		if err == nil {
 			comparePlainWriting(t, got[i])
 		}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap/strictjson"
 )
 
@@ -83,9 +86,8 @@ func TestMarshal(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := strictjson.Marshal(test.value)
-			if err != nil || string(got) != test.want {
-				t.Errorf("Marshal(%#v) = %s, %v, want %s", test.value, got, err, test.want)
-			}
+			require.NoError(t, err, "Marshal(%#v)", test.value)
+			assert.Equal(t, test.want, string(got), "Marshal(%#v)", test.value)
 		})
 	}
 }
@@ -123,9 +125,9 @@ func TestPlan_Writes(t *testing.T) {
 		plan := strictjson.PlanOf(reflect.TypeOf(value))
 		got, plain := plan.MarshalPlain(reflect.ValueOf(value))
 		want, err := strictjson.MarshalStrictly(value)
-		if !plain || err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%+v was written as %s (plain: %v), by the library as %s, %v", value, got, plain, want, err)
-		}
+		require.True(t, plain, value)
+		require.NoError(t, err, value)
+		assert.Equal(t, string(want), string(got), value)
 	}
 }
 
@@ -143,9 +145,9 @@ func TestPlan_GuessesWithinBounds(t *testing.T) {
 	nested = append(nested, make([][][][][]string, 7)...)
 	for _, value := range []any{falling, nested, [][]string{falling, falling}} {
 		written, err := strictjson.Marshal(value)
-		if most := 2*len(written) + 2<<20; err != nil || cap(written) > most {
-			t.Errorf("%T: %d bytes are written into %d, want %d at most; %v", value, len(written), cap(written), most, err)
-		}
+		most := 2*len(written) + 2<<20
+		require.NoError(t, err, "%T", value)
+		assert.LessOrEqual(t, cap(written), most, "%T", value)
 	}
 }
 

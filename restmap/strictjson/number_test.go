@@ -1,10 +1,12 @@
 package strictjson_test
 
 import (
-	"bytes"
+	"encoding/json"
 	stdjson "encoding/json"
-	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/restmap/strictjson"
 )
@@ -34,19 +36,15 @@ func TestNumber(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, err := stdjson.Marshal(value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err := strictjson.Marshal(value); err != nil || !bytes.Equal(got, want) {
-				t.Errorf("Marshal(%+v) = %s, %v, want %s", value, got, err, want)
-			}
+			require.NoError(t, err)
+			text, err := strictjson.Marshal(value)
+			require.NoError(t, err, "Marshal(%+v)", value)
+			assert.Equal(t, string(want), string(text), "Marshal(%+v)", value)
 			var got, same numbered
-			if err := stdjson.Unmarshal(want, &same); err != nil {
-				t.Fatal(err)
-			}
-			if err := strictjson.Unmarshal(want, &got); err != nil || !reflect.DeepEqual(got, same) {
-				t.Errorf("Unmarshal(%s) = %+v, %v, want %+v", want, got, err, same)
-			}
+			require.NoError(t, stdjson.Unmarshal(want, &same))
+			err = strictjson.Unmarshal(want, &got)
+			require.NoError(t, err, "Unmarshal(%s)", want)
+			assert.Equal(t, same, got, "Unmarshal(%s)", want)
 		})
 	}
 }
@@ -59,12 +57,10 @@ func TestNumber_InAny(t *testing.T) {
 		struct{ A any }{stdjson.Number("2")}, map[int]any{1: []any{stdjson.Number("")}},
 	} {
 		want, err := stdjson.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := strictjson.Marshal(value); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("Marshal(%#v) = %s, %v, want %s", value, got, err, want)
-		}
+		require.NoError(t, err)
+		got, err := strictjson.Marshal(value)
+		require.NoError(t, err, "Marshal(%#v)", value)
+		assert.Equal(t, string(want), string(got), "Marshal(%#v)", value)
 	}
 }
 
@@ -80,9 +76,8 @@ func TestNumber_Refuses(t *testing.T) {
 		`{"quoted":1}`: "/quoted expects a number", `{"quoted":"x"}`: "/quoted expects a number", `{"plain":-}`: "/plain is not valid JSON at byte 10",
 		`{"plain":`: "/plain is not valid JSON: it ends too early",
 	} {
-		if err := strictjson.Unmarshal([]byte(data), new(numbered)); err == nil || err.Error() != want {
-			t.Errorf("Unmarshal(%s): %v, want %s", data, err, want)
-		}
+		err := strictjson.Unmarshal([]byte(data), new(numbered))
+		assert.EqualError(t, err, want, "Unmarshal(%s)", data)
 	}
 }
 
@@ -90,10 +85,7 @@ func TestNumber_Refuses(t *testing.T) {
 func TestNumber_KeepsLongIntegers(t *testing.T) {
 	t.Parallel()
 	var got numbered
-	if err := strictjson.Unmarshal([]byte(`{"plain":9007199254740993,"any":9007199254740993}`), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Plain != "9007199254740993" || got.Any != int64(9007199254740993) {
-		t.Errorf("read %+v", got)
-	}
+	require.NoError(t, strictjson.Unmarshal([]byte(`{"plain":9007199254740993,"any":9007199254740993}`), &got))
+	assert.Equal(t, json.Number("9007199254740993"), got.Plain)
+	assert.Equal(t, int64(9007199254740993), got.Any)
 }

@@ -14,6 +14,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/restmap/strictjson"
 )
@@ -248,9 +249,8 @@ func compareMarshal(t *testing.T, value any) string {
 	t.Helper()
 	got, err := strictjson.Marshal(value)
 	want, wantErr := strictjson.MarshalStrictly(value)
-	if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
-		t.Fatalf("%T %+v was written as %q, %v, by the library as %q, %v", value, value, got, err, want, wantErr)
-	}
+	require.Equal(t, string(want), string(got), "%T, %+v", value, value)
+	require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err), "%T, %+v", value, value)
 	return string(got)
 }
 

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap/strictjson"
 )
 
@@ -38,9 +41,9 @@ func TestScan(t *testing.T) {
 	}
 	for _, test := range tests {
 		text, err := strictjson.Scan([]byte(test.data))
-		if got := countsOf(text); err != nil || got != test.want {
-			t.Errorf("Scan(%s) = %+v, %v, want %+v", test.data, got, err, test.want)
-		}
+		got := countsOf(text)
+		require.NoError(t, err, "Scan(%s)", test.data)
+		assert.Equal(t, test.want, got, "Scan(%s)", test.data)
 	}
 }
 
@@ -58,9 +61,9 @@ func TestScan_Refuses(t *testing.T) {
 		`{"a":` + strings.Repeat("1", 1101): "/a is a number or word that is too long",
 	} {
 		_, err := strictjson.Scan([]byte(data))
-		if got, ok := errors.AsType[*strictjson.Error](err); !ok || got.Error() != want {
-			t.Errorf("Scan(%.20s…) = %v, want %s", data, err, want)
-		}
+		got, ok := errors.AsType[*strictjson.Error](err)
+		require.True(t, ok, "Scan(%.20s…)", data)
+		assert.Equal(t, want, got.Error(), "Scan(%.20s…)", data)
 	}
 }
 
@@ -87,9 +90,10 @@ func FuzzScan(f *testing.F) {
 		// for the value at which it stops.
 		const last = 2
 		values := func(c counts) int { return c.elements + c.members }
-		if refused == nil || values(got)+last < values(read) || got.containers < read.containers || got.filled < read.filled {
-			t.Fatalf("%q: counted %+v, read %+v (%v)", data, got, read, refused)
-		}
+		require.Error(t, refused, data)
+		require.GreaterOrEqual(t, values(got)+last, values(read), data)
+		require.GreaterOrEqual(t, got.containers, read.containers, data)
+		require.GreaterOrEqual(t, got.filled, read.filled, data)
 	})
 }
 

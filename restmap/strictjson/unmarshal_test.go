@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/restmap/strictjson"
 )
 
@@ -162,9 +165,8 @@ func TestUnmarshal_Refuses(t *testing.T) {
 			if !errors.As(err, &got) {
 				t.Fatalf("Unmarshal = %v, want an *Error", err)
 			}
-			if got.Pointer != test.pointer || got.Detail != test.detail {
-				t.Errorf("Unmarshal = %q: %q, want %q: %q", got.Pointer, got.Detail, test.pointer, test.detail)
-			}
+			assert.Equal(t, test.pointer, got.Pointer)
+			assert.Equal(t, test.detail, got.Detail)
 		})
 	}
 }
@@ -203,9 +205,9 @@ func TestUnmarshal_TakesPlain(t *testing.T) {
 	}
 	for _, test := range tests {
 		var got flat
-		if err := strictjson.Unmarshal([]byte(test.data), &got); err != nil || !alike(reflect.ValueOf(got), reflect.ValueOf(test.want)) {
-			t.Errorf("Unmarshal(%s) = %+v, %v, want %+v", test.data, got, err, test.want)
-		}
+		err := strictjson.Unmarshal([]byte(test.data), &got)
+		require.NoError(t, err, "Unmarshal(%s)", test.data)
+		assert.True(t, alike(reflect.ValueOf(got), reflect.ValueOf(test.want)), "Unmarshal(%s)", test.data)
 	}
 }
 
@@ -334,23 +336,23 @@ func TestUnmarshal_KeepsDigits(t *testing.T) {
 	}
 	for _, test := range tests {
 		var got any
-		if err := strictjson.Unmarshal([]byte(test.data), &got); err != nil || !reflect.DeepEqual(got, test.want) {
-			t.Errorf("Unmarshal(%s) = %#v, %v, want %#v", test.data, got, err, test.want)
-		}
+		err := strictjson.Unmarshal([]byte(test.data), &got)
+		require.NoError(t, err, "Unmarshal(%s)", test.data)
+		assert.Equal(t, test.want, got, "Unmarshal(%s)", test.data)
 		inside := sample{}
-		if err := strictjson.Unmarshal([]byte(`{"any":`+test.data+`}`), &inside); err != nil || !reflect.DeepEqual(inside.Any, test.want) {
-			t.Errorf("Unmarshal(%s) into a field = %#v, %v, want %#v", test.data, inside.Any, err, test.want)
-		}
+		err = strictjson.Unmarshal([]byte(`{"any":`+test.data+`}`), &inside)
+		require.NoError(t, err, "Unmarshal(%s)", test.data)
+		assert.Equal(t, test.want, inside.Any, "Unmarshal(%s)", test.data)
 		var caller struct{ Any any }
-		if err := strictjson.UnmarshalAnyCase([]byte(`{"any":`+test.data+`}`), &caller); err != nil || !reflect.DeepEqual(caller.Any, test.want) {
-			t.Errorf("UnmarshalAnyCase(%s) = %#v, %v, want %#v", test.data, caller.Any, err, test.want)
-		}
+		err = strictjson.UnmarshalAnyCase([]byte(`{"any":`+test.data+`}`), &caller)
+		require.NoError(t, err, "UnmarshalAnyCase(%s)", test.data)
+		assert.Equal(t, test.want, caller.Any, "UnmarshalAnyCase(%s)", test.data)
 		if _, float := test.want.(float64); float {
 			continue
 		}
-		if again, err := strictjson.Marshal(got); err != nil || string(again) != test.data {
-			t.Errorf("%s was written as %s, %v", test.data, again, err)
-		}
+		again, err := strictjson.Marshal(got)
+		require.NoError(t, err)
+		assert.Equal(t, test.data, string(again))
 	}
 }
 
@@ -361,9 +363,9 @@ func TestUnmarshal_BlamesTheTarget(t *testing.T) {
 	for _, target := range []any{nil, sample{}, (*sample)(nil), new(sealed), new(func())} {
 		err := strictjson.Unmarshal([]byte(`{}`), target)
 		var fault *strictjson.Error
-		if err == nil || errors.As(err, &fault) || !strings.HasPrefix(err.Error(), "read JSON: ") {
-			t.Errorf("Unmarshal into %T = %v, want an error that does not blame the data", target, err)
-		}
+		require.Error(t, err, "%T", target)
+		assert.False(t, errors.As(err, &fault), "%T", target)
+		assert.True(t, strings.HasPrefix(err.Error(), "read JSON: "), err.Error())
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
 )
@@ -14,23 +17,21 @@ import (
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	key, err := claimstest.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for text, reason := range map[string]string{
 		"":                           "parse a key: ",
 		`{"kty":"oct","k":"AA"}`:     "parse a key: not a private Ed25519 key; write it with Key.Private",
 		`{"kty":"OKP","crv":"X448"}`: "parse a key: ",
 	} {
-		if _, err := claimstest.ParseKey([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), reason) {
-			t.Errorf("%s: %v", text, err)
-		}
+		_, err := claimstest.ParseKey([]byte(text))
+		require.Error(t, err, text)
+		assert.True(t, strings.HasPrefix(err.Error(), reason), err.Error())
 	}
-	if _, err := key.Sign(claims.Claims{"x": make(chan int)}); err == nil || !strings.HasPrefix(err.Error(), "sign a token: ") {
-		t.Errorf("a channel: %v", err)
-	}
+	_, err = key.Sign(claims.Claims{"x": make(chan int)})
+	require.Error(t, err, "a channel")
+	assert.True(t, strings.HasPrefix(err.Error(), "sign a token: "), err.Error())
 	path := filepath.Join(t.TempDir(), "none", "keys.json")
-	if err := claimstest.WriteKeySet(path, key); err == nil || !strings.HasPrefix(err.Error(), "write a key set: ") {
-		t.Errorf("no folder: %v", err)
-	}
+	err = claimstest.WriteKeySet(path, key)
+	require.Error(t, err, "no folder")
+	assert.True(t, strings.HasPrefix(err.Error(), "write a key set: "), err.Error())
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus/internal/batch"
@@ -42,12 +44,10 @@ func TestConn_Write_Order(t *testing.T) {
 		next[writer]++
 	}
 	writing.Wait()
-	if err := ours.Close(); err != nil {
-		t.Error(err)
-	}
-	if n, err := theirs.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("%d bytes more, error %v", n, err)
-	}
+	assert.NoError(t, ours.Close())
+	n, err := theirs.Read(make([]byte, 1))
+	assert.Zero(t, n)
+	assert.ErrorIs(t, err, io.EOF)
 }
 
 // record makes a record of one of the sizes that are treated in different ways.
@@ -62,13 +62,11 @@ func record(writer byte, number uint32) []byte {
 func readRecord(t *testing.T, from io.Reader) (writer byte, number uint32) {
 	t.Helper()
 	head := make([]byte, 9)
-	if _, err := io.ReadFull(from, head); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(from, head)
+	require.NoError(t, err)
 	body := make([]byte, binary.BigEndian.Uint32(head[5:]))
-	if _, err := io.ReadFull(from, body); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.ReadFull(from, body)
+	require.NoError(t, err)
 	if slices.ContainsFunc(body, func(c byte) bool { return c != head[0] }) {
 		t.Fatalf("another record inside of one of writer %d", head[0])
 	}
@@ -108,9 +106,7 @@ func TestConn_Write_Batches(t *testing.T) {
 	<-through
 	wantWrite(t, under, "behind")
 	close(under.free)
-	if err := ours.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, ours.Close())
 }
 
 // TestConn_Write_Chunks holds that a large write is sent in chunks, each with its own deadline.
@@ -127,9 +123,7 @@ func TestConn_Write_Chunks(t *testing.T) {
 	if want := []int{256 << 10, 256 << 10, 600_000 - 512<<10}; !slices.Equal(sizes, want) {
 		t.Errorf("written in chunks of %v, want %v", sizes, want)
 	}
-	if err := ours.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, ours.Close())
 }
 
 // TestConn_Write_Error holds that all methods return the error of a failed write, and that Read first returns the bytes
@@ -144,34 +138,32 @@ func TestConn_Write_Error(t *testing.T) {
 	write(t, ours, []byte("x"))
 	wantWrite(t, under, "x")
 	awaitIdle(ours)
-	if n, err := ours.Write([]byte("y")); n != 0 || !errors.Is(err, broken) {
-		t.Errorf("the next write: %d, %v", n, err)
-	}
+	n, err := ours.Write([]byte("y"))
+	assert.Zero(t, n, "the next write")
+	assert.ErrorIs(t, err, broken, "the next write")
 	text := make([]byte, 64)
-	if n, err := ours.Read(text); string(text[:n]) != "the reason" || err != nil {
-		t.Errorf("read %q, %v", text[:n], err)
-	}
-	if n, err := ours.Read(text); n != 0 || !errors.Is(err, broken) {
-		t.Errorf("read %d bytes, %v", n, err)
-	}
+	n, err = ours.Read(text)
+	assert.Equal(t, "the reason", string(text[:n]))
+	assert.NoError(t, err)
+	n, err = ours.Read(text)
+	assert.Zero(t, n)
+	assert.ErrorIs(t, err, broken)
 	if err := ours.SetDeadline(noTime()); !errors.Is(err, broken) {
 		t.Errorf("SetDeadline: %v", err)
 	}
 	if err := ours.AwaitRoom(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("AwaitRoom: %v", err)
 	}
-	if err := ours.Close(); !errors.Is(err, broken) || err.Error() != "closed before everything was sent: broken" {
-		t.Errorf("Close: %v", err)
-	}
+	err = ours.Close()
+	assert.ErrorIs(t, err, broken, "Close")
+	assert.EqualError(t, err, "closed before everything was sent: broken", "Close")
 }
 
 // TestConn_Close_EndsUse holds that a closed connection refuses everything.
 func TestConn_Close_EndsUse(t *testing.T) {
 	t.Parallel()
 	ours, _ := overTCP(t)
-	if err := ours.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ours.Close())
 	for name, refused := range map[string]func() error{
 		"Write":           func() error { _, err := ours.Write([]byte("x")); return err },
 		"large Write":     func() error { _, err := ours.Write(make([]byte, 1<<20)); return err },
@@ -194,9 +186,8 @@ func TestConn_Close_EndsUse(t *testing.T) {
 func TestConn_Addresses(t *testing.T) {
 	t.Parallel()
 	ours, theirs := overTCP(t)
-	if ours.LocalAddr().String() != theirs.RemoteAddr().String() || ours.RemoteAddr().String() != theirs.LocalAddr().String() {
-		t.Errorf("%s to %s, the other side says %s to %s", ours.LocalAddr(), ours.RemoteAddr(), theirs.RemoteAddr(), theirs.LocalAddr())
-	}
+	assert.Equal(t, theirs.RemoteAddr().String(), ours.LocalAddr().String())
+	assert.Equal(t, theirs.LocalAddr().String(), ours.RemoteAddr().String())
 }
 
 // TestConn_Allocations holds that a write allocates nothing once the buffers have grown.

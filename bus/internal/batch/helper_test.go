@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/internal/batch"
 )
@@ -17,8 +19,9 @@ func noTime() time.Time { return time.Time{} }
 
 func write(t *testing.T, to net.Conn, data []byte) {
 	t.Helper()
-	if n, err := to.Write(data); n != len(data) || err != nil {
-		t.Errorf("wrote %d of %d bytes: %v", n, len(data), err)
+	n, err := to.Write(data)
+	if n != len(data) || err != nil { // without assertions, which allocate
+		t.Errorf("%d of %d bytes written: %v", n, len(data), err)
 	}
 }
 
@@ -26,19 +29,14 @@ func write(t *testing.T, to net.Conn, data []byte) {
 func overTCP(t *testing.T) (ours *batch.Conn, theirs net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	dialer := &batch.Dialer{Timeout: time.Minute}
 	dialled, err := dialer.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = dialled.Close() })
-	if theirs, err = listener.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	theirs, err = listener.Accept()
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = theirs.Close() })
 	return dialled.(*batch.Conn), theirs
 }
@@ -90,9 +88,7 @@ func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
 		nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(time.Millisecond, time.Millisecond), nats.MaxReconnects(-1),
 	}, options...)
 	conn, err := nats.Connect(url, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	return conn
 }
@@ -101,19 +97,14 @@ func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
 func echoes(t *testing.T, server, client *nats.Conn) {
 	t.Helper()
 	subscription, err := server.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(m.Data) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = subscription.Unsubscribe() }()
-	if err := server.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Flush())
 	for _, size := range []int{0, 1, 1000, 20_000, 100_000, 1_000_000} {
 		text := strings.Repeat("x", size)
 		answer, err := client.Request("echo", []byte(text), time.Minute)
-		if err != nil || string(answer.Data) != text {
-			t.Errorf("%d bytes: %v", size, err)
-		}
+		require.NoError(t, err, "%d bytes", size)
+		assert.Equal(t, text, string(answer.Data), "%d bytes", size)
 	}
 }
 
@@ -125,9 +116,7 @@ func startServer(tb testing.TB, options *server.Options) *server.Server {
 		options.Port = server.RANDOM_PORT
 	}
 	embedded, err := server.NewServer(options)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	embedded.Start()
 	tb.Cleanup(func() {
 		embedded.Shutdown()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/internal/batch"
 )
@@ -83,9 +85,7 @@ func TestDialer_NATS_Unauthorized(t *testing.T) {
 func TestDialer_Dial_Fails(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := listener.Addr().String()
 	_ = listener.Close()
 	_, port, _ := net.SplitHostPort(address)
@@ -106,7 +106,10 @@ func TestDialer_Dial_Fails(t *testing.T) {
 			t.Parallel()
 			conn, err := test.dialer.Dial("tcp", test.address)
 			failure, ok := errors.AsType[net.Error](err)
-			if conn != nil || !ok || !strings.Contains(err.Error(), test.want) || failure.Timeout() != test.timeout && name != "no such name" {
+			assert.Nil(t, conn)
+			require.True(t, ok)
+			assert.ErrorContains(t, err, test.want)
+			if failure.Timeout() != test.timeout && name != "no such name" {
 				t.Errorf("%v, %v, want %q", conn, err, test.want)
 			}
 		})

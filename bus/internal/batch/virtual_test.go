@@ -11,6 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestConn_Write_DoesNotWait holds that a peer that accepts nothing delays no writer, and that the accepted bytes are sent in order
@@ -31,13 +34,11 @@ func TestConn_Write_DoesNotWait(t *testing.T) {
 				want = append(want, data...)
 			}
 			got := make([]byte, len(want))
-			if _, err := io.ReadFull(theirs, got); err != nil || !bytes.Equal(got, want) {
-				t.Errorf("%d bytes: what arrives is not what was written, %v", size, err)
-			}
+			_, err := io.ReadFull(theirs, got)
+			require.NoError(t, err, "%d bytes", size)
+			assert.Equal(t, string(want), string(got), "%d bytes", size)
 			synctest.Wait()
-			if err := ours.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, ours.Close())
 		})
 	}
 }
@@ -51,34 +52,32 @@ func TestConn_AwaitRoom(t *testing.T) {
 		write(t, ours, make([]byte, 1<<10)) // is being sent
 		synctest.Wait()
 		for range 64 {
-			if ours.IsFull() || ours.AwaitRoom(t.Context()) != nil {
-				t.Fatal("it is full before there are 64 KiB")
-			}
+			require.False(t, ours.IsFull(), "it is full before there are 64 KiB")
+			require.NoError(t, ours.AwaitRoom(t.Context()))
 			write(t, ours, make([]byte, 1<<10))
 		}
 		begun := time.Now()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("the cause"))
 		defer cancel()
-		if err := ours.AwaitRoom(ctx); err == nil || err.Error() != "the cause" || time.Since(begun) != time.Second {
-			t.Errorf("%v after %v", err, time.Since(begun))
-		}
-		if stalled := ours.StalledFor(); !ours.IsFull() || stalled != time.Second {
-			t.Errorf("it has been stalled for %v, want a second", stalled)
-		}
+		err := ours.AwaitRoom(ctx)
+		assert.EqualError(t, err, "the cause")
+		assert.Equal(t, time.Second, time.Since(begun))
+		stalled := ours.StalledFor()
+		assert.True(t, ours.IsFull())
+		assert.Equal(t, time.Second, stalled)
 		go func() {
 			time.Sleep(time.Second)
 			_, _ = io.ReadFull(theirs, make([]byte, 65<<10))
 		}()
-		if err := ours.AwaitRoom(t.Context()); err != nil || time.Since(begun) != 2*time.Second || ours.IsFull() {
-			t.Errorf("%v after %v, full: %t", err, time.Since(begun), ours.IsFull())
-		}
+		err = ours.AwaitRoom(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 2*time.Second, time.Since(begun))
+		assert.False(t, ours.IsFull())
 		synctest.Wait()
 		if stalled := ours.StalledFor(); stalled != 0 {
 			t.Errorf("it has been stalled for %v, and there is nothing to send", stalled)
 		}
-		if err := ours.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, ours.Close())
 	})
 }
 
@@ -96,9 +95,7 @@ func TestConn_Write_PartialWrites(t *testing.T) {
 					t.Fatalf("%v after %v", err, time.Since(begun))
 				}
 			}
-			if err := ours.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, ours.Close())
 			_ = theirs.Close()
 		})
 	}
@@ -113,17 +110,16 @@ func TestConn_Write_SlowPeer(t *testing.T) {
 		for range 5 {
 			write(t, ours, []byte("x"))
 			time.Sleep(7 * time.Second)
-			if _, err := theirs.Read(make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := theirs.Read(make([]byte, 1))
+			require.NoError(t, err)
 		}
 		begun := time.Now()
 		write(t, ours, []byte("x"))
 		_, err := ours.Read(make([]byte, 1))
 		waited := time.Since(begun)
-		if !errors.Is(err, os.ErrDeadlineExceeded) || waited < 7*time.Second || waited > 11*time.Second {
-			t.Errorf("reading: %v after %v", err, waited)
-		}
+		assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "reading")
+		assert.GreaterOrEqual(t, waited, 7*time.Second, "reading")
+		assert.LessOrEqual(t, waited, 11*time.Second, "reading")
 		if _, err := ours.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("writing: %v", err)
 		}
@@ -142,9 +138,9 @@ func TestConn_AwaitRoom_DeadPeer(t *testing.T) {
 		synctest.Wait()
 		write(t, ours, make([]byte, 100_000))
 		begun := time.Now()
-		if err := ours.AwaitRoom(t.Context()); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 10*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begun))
-		}
+		err := ours.AwaitRoom(t.Context())
+		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		assert.Equal(t, 10*time.Second, time.Since(begun))
 		_ = ours.Close()
 	})
 }
@@ -165,9 +161,7 @@ func TestConn_Close_Drains(t *testing.T) {
 			read <- string(all)
 		}()
 		go func() {
-			if err := ours.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, ours.Close())
 		}()
 		if got := <-read; got != text {
 			t.Errorf("%d bytes have arrived, want %d", len(got), len(text))
@@ -190,9 +184,9 @@ func TestConn_Close_Timeout(t *testing.T) {
 			}
 			synctest.Wait()
 			begun := time.Now()
-			if err := ours.Close(); err == nil || !strings.HasPrefix(err.Error(), "closed before everything was sent: ") {
-				t.Errorf("%d bytes: Close returns %v", size, err)
-			}
+			err := ours.Close()
+			require.Error(t, err, "%d bytes", size)
+			assert.True(t, strings.HasPrefix(err.Error(), "closed before everything was sent: "), err.Error())
 			if waited := time.Since(begun); waited != time.Second {
 				t.Errorf("%d bytes: Close takes %v", size, waited)
 			}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/wire"
 )
@@ -106,9 +109,9 @@ func TestFields_Refused_Names(t *testing.T) {
 			t.Parallel()
 			allowed := callctx.With(t.Context(), "X-A", "1")
 			ctx := callctx.With(callctx.With(allowed, name, "value"), "X-B", "2")
-			if got, isRefused := callctx.FieldsOf(ctx).Refused(); !isRefused || got != name {
-				t.Errorf("refused: %q, %t", got, isRefused)
-			}
+			got, isRefused := callctx.FieldsOf(ctx).Refused()
+			require.True(t, isRefused, "refused")
+			assert.Equal(t, name, got, "refused")
 			checkHeader(t, callctx.FieldsOf(ctx).Replace(nil, nil), fields("X-A", "1", "X-B", "2"))
 			if got, isRefused := callctx.FieldsOf(allowed).Refused(); isRefused {
 				t.Errorf("%q is refused in the context before", got)

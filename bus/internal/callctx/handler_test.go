@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
@@ -21,7 +24,12 @@ func TestHandler_Done_MadeLate(t *testing.T) {
 		t.Error("there is a Done before it is asked for")
 	}
 	done := h.Done()
-	if made := callctx.DoneIfMade(h); made == nil || made != done || made != h.Done() {
+	made := callctx.DoneIfMade(h)
+	require.NotNil(t, made, "Done is not the one that was made")
+	if made != done {
+		t.Error("Done is not the one that was made")
+	}
+	if made != h.Done() {
 		t.Error("Done is not the one that was made")
 	}
 	derived, cancel := context.WithCancel(h)
@@ -41,23 +49,23 @@ func TestHandler_End_Cause(t *testing.T) {
 			if isMade && isClosed(h.Done()) {
 				t.Error("Done is closed from the start")
 			}
-			if err := h.Err(); err != nil || h.CallerLeft() {
-				t.Errorf("it has ended from the start: %v", err)
-			}
+			err := h.Err()
+			require.NoError(t, err, "it has ended from the start")
+			assert.False(t, h.CallerLeft(), "it has ended from the start")
 			h.End(status.ErrCallerLeft, false)
 			h.End(errors.New("a later cause"), true)
-			if err := h.Err(); !errors.Is(err, context.Canceled) || !h.CallerLeft() {
-				t.Errorf("the error is %v; the caller has left: %t", err, h.CallerLeft())
-			}
+			err = h.Err()
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.True(t, h.CallerLeft())
 			if !isClosed(h.Done()) {
 				t.Error("Done is open")
 			}
 			if cause := context.Cause(h); !errors.Is(cause, status.ErrCallerLeft) {
 				t.Errorf("the cause is %v", cause)
 			}
-			if err := h.Err(); !errors.Is(err, context.Canceled) || !h.CallerLeft() {
-				t.Errorf("with Done the error is %v; the caller has left: %t", err, h.CallerLeft())
-			}
+			err = h.Err()
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.True(t, h.CallerLeft())
 		})
 	}
 }
@@ -67,9 +75,9 @@ func TestHandler_End_OtherCause(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
 	h.End(context.Canceled, true)
-	if err := h.Err(); !errors.Is(err, context.Canceled) || h.CallerLeft() {
-		t.Errorf("the error is %v; the caller has left: %t", err, h.CallerLeft())
-	}
+	err := h.Err()
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.False(t, h.CallerLeft())
 }
 
 // TestHandler_Err_Deadline holds that the context ends with the time budget, whether or not Done is there by then.
@@ -83,18 +91,18 @@ func TestHandler_Err_Deadline(t *testing.T) {
 				if isMade {
 					h.Done()
 				}
-				if ends, ok := h.Deadline(); !ok || time.Until(ends) != time.Minute {
-					t.Errorf("the deadline is %v, %t", ends, ok)
-				}
+				ends, ok := h.Deadline()
+				require.True(t, ok)
+				assert.Equal(t, time.Minute, time.Until(ends))
 				time.Sleep(time.Minute - 1)
 				if err := h.Err(); err != nil {
 					t.Errorf("before the deadline the error is %v", err)
 				}
 				time.Sleep(time.Nanosecond)
 				synctest.Wait()
-				if err := h.Err(); !errors.Is(err, context.DeadlineExceeded) || h.CallerLeft() {
-					t.Errorf("at the deadline the error is %v; the caller has left: %t", err, h.CallerLeft())
-				}
+				err := h.Err()
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.False(t, h.CallerLeft())
 				<-h.Done()
 				if err := h.Err(); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("with Done the error is %v", err)
@@ -114,9 +122,9 @@ func TestHandler_Err_Base(t *testing.T) {
 	if err := h.Err(); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	if !isClosed(h.Done()) || !errors.Is(context.Cause(h), status.ErrClosed) || h.CallerLeft() {
-		t.Errorf("the cause is %v; the caller has left: %t", context.Cause(h), h.CallerLeft())
-	}
+	assert.True(t, isClosed(h.Done()))
+	assert.ErrorIs(t, context.Cause(h), status.ErrClosed)
+	assert.False(t, h.CallerLeft())
 }
 
 // TestHandler_Value_OwnKeys holds that a handler is found from what derives from it, and that what its base sets for calls does not go on.
@@ -125,12 +133,11 @@ func TestHandler_Value_OwnKeys(t *testing.T) {
 	h := newHandler(t)
 	h.Base = callctx.WithActor(callctx.With(h.Base, "X-Field", "value"), "token")
 	derived := context.WithoutCancel(h)
-	if callctx.Of(h) != h || callctx.Of(derived) != h || callctx.Of(t.Context()) != nil {
-		t.Error("the handler is not found, or found elsewhere")
-	}
-	if callctx.FieldsOf(h) != nil || callctx.Actor(h) != "" {
-		t.Errorf("the fields and the actor of the base are those of the handler: %v, %q", callctx.FieldsOf(h), callctx.Actor(h))
-	}
+	assert.Same(t, h, callctx.Of(h), "the handler is not found, or found elsewhere")
+	assert.Same(t, h, callctx.Of(derived))
+	assert.Nil(t, callctx.Of(t.Context()))
+	assert.Nil(t, callctx.FieldsOf(h), "the fields and the actor of the base are those of the handler")
+	assert.Empty(t, callctx.Actor(h), "the fields and the actor of the base are those of the handler")
 	if callctx.DoneIfMade(h) != nil {
 		t.Error("a look at keys of this package makes Done")
 	}

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/internal/client"
 )
 
@@ -37,9 +39,8 @@ func TestBackoff_Attempts(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				count, took := attempts(t, client.NewBackoff(), test.known, time.Now().Add(test.left))
-				if count != test.attempts || took != test.took {
-					t.Errorf("%d attempts within %s, want %d within %s", count, took, test.attempts, test.took)
-				}
+				assert.Equal(t, test.attempts, count)
+				assert.Equal(t, test.took, took)
 			})
 		})
 	}
@@ -62,9 +63,9 @@ func TestBackoff_Restart(t *testing.T) {
 			{second, int(client.ReplaceWindow / client.LongestPause), client.ReplaceWindow},
 		} {
 			b.Restart(test.left)
-			if count, took := attempts(t, b, true, ends); count != test.attempts || took != test.took {
-				t.Errorf("after %s has left: %d attempts within %s, want %d within %s", test.left.ID, count, took, test.attempts, test.took)
-			}
+			count, took := attempts(t, b, true, ends)
+			assert.Equal(t, test.attempts, count, "after %s has left", test.left.ID)
+			assert.Equal(t, test.took, took, "after %s has left", test.left.ID)
 		}
 	})
 }
@@ -75,8 +76,7 @@ func TestBackoff_ContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), client.FirstPause/2)
 		defer cancel()
 		began := time.Now()
-		if client.NewBackoff().Pause(ctx, true, began.Add(time.Minute)) || time.Since(began) != client.FirstPause/2 {
-			t.Errorf("the pause has ended after %s", time.Since(began))
-		}
+		assert.False(t, client.NewBackoff().Pause(ctx, true, began.Add(time.Minute)))
+		assert.Equal(t, client.FirstPause/2, time.Since(began))
 	})
 }

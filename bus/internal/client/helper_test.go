@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus/broker"
@@ -52,8 +53,6 @@ func subscribe(t *testing.T, raw *nats.Conn, subject string) *nats.Subscription 
 	if err == nil {
 		err = raw.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return subscription
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/internal/client"
 )
 
@@ -65,7 +67,6 @@ func TestMembership_Full(t *testing.T) {
 		t.Error("an instance may be forgotten, and the host is covered")
 	}
 	m.Reduce("bus", calculatorHost, first, second)
-	if m.Covered("bus", calculatorHost, first) || !m.Covered("bus", calculatorHost, first, second) {
-		t.Error("a call has listened, and the host does not have the instances that acked")
-	}
+	assert.False(t, m.Covered("bus", calculatorHost, first), "a call has listened, and the host does not have the instances that acked")
+	assert.True(t, m.Covered("bus", calculatorHost, first, second))
 }

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
@@ -71,17 +74,17 @@ func (p *pending) checkResponse(from client.Peer) {
 	if response != nil {
 		got = client.SenderOf(response)
 	}
-	if err != nil || got != from || len(p.call.News()) != min(1, len(from.ID)) {
-		p.t.Errorf("the response is of %v, want %v (%v); %d wake-ups", got, from, err, len(p.call.News()))
-	}
+	require.NoError(p.t, err, len(p.call.News()))
+	assert.Equal(p.t, from, got, len(p.call.News()))
+	assert.Len(p.t, p.call.News(), min(1, len(from.ID)), len(p.call.News()))
 }
 
 // checkError expects an error, or none.
 func (p *pending) checkError(want error) {
 	p.t.Helper()
-	if response, err := p.call.Outcome(); response != nil || !errors.Is(err, want) {
-		p.t.Errorf("the outcome is %v %v, want %v", response, err, want)
-	}
+	response, err := p.call.Outcome()
+	assert.Nil(p.t, response)
+	assert.ErrorIs(p.t, err, want)
 }
 
 // checkUnexpected expects the senders of messages without a slot.
@@ -154,15 +157,17 @@ func (p *pending) checkMadeUp(code int, detail string) {
 		p.t.Fatal("no response was made up")
 	}
 	response, _ := p.call.Outcome()
-	if response.OpCode != wire.OpRes || response.MsgID != msgID || response.Queue != first.Host || string(response.Body) != p.encoded.Error() {
-		p.t.Errorf("the response is %+v", response)
-	}
-	if p.encoded.Status != code || p.encoded.Detail != detail || p.encoded.Executed != status.ExecutedYes || p.encoded.RetryAfter != 0 {
-		p.t.Errorf("the error is %+v, want %d %s", p.encoded, code, detail)
-	}
-	if p.encoded.Host != first.Host || p.encoded.ID != first.ID || p.encoded.MsgID != msgID {
-		p.t.Errorf("the error is of %s %s %s", p.encoded.Host, p.encoded.ID, p.encoded.MsgID)
-	}
+	assert.Equal(p.t, wire.OpRes, response.OpCode)
+	assert.Equal(p.t, msgID, response.MsgID)
+	assert.Equal(p.t, first.Host, response.Queue)
+	assert.Equal(p.t, p.encoded.Error(), string(response.Body))
+	assert.Equal(p.t, code, p.encoded.Status)
+	assert.Equal(p.t, detail, p.encoded.Detail)
+	assert.Equal(p.t, status.ExecutedYes, p.encoded.Executed)
+	assert.Zero(p.t, p.encoded.RetryAfter)
+	assert.Equal(p.t, first.Host, p.encoded.Host)
+	assert.Equal(p.t, first.ID, p.encoded.ID)
+	assert.Equal(p.t, msgID, p.encoded.MsgID)
 }
 
 // deliverFragments delivers fragments of a response of the first instance, each with its number as the body.
@@ -210,9 +215,9 @@ func TestPending_Fragments(t *testing.T) {
 				p.checkResponse(client.Peer{})
 			default:
 				p.checkResponse(first)
-				if response, _ := p.call.Outcome(); string(response.Body) != test.body || response.Fragment.IsPart() {
-					t.Errorf("the response has %d bytes, and the fragment %+v", len(response.Body), response.Fragment)
-				}
+				response, _ := p.call.Outcome()
+				assert.Equal(t, test.body, string(response.Body))
+				assert.False(t, response.Fragment.IsPart())
 			}
 			hasResponse := test.code != 0 || test.body != ""
 			if held := p.BytesHeld(); (held == 0) != hasResponse {
@@ -287,10 +292,13 @@ func TestPending_NoteMalformed(t *testing.T) {
 			p.checkError(err)
 			_, got := p.call.Outcome()
 			failed, _ := errors.AsType[*status.Error](got)
-			if failed == nil || failed.Status != http.StatusBadGateway || failed.Executed != status.ExecutedUnknown || !failed.Internal ||
-				failed.Host != test.message.FromHost || failed.ID != test.message.FromID || failed.MsgID != msgID {
-				t.Errorf("the error is %+v", failed)
-			}
+			require.NotNil(t, failed)
+			assert.Equal(t, http.StatusBadGateway, failed.Status)
+			assert.Equal(t, status.ExecutedUnknown, failed.Executed)
+			assert.True(t, failed.Internal)
+			assert.Equal(t, test.message.FromHost, failed.Host)
+			assert.Equal(t, test.message.FromID, failed.ID)
+			assert.Equal(t, msgID, failed.MsgID)
 		})
 	}
 }
@@ -300,14 +308,12 @@ func TestPending_Explain(t *testing.T) {
 	p := newPending(t, calculatorHost, false)
 	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrNoAck, "no ack")
 	p.call.Explain(failed)
-	if failed.Detail != "no ack" || failed.Internal {
-		t.Errorf("without a malformed ack the error is %+v", failed)
-	}
+	assert.Equal(t, "no ack", failed.Detail)
+	assert.False(t, failed.Internal)
 	p.NoteMalformed(message(wire.OpAck, first), errors.New("no status line"))
 	p.call.Explain(failed)
-	if failed.Detail != "no ack; a malformed ack was dropped: no status line" || !failed.Internal {
-		t.Errorf("with a malformed ack the error is %+v", failed)
-	}
+	assert.Equal(t, "no ack; a malformed ack was dropped: no status line", failed.Detail)
+	assert.True(t, failed.Internal)
 	unsent := status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil, "not sent")
 	if p.call.Explain(unsent); unsent.Detail != "not sent" {
 		t.Errorf("the error of a request that was not sent is %+v", unsent)
@@ -410,10 +416,11 @@ func TestPending_GaveUp(t *testing.T) {
 			p.ack(test.acks...)
 			err := p.call.GaveUp(test.ctx)
 			failed, _ := errors.AsType[*status.Error](err)
-			if failed == nil || failed.Status != test.code || failed.Executed != status.ExecutedUnknown ||
-				failed.Host != test.names.Host || failed.ID != test.names.ID {
-				t.Errorf("the error is %+v, want %d of %v", failed, test.code, test.names)
-			}
+			require.NotNil(t, failed)
+			assert.Equal(t, test.code, failed.Status)
+			assert.Equal(t, status.ExecutedUnknown, failed.Executed)
+			assert.Equal(t, test.names.Host, failed.Host)
+			assert.Equal(t, test.names.ID, failed.ID)
 			for _, cause := range test.causes {
 				if !errors.Is(err, cause) {
 					t.Errorf("%v is not a cause of %v", cause, err)
@@ -446,8 +453,7 @@ func TestPending_Reminder(t *testing.T) {
 		}
 		time.Sleep(client.ReminderInterval)
 		synctest.Wait()
-		if p.IsReminding() || len(p.call.News())+len(other.News())+len(ended.News()) != 0 {
-			t.Errorf("a round is scheduled without a caller that waits: %t", p.IsReminding())
-		}
+		assert.False(t, p.IsReminding(), "a round is scheduled without a caller that waits")
+		assert.Zero(t, len(p.call.News())+len(other.News())+len(ended.News()), "a round is scheduled without a caller that waits")
 	})
 }

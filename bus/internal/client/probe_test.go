@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
@@ -24,15 +26,16 @@ func TestProbe_AckWait(t *testing.T) {
 				t.Errorf("the first round is due after %s", got)
 			}
 			for _, want := range []time.Duration{time.Second, 500 * time.Millisecond} {
-				if next, err := probe.Round(); err != nil || next != want {
-					t.Errorf("the next round is due after %s, want %s (%v)", next, want, err)
-				}
+				next, err := probe.Round()
+				require.NoError(t, err)
+				assert.Equal(t, want, next)
 			}
 			_, err := probe.Round()
 			failed, _ := errors.AsType[*status.Error](err)
-			if failed == nil || failed.Status != 503 || failed.Executed != status.ExecutedUnknown || !errors.Is(err, status.ErrNoAck) {
-				t.Errorf("after the time for an ack the error is %v", err)
-			}
+			require.NotNil(t, failed)
+			assert.Equal(t, 503, failed.Status)
+			assert.Equal(t, status.ExecutedUnknown, failed.Executed)
+			assert.ErrorIs(t, err, status.ErrNoAck)
 		})
 	}
 }
@@ -60,9 +63,9 @@ func TestProbe_Questions(t *testing.T) {
 					err = errors.Join(conn.Flush(t.Context()), raw.Flush())
 				}
 				asked, _, _ := questions.Pending()
-				if err != nil || next != want.next || asked != want.asked {
-					t.Errorf("round %d: the next one after %s, %d questions; want %s, %d (%v)", round, next, asked, want.next, want.asked, err)
-				}
+				require.NoError(t, err, "round %d", round)
+				assert.Equal(t, want.next, next, "round %d", round)
+				assert.Equal(t, want.asked, asked, "round %d", round)
 			}
 		})
 	}
@@ -83,18 +86,20 @@ func TestProbe_Lost(t *testing.T) {
 	session := conn.Open(owner{t}, "bus", zerolog.Nop())
 	t.Cleanup(session.Leave)
 	err := session.Subscribe(&natsconn.Subscription{Subject: c.ResponseSubject() + ".*", Answers: true, Receive: c.ReceiveBelow})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	probe, ack := c.NewUnicastProbe(calculatorHost, time.Second, false)
 	probe.First()
 	ack(first)
 	for _, isLost := range []bool{false, true} {
-		if _, err := probe.Round(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := probe.Round()
+		require.NoError(t, err)
 		<-probe.Events()
-		if next, gone := probe.Review(); (gone != nil) != isLost || (gone != nil && *gone != first) || (!isLost && next >= time.Second) {
+		next, gone := probe.Review()
+		assert.Equal(t, isLost, (gone != nil), "%v, %s", gone, next)
+		if gone != nil && *gone != first {
+			t.Errorf("%v is gone, want %t; the next round after %s", gone, isLost, next)
+		}
+		if !isLost && next >= time.Second {
 			t.Errorf("%v is gone, want %t; the next round after %s", gone, isLost, next)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/internal/client"
 )
 
@@ -75,11 +77,11 @@ func TestResponders_MaxKnownSubjects(t *testing.T) {
 		path := strconv.Itoa(i)
 		r.Begin(path, path)("a")
 	}
-	if known, ofHost := r.Subjects(); known != client.MaxKnownSubjects || ofHost != known {
-		t.Errorf("%d subjects are known, and %d of the host; want %d of both", known, ofHost, client.MaxKnownSubjects)
-	}
+	known, ofHost := r.Subjects()
+	assert.Equal(t, client.MaxKnownSubjects, known)
+	assert.Equal(t, known, ofHost)
 	r.Greet()
-	if known, ofHost := r.Subjects(); known != 0 || ofHost != 0 {
-		t.Errorf("%d subjects are known after a greeting, and %d of the host", known, ofHost)
-	}
+	known, ofHost = r.Subjects()
+	assert.Zero(t, known)
+	assert.Zero(t, ofHost)
 }

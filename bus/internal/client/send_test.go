@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/wire"
 )
@@ -19,24 +22,16 @@ func TestClient_PublishFragments(t *testing.T) {
 	received := subscribe(t, raw, "bus.>")
 	for _, size := range []int{0, 1, 1000, payload / 2, payload - 1000, payload} {
 		request, err := client.NewOutgoing("POST", &url.URL{Scheme: "https", Host: calculatorHost, Path: "/add"}, nil, bytes.Repeat([]byte("a"), size))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		inFragments, err := c.PublishFragments(t.Context(), &request)
-		if err != nil || inFragments != (size == payload) {
-			t.Fatalf("%d bytes are published in fragments: %t (%v)", size, inFragments, err)
-		}
+		require.NoError(t, err, "%d bytes are published in fragments", size)
+		require.Equal(t, size == payload, inFragments, "%d bytes are published in fragments", size)
 		message, err := received.NextMsg(20 * time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var got wire.Request
-		if err := new(wire.Reader).ParseRequest(message.Data, &got); err != nil {
-			t.Fatal(err)
-		}
-		if got.MsgID != request.MsgID || got.Fragment.IsPart() != inFragments {
-			t.Errorf("%d bytes come as %q with the fragment %+v", size, got.MsgID, got.Fragment)
-		}
+		require.NoError(t, new(wire.Reader).ParseRequest(message.Data, &got))
+		assert.Equal(t, request.MsgID, got.MsgID, size)
+		assert.Equal(t, inFragments, got.Fragment.IsPart(), size)
 		if !inFragments && !bytes.Equal(got.Body, request.Body) {
 			t.Errorf("%d bytes come as %d", size, len(got.Body))
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus/internal/durable"
@@ -39,9 +41,7 @@ func newMailing(t *testing.T) *mailing {
 	conn, raw := natsconntest.Connect(t)
 	m := &mailing{raw: raw}
 	mapped, err := restmap.Handler(http.MethodPost, "/on-ordered")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := &durable.Config{
 		Server: server.New(server.Config{
 			Host: "mailer.example", ID: "m1aaaaaaaa", Plane: "bus", Broker: conn, Base: context.Background(),
@@ -98,9 +98,7 @@ func TestLateResponses(t *testing.T) {
 	if err == nil {
 		err = m.raw.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, test := range []struct {
 		to     string
 		status int
@@ -112,19 +110,14 @@ func TestLateResponses(t *testing.T) {
 		{"told.late-success", http.StatusOK, 30 * time.Second, "+ACK"},
 		{"told.failure", http.StatusInternalServerError, 0, `-NAK {"delay": 1000000000}`},
 	} {
-		if err := m.Reply(test.to, test.status, test.ago); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.Reply(test.to, test.status, test.ago))
 		if test.want == "" {
 			continue
 		}
 		message, err := told.NextMsgWithContext(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if message.Subject != test.to || string(message.Data) != test.want {
-			t.Errorf("%s: %s, want %s: %s", message.Subject, message.Data, test.to, test.want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, test.to, message.Subject)
+		assert.Equal(t, test.want, string(message.Data))
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
@@ -39,7 +42,8 @@ func largeResponse(filling int, body []byte) *wire.Response {
 func checkRejected(t *testing.T, err error, code int, text string) {
 	t.Helper()
 	rejected, _ := err.(*status.Error) //nolint:errorlint // the error itself
-	if rejected == nil || rejected.Status != code || rejected.Executed != status.ExecutedNo || rejected.Detail != text {
-		t.Errorf("the error is %#v, want %d %q", err, code, text)
-	}
+	require.NotNil(t, rejected)
+	assert.Equal(t, code, rejected.Status)
+	assert.Equal(t, status.ExecutedNo, rejected.Executed)
+	assert.Equal(t, text, rejected.Detail)
 }

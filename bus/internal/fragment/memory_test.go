@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 )
@@ -34,9 +36,8 @@ func checkNoMemory(t *testing.T, memory *fragment.Memory, reservation *fragment.
 	before := memory.BytesHeld()
 	err := reservation.Grow(onePart)
 	checkRejected(t, err, 503, "too busy: too many large messages are under way")
-	if errors.Is(err, fragment.ErrMemoryFull) != isFull || status.Of(err).RetryAfter != time.Second {
-		t.Errorf("the error is %#v, all memory is in use: %t", err, isFull)
-	}
+	assert.Equal(t, isFull, errors.Is(err, fragment.ErrMemoryFull))
+	assert.Equal(t, time.Second, status.Of(err).RetryAfter)
 	if after := memory.BytesHeld(); after != before {
 		t.Errorf("%d bytes are held, %d before", after, before)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/bus/internal/fragment"
@@ -45,22 +47,18 @@ func TestPlan_FitsPayload(t *testing.T) {
 			const payload = 1024
 			request, response := largeRequest(filling, someBytes(size)), largeResponse(filling, someBytes(size))
 			requests, err := fragment.PlanRequest(request, payload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for number := 1; number <= requests.Count; number++ {
 				part := requests.Request(number, request, instance)
 				if text := wire.AppendRequest(nil, part); len(text) > payload {
 					t.Fatalf("fragment %d of a request has %d bytes, the broker takes %d", number, len(text), payload)
 				}
-				if isFirst := number == 1; (len(part.Header) > 0) != isFirst || (part.Host == request.Host) != isFirst {
-					t.Fatalf("fragment %d of a request to %s has the header %v", number, part.Host, part.Header)
-				}
+				isFirst := number == 1
+				require.Equal(t, isFirst, (len(part.Header) > 0), "%d, %s", number, part.Host)
+				require.Equal(t, isFirst, (part.Host == request.Host), "%d, %s", number, part.Host)
 			}
 			responses, err := fragment.PlanResponse(response, payload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for number := 1; number <= responses.Count; number++ {
 				part := responses.Response(number, response)
 				if text := wire.AppendResponse(nil, part); len(text) > payload {
@@ -98,12 +96,12 @@ func TestPlan_HeadLargerThanPayload(t *testing.T) {
 				payload++
 				_, err = plan(payload)
 			}
-			if first, err := plan(payload); err != nil || len(first) != 0 {
-				t.Errorf("the first fragment has %d bytes of the body beside a head that leaves no room: %v", len(first), err)
-			}
-			if first, err := plan(payload + 1); err != nil || len(first) != 1 {
-				t.Errorf("the first fragment has %d bytes of the body beside a head that leaves room for one: %v", len(first), err)
-			}
+			first, err := plan(payload)
+			require.NoError(t, err, "the first fragment has %d bytes of the body beside a head that leaves no room", len(first))
+			assert.Empty(t, first, "the first fragment has %d bytes of the body beside a head that leaves no room", len(first))
+			first, err = plan(payload + 1)
+			require.NoError(t, err, "the first fragment has %d bytes of the body beside a head that leaves room for one", len(first))
+			assert.Len(t, first, 1, "the first fragment has %d bytes of the body beside a head that leaves room for one", len(first))
 		})
 	}
 }
@@ -126,15 +124,12 @@ func TestPlan_MostFragments(t *testing.T) {
 	const payload, most = 300, 1 << 16
 	response := largeResponse(0, someBytes(5000))
 	plan, err := fragment.PlanResponse(response, payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first, following := len(plan.Response(1, response).Body), len(plan.Response(2, response).Body)
 	response.Body = make([]byte, first+(most-1)*following)
 	plan, err = fragment.PlanResponse(response, payload)
-	if err != nil || plan.Count != most {
-		t.Errorf("%d bytes travel in %d fragments, want %d: %v", len(response.Body), plan.Count, most, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, most, plan.Count)
 	response.Body = append(response.Body, 0)
 	_, err = fragment.PlanResponse(response, payload)
 	checkRejected(t, err, 413, fmt.Sprintf("a body of %d bytes needs more than 65536 broker messages of at most 300 bytes each", len(response.Body)))

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
@@ -37,37 +40,32 @@ func reassemble(limit int, parts ...part) (message *fragment.Reassembly, err err
 func TestReassembly_Add(t *testing.T) {
 	t.Parallel()
 	message, err := reassemble(6, part{1, 4, "ab"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, next := range []part{{2, 4, "cd"}, {3, 4, ""}, {4, 4, "ef"}} {
-		if come, all := message.Progress(); come != i+1 || all != 4 || message.IsComplete() {
-			t.Errorf("%d of %d fragments have come, complete: %t", come, all, message.IsComplete())
-		}
-		if err := message.Add(wire.Fragment{Number: next.number, Count: next.count}, []byte(next.body)); err != nil {
-			t.Fatal(err)
-		}
+		come, all := message.Progress()
+		assert.Equal(t, i+1, come)
+		assert.Equal(t, 4, all)
+		assert.False(t, message.IsComplete())
+		require.NoError(t, message.Add(wire.Fragment{Number: next.number, Count: next.count}, []byte(next.body)))
 	}
-	if body := message.Body(); !message.IsComplete() || string(body) != "abcdef" {
-		t.Errorf("the body is %q, complete: %t", body, message.IsComplete())
-	}
+	body := message.Body()
+	assert.True(t, message.IsComplete())
+	assert.Equal(t, "abcdef", string(body))
 }
 
 // TestReassembly_Add_Repeated holds that a fragment that has come before leaves the message as it was.
 func TestReassembly_Add_Repeated(t *testing.T) {
 	t.Parallel()
 	message, err := reassemble(3, part{1, 3, "a"}, part{2, 3, "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for number := 1; number <= 3; number++ {
 		if err := message.Add(wire.Fragment{Number: 1 + number%2, Count: 3}, []byte("other")); !errors.Is(err, fragment.ErrRepeated) {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	if err := message.Add(wire.Fragment{Number: 3, Count: 3}, []byte("c")); err != nil || string(message.Body()) != "abc" {
-		t.Errorf("the body is %q: %v", message.Body(), err)
-	}
+	err = message.Add(wire.Fragment{Number: 3, Count: 3}, []byte("c"))
+	require.NoError(t, err)
+	assert.Equal(t, "abc", string(message.Body()))
 	if err := message.Add(wire.Fragment{Number: 3, Count: 3}, []byte("c")); !errors.Is(err, fragment.ErrRepeated) {
 		t.Errorf("the error after the last fragment is %v", err)
 	}
@@ -92,10 +90,9 @@ func TestReassembly_Add_Rejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := test.parts[:len(test.parts)-1]
-			if _, err := reassemble(10, before...); err != nil {
-				t.Fatal(err)
-			}
-			_, err := reassemble(10, test.parts...)
+			_, err := reassemble(10, before...)
+			require.NoError(t, err)
+			_, err = reassemble(10, test.parts...)
 			checkRejected(t, err, test.code, test.text)
 		})
 	}
@@ -107,9 +104,9 @@ func TestReassembly_Add_AtLimits(t *testing.T) {
 	if _, err := reassemble(10, part{1, 1 << 16, ""}); err != nil {
 		t.Errorf("as many fragments as allowed: %v", err)
 	}
-	if message, err := reassemble(10, part{1, 3, "aaaaa"}, part{2, 3, "bbbbb"}, part{3, 3, ""}); err != nil || len(message.Body()) != 10 {
-		t.Errorf("a body as large as allowed: %v", err)
-	}
+	message, err := reassemble(10, part{1, 3, "aaaaa"}, part{2, 3, "bbbbb"}, part{3, 3, ""})
+	require.NoError(t, err, "a body as large as allowed")
+	assert.Len(t, message.Body(), 10, "a body as large as allowed")
 }
 
 // FuzzParts adds fragments in any order: each byte of script is the number and the count of a fragment, up to 15 each.

@@ -2,11 +2,12 @@ package logqueue_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/bus/internal/logqueue"
 )
@@ -31,9 +32,9 @@ func TestThrottle_LeftOut(t *testing.T) {
 		for number := range 500 { // more than are told apart
 			admit("c" + strings.Repeat("x", number))
 		}
-		if want := []string{"a0", "a0", "b0", "a3", "c0"}; !slices.Equal(got[:min(len(got), len(want))], want) || len(got) != 4+62+2 {
-			t.Errorf("%d lines: %s", len(got), got)
-		}
+		want := []string{"a0", "a0", "b0", "a3", "c0"}
+		assert.Equal(t, want, got[:min(len(got), len(want))], "%d lines", len(got))
+		assert.Len(t, got, 4+62+2, "%d lines", len(got))
 	})
 }
 

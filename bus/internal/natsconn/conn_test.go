@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/natsconn/natsconntest"
@@ -22,13 +25,11 @@ func TestConn_Send_TooLarge(t *testing.T) {
 	for size, want := range map[int]bool{broker.DefaultMaxPayload: true, broker.DefaultMaxPayload + 1: false} {
 		buffer := make([]byte, size)
 		fits, err := r.conn.Send(t.Context(), time.Minute, "one", "", &buffer)
-		if fits != want || err != nil || r.conn.Exceeds(size) == want {
-			t.Errorf("%d bytes fit: %t, %v; they exceed the limit: %t", size, fits, err, r.conn.Exceeds(size))
-		}
+		assert.Equal(t, want, fits)
+		require.NoError(t, err)
+		assert.NotEqual(t, want, r.conn.Exceeds(size))
 	}
-	if err := r.conn.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.conn.Flush(t.Context()))
 	r.conn.Barrier(t.Context())
 	if len(r.received) != 1 {
 		t.Errorf("%d messages were sent, want 1", len(r.received))
@@ -41,15 +42,17 @@ func TestConn_GivenConnection_Closed(t *testing.T) {
 	t.Parallel()
 	given := dialGuest(t)
 	conn := natsconntest.Dial(t, natsconn.Config{NATS: given.NATS()})
-	if conn.IsLost() || conn.IsSettling() || isClosed(conn.GraceExpired()) {
-		t.Error("it is lost from the start")
-	}
+	assert.False(t, conn.IsLost(), "it is lost from the start")
+	assert.False(t, conn.IsSettling())
+	assert.False(t, isClosed(conn.GraceExpired()))
 	start, expired := time.Now(), conn.GraceExpired()
 	given.NATS().Close()
 	await(t, expired)
-	if err := conn.AwaitOpen(t.Context()); err != nil || !conn.IsLost() || !conn.IsSettling() || !conn.WasAwaySince(start) {
-		t.Errorf("it is lost: %t; %v", conn.IsLost(), err)
-	}
+	err := conn.AwaitOpen(t.Context())
+	require.NoError(t, err, "it is lost")
+	assert.True(t, conn.IsLost(), "it is lost")
+	assert.True(t, conn.IsSettling(), "it is lost")
+	assert.True(t, conn.WasAwaySince(start), "it is lost")
 	for _, err := range []error{conn.PublishNow("one", "", nil), conn.Flush(t.Context())} {
 		if !errors.Is(err, status.ErrDisconnected) {
 			t.Errorf("the error is %v", err)

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/internal/natsconn"
 )
 
@@ -17,23 +19,22 @@ func TestConnState_Begin_Grace(t *testing.T) {
 		defer s.Stop()
 		expired, changed := s.GraceExpired(), s.Change()
 		s.Begin(natsconn.OutageGrace)
-		if !s.IsDown() || !isClosed(changed) || isClosed(s.Change()) {
-			t.Error("the outage is not noted")
-		}
+		assert.True(t, s.IsDown(), "the outage is not noted")
+		assert.True(t, isClosed(changed))
+		assert.False(t, isClosed(s.Change()))
 		changed = s.Change()
 		time.Sleep(natsconn.OutageGrace - 1)
 		s.Begin(natsconn.OutageGrace) // goes on
-		if isClosed(expired) || isClosed(changed) {
-			t.Error("the grace ends early, or there is another change")
-		}
+		assert.False(t, isClosed(expired), "the grace ends early, or there is another change")
+		assert.False(t, isClosed(changed))
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if !isClosed(expired) || s.GraceExpired() != expired {
 			t.Error("the grace does not end")
 		}
-		if !s.End() || s.IsDown() || !isClosed(changed) {
-			t.Error("the end is not noted")
-		}
+		assert.True(t, s.End(), "the end is not noted")
+		assert.False(t, s.IsDown())
+		assert.True(t, isClosed(changed))
 		if isClosed(s.GraceExpired()) {
 			t.Error("there is no grace in the next outage")
 		}
@@ -59,9 +60,8 @@ func TestConnState_End_WithinGrace(t *testing.T) {
 		expired := s.GraceExpired()
 		s.Begin(natsconn.OutageGrace)
 		time.Sleep(natsconn.OutageGrace - 1)
-		if !s.End() || s.End() {
-			t.Error("the outage does not end once")
-		}
+		assert.True(t, s.End(), "the outage does not end once")
+		assert.False(t, s.End())
 		time.Sleep(natsconn.OutageGrace)
 		s.Begin(natsconn.OutageGrace)
 		time.Sleep(natsconn.OutageGrace - 1)
@@ -88,9 +88,8 @@ func TestConnState_Begin_ForGood(t *testing.T) {
 				defer s.Stop()
 				before(s)
 				s.Begin(0)
-				if !s.IsDown() || !isClosed(s.GraceExpired()) {
-					t.Error("the grace goes on")
-				}
+				assert.True(t, s.IsDown(), "the grace goes on")
+				assert.True(t, isClosed(s.GraceExpired()))
 				time.Sleep(2 * natsconn.OutageGrace) // no timer closes the channel again
 			})
 		})

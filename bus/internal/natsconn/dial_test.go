@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/internal/logqueue"
@@ -40,9 +42,10 @@ func TestConn_ReconnectDelay_Bounds(t *testing.T) {
 			pause := natsconn.ReconnectDelay(tries)
 			shortest, longest = min(shortest, pause), max(longest, pause)
 		}
-		if shortest < average/2 || longest >= 3*average/2 || longest < average || shortest > average {
-			t.Errorf("after %d attempts the pause is from %v to %v, want %v to %v", tries, shortest, longest, average/2, 3*average/2)
-		}
+		assert.GreaterOrEqual(t, shortest, average/2, tries)
+		assert.Less(t, longest, 3*average/2, tries)
+		assert.GreaterOrEqual(t, longest, average, tries)
+		assert.LessOrEqual(t, shortest, average, tries)
 	}
 }
 
@@ -75,14 +78,10 @@ func (j *journal) lines(text string) (found []string) {
 func TestConn_HandleError_Attempts(t *testing.T) {
 	t.Parallel()
 	gone, err := broker.Start(broker.Listen("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	log, lines := new(journal), new(logqueue.Queue)
 	conn, err := natsconn.Dial(t.Context(), "test", natsconn.Config{URL: gone.URL()}, zerolog.New(log), lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	changed := conn.NATS().StatusChanged(nats.RECONNECTING)
 	defer conn.NATS().RemoveStatusListener(changed)
@@ -92,7 +91,7 @@ func TestConn_HandleError_Attempts(t *testing.T) {
 		conn.HandleError(conn.NATS(), nil, errors.New("remote error: tls: expired certificate"))
 	}
 	lines.Flush(t.Context())
-	if told := log.lines("expired certificate"); len(told) != 1 || !strings.Contains(told[0], "cannot be reached again yet") {
-		t.Errorf("the log has %q, want one line that says that the broker cannot be reached", told)
-	}
+	told := log.lines("expired certificate")
+	require.Len(t, told, 1)
+	assert.Contains(t, told[0], "cannot be reached again yet")
 }

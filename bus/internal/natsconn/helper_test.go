@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus/broker"
@@ -24,9 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func startBroker(t *testing.T, config, login string) (url string) {
 	t.Helper()
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	return strings.Replace(started.URL(), "://", "://"+login, 1)
 }
@@ -92,9 +91,7 @@ func (r *receiver) add(subject string, answers bool) error {
 func (r *receiver) mustAdd(subjects ...string) {
 	r.t.Helper()
 	for _, subject := range subjects {
-		if err := r.add(subject, false); err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, r.add(subject, false))
 	}
 }
 
@@ -111,13 +108,9 @@ func (r *receiver) checkArrives(published []string, want ...string) {
 	r.t.Helper()
 	before := len(r.received)
 	for _, subject := range published {
-		if err := r.conn.PublishNow(subject, "", []byte("x")); err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, r.conn.PublishNow(subject, "", []byte("x")))
 	}
-	if err := r.conn.Flush(r.t.Context()); err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, r.conn.Flush(r.t.Context()))
 	r.conn.Barrier(r.t.Context())
 	if got := r.received[before:]; !slices.Equal(got, want) {
 		r.t.Errorf("received %q, want %q", got, want)

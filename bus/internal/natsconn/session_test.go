@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
@@ -29,12 +30,11 @@ func TestSession_Attempt_Denied(t *testing.T) {
 		return nil
 	})
 	const want = `the broker does not let user "guest" subscribe to denied.one; see docs/permissions.md`
-	if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), want) {
-		t.Errorf("the error is %v", err)
-	}
-	if got := r.subjects(); !slices.Equal(got, []string{"kept"}) || r.conn.KnownSubscriptions() != 1 {
-		t.Errorf("%q are left, of %d", got, r.conn.KnownSubscriptions())
-	}
+	assert.ErrorIs(t, err, nats.ErrPermissionViolation)
+	assert.ErrorContains(t, err, want)
+	got := r.subjects()
+	assert.Equal(t, []string{"kept"}, got)
+	assert.Equal(t, 1, r.conn.KnownSubscriptions())
 	r.checkArrives([]string{"added", "kept"}, "kept")
 	if err := r.Attempt(t.Context(), func() error { return r.add("added", false) }, nil); err != nil {
 		t.Errorf("the next attempt: %v", err)
@@ -81,9 +81,7 @@ func TestSession_Drain_KeepsAnswers(t *testing.T) {
 	other := open(t, r.conn, newMember())
 	r.mustAdd("one", "two")
 	other.mustAdd("two")
-	if err := r.add("answers", true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.add("answers", true))
 	r.StopSubscribing()
 	r.Drain(t.Context())
 	r.checkArrives([]string{"one", "two", "answers"}, "answers")
@@ -133,9 +131,7 @@ func TestConn_ReceiverPanics(t *testing.T) {
 	m := newMember()
 	r := open(t, dialInProcess(t), m)
 	err := r.Subscribe(&natsconn.Subscription{Subject: "broken", Receive: func(*nats.Msg, *wire.Reader) worker.Job { panic("no such field") }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.mustAdd("sound")
 	r.checkArrives([]string{"broken", "sound", "broken", "sound"}, "sound", "sound")
 	for range 2 {
@@ -156,13 +152,9 @@ func TestConn_Barrier_Order(t *testing.T) {
 		<-release
 		return nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.mustAdd("next")
-	if err := errors.Join(r.conn.PublishNow("busy", "", nil), r.conn.PublishNow("next", "", nil), r.conn.Flush(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(r.conn.PublishNow("busy", "", nil), r.conn.PublishNow("next", "", nil), r.conn.Flush(t.Context())))
 	await(t, started)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -198,16 +190,13 @@ func TestConn_Reconnect_Sweep(t *testing.T) {
 	draining := open(t, r.conn, newMember())
 	r.mustAdd("one", "two")
 	draining.mustAdd("one")
-	if err := draining.add("answers", true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, draining.add("answers", true))
 	draining.StopSubscribing()
 	before := r.conn.NATS()
 	before.Close()
 	await(t, m.back)
-	if r.conn.NATS() == before || r.conn.Reconnects() != 1 {
-		t.Errorf("the connection was replaced %d times", r.conn.Reconnects())
-	}
+	assert.NotSame(t, before, r.conn.NATS())
+	assert.Equal(t, int64(1), r.conn.Reconnects())
 	if known := r.conn.KnownSubscriptions(); known != 3 {
 		t.Errorf("%d subscriptions are known, want 3", known)
 	}
@@ -227,7 +216,5 @@ func TestConn_Reconnect_NothingSubscribed(t *testing.T) {
 	r := open(t, dialInProcess(t), m)
 	r.conn.NATS().Close()
 	await(t, m.back)
-	if err := r.conn.AwaitOpen(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, r.conn.AwaitOpen(t.Context()))
 }

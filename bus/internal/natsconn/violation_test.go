@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/natsconn/natsconntest"
@@ -42,9 +42,8 @@ func TestViolation_ParseViolation_Texts(t *testing.T) {
 		{nil, natsconn.Violation{}},
 	} {
 		got, ok := natsconn.ParseViolation(test.err)
-		if got != test.want || ok != (test.want.Subject != "") {
-			t.Errorf("%v: %+v, %t", test.err, got, ok)
-		}
+		assert.Equal(t, test.want, got)
+		assert.Equal(t, test.want.Subject != "", ok)
 	}
 }
 
@@ -54,19 +53,16 @@ func TestViolations_Add_Bounded(t *testing.T) {
 	var seen natsconn.Violations
 	subject := func(i int) natsconn.Violation { return natsconn.Violation{Subject: fmt.Sprint(i)} }
 	for i := range natsconn.MaxDenials {
-		if seen.Has(subject(i)) || !seen.Add(subject(i)) || seen.Add(subject(i)) {
-			t.Fatalf("violation %d is not new once", i)
-		}
+		require.False(t, seen.Has(subject(i)))
+		require.True(t, seen.Add(subject(i)))
+		require.False(t, seen.Add(subject(i)))
 	}
-	if seen.Has(natsconn.Violation{Publish: true, Subject: "0"}) || !seen.Has(subject(0)) {
-		t.Error("the verbs are not told apart, or the first one is forgotten")
-	}
-	if !seen.Add(subject(natsconn.MaxDenials)) || !seen.Has(subject(natsconn.MaxDenials)) {
-		t.Error("the one beyond the bound is not remembered")
-	}
-	if seen.Has(subject(0)) || !seen.Add(subject(0)) {
-		t.Error("beyond the bound the first one is still known")
-	}
+	assert.False(t, seen.Has(natsconn.Violation{Publish: true, Subject: "0"}), "the verbs are not told apart, or the first one is forgotten")
+	assert.True(t, seen.Has(subject(0)))
+	assert.True(t, seen.Add(subject(natsconn.MaxDenials)), "the one beyond the bound is not remembered")
+	assert.True(t, seen.Has(subject(natsconn.MaxDenials)))
+	assert.False(t, seen.Has(subject(0)), "beyond the bound the first one is still known")
+	assert.True(t, seen.Add(subject(0)))
 }
 
 // TestViolations_Forget_Afresh holds that a violation is new again after a reconnect.
@@ -77,9 +73,8 @@ func TestViolations_Forget_Afresh(t *testing.T) {
 	seen.Forget()
 	seen.Add(denied)
 	seen.Forget()
-	if seen.Has(denied) || !seen.Add(denied) {
-		t.Error("it is still known")
-	}
+	assert.False(t, seen.Has(denied), "it is still known")
+	assert.True(t, seen.Add(denied))
 }
 
 // TestConn_HandleError_PublishDenied holds that members are told what the broker denies, which is known from then on.
@@ -90,22 +85,20 @@ func TestConn_HandleError_PublishDenied(t *testing.T) {
 		t.Error("it is denied from the start")
 	}
 	before := r.conn.LastReport()
-	if err := r.conn.PublishNow("denied.one", "", nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.conn.PublishNow("denied.one", "", nil))
 	r.awaitDenied("denied.one")
-	if !r.conn.Denies("denied.one") || r.conn.Denies("denied.two") {
-		t.Error("another subject is denied")
-	}
+	assert.True(t, r.conn.Denies("denied.one"), "another subject is denied")
+	assert.False(t, r.conn.Denies("denied.two"))
 	if !r.conn.IsNewViolation(before, natsconn.Violation{Publish: true, Subject: "denied.one"}) {
 		t.Errorf("the last report is %v", r.conn.LastReport())
 	}
 	const want = `the broker does not let user "guest" publish to denied.one; see docs/permissions.md`
 	forbidden := r.conn.Forbidden("denied.one")
-	if forbidden.Status != http.StatusForbidden || forbidden.Executed != status.ExecutedNo || !forbidden.Internal ||
-		!errors.Is(forbidden, nats.ErrPermissionViolation) || forbidden.Detail != want {
-		t.Errorf("the error is %#v", forbidden)
-	}
+	assert.Equal(t, http.StatusForbidden, forbidden.Status)
+	assert.Equal(t, status.ExecutedNo, forbidden.Executed)
+	assert.True(t, forbidden.Internal)
+	assert.ErrorIs(t, forbidden, nats.ErrPermissionViolation)
+	assert.Equal(t, want, forbidden.Detail)
 }
 
 // TestSession_Denied_Later holds that a session knows of a subscription of its own that the broker has denied.
@@ -119,9 +112,8 @@ func TestSession_Denied_Later(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.awaitDenied("denied.two")
-	if !r.Denied() || other.Denied() {
-		t.Errorf("a subscription of the session is denied: %t; of the other one: %t", r.Denied(), other.Denied())
-	}
+	assert.True(t, r.Denied(), "a subscription of the session is denied")
+	assert.False(t, other.Denied(), "a subscription of the session is denied")
 }
 
 // TestAsyncErrCollector_Reports_Order holds that all that was refused is collected in its order, and that the wait ends with the last
@@ -138,13 +130,10 @@ func TestAsyncErrCollector_Reports_Order(t *testing.T) {
 	collector := natsconn.CollectAsyncErrs(r.conn)
 	defer collector.Close()
 	reports, err := collector.Reports(t.Context())
-	if len(reports) > 0 || err != nil {
-		t.Errorf("nothing was refused: %v, %v", reports, err)
-	}
+	assert.LessOrEqual(t, len(reports), 0, "nothing was refused")
+	assert.NoError(t, err, "nothing was refused")
 	r.mustAdd("denied.one", "allowed", "denied.two")
-	if err := r.conn.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.conn.Flush(t.Context()))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if reports, err := collector.Reports(ended); !errors.Is(err, context.Canceled) {
@@ -164,12 +153,11 @@ func TestAsyncErrCollector_Reports_Order(t *testing.T) {
 		denied, _ := natsconn.ParseViolation(report)
 		subjects = append(subjects, denied.Subject)
 	}
-	if err != nil || !slices.Equal(subjects, []string{"denied.one", "denied.two"}) {
-		t.Errorf("collected %q, %v", subjects, err)
-	}
-	if reports, err := later.Reports(t.Context()); len(reports) > 0 || err != nil {
-		t.Errorf("a collector that began later has %v, %v", reports, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, []string{"denied.one", "denied.two"}, subjects)
+	reports, err = later.Reports(t.Context())
+	assert.LessOrEqual(t, len(reports), 0)
+	assert.NoError(t, err)
 }
 
 // TestAsyncErrCollector_Reports_GivenConnection holds that the last report alone is known of a connection of the application.
@@ -180,13 +168,11 @@ func TestAsyncErrCollector_Reports_GivenConnection(t *testing.T) {
 	collector := natsconn.CollectAsyncErrs(r.conn)
 	defer collector.Close()
 	r.mustAdd("denied.one", "denied.two")
-	if err := r.conn.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.conn.Flush(t.Context()))
 	reports, err := collector.Reports(t.Context())
-	if err != nil || len(reports) != 1 || !strings.Contains(reports[0].Error(), `"denied.two"`) {
-		t.Errorf("collected %v, %v", reports, err)
-	}
+	require.NoError(t, err)
+	require.Len(t, reports, 1)
+	assert.ErrorContains(t, reports[0], `"denied.two"`)
 }
 
 // TestConn_User_Credentials holds as whom the broker knows a connection. Credentials in the URL come before others.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/micro"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/bus/internal/natsmicro"
 )
@@ -57,7 +58,5 @@ func TestSubject(t *testing.T) {
 func checkAccepted(t *testing.T, name, version string) {
 	t.Helper()
 	_, err := micro.AddService(nil, micro.Config{Name: name, Version: version, QueueGroup: "no queue group"})
-	if err == nil || !strings.Contains(err.Error(), "invalid queue group name") {
-		t.Errorf("%q %q: %v", name, version, err)
-	}
+	assert.ErrorContains(t, err, "invalid queue group name", "%q %q", name, version)
 }

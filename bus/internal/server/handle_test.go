@@ -2,12 +2,14 @@ package server_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
@@ -58,9 +60,10 @@ func TestIncoming_Do_Handler(t *testing.T) {
 				want = want[:2] // the memory may be in use
 			}
 			f.check(name, want...)
-			if inside, _ := handlers.Count(); inside != 0 || f.server.Inflight.Count(f.service) != 0 || !errors.Is(in.Handler.Err(), context.Canceled) {
-				t.Errorf("%s: %d requests are inside, and the context has ended with %v", name, inside, in.Handler.Err())
-			}
+			inside, _ := handlers.Count()
+			assert.Zero(t, inside, name)
+			assert.Zero(t, f.server.Inflight.Count(f.service), name)
+			assert.ErrorIs(t, in.Handler.Err(), context.Canceled, name)
 		})
 	}
 }
@@ -131,9 +134,8 @@ func TestInflight_Cancel(t *testing.T) {
 	}
 	control := f.request("POST", "/add", func(in *server.Incoming) { in.Read.MsgID, in.Handler.Owner = "d1", owner })
 	inflight.Add(control, subject.ControlPort)
-	if inflight.Count(owner) != 4 || inflight.Count(other) != 0 {
-		t.Errorf("%d and %d requests", inflight.Count(owner), inflight.Count(other))
-	}
+	assert.Equal(t, 4, inflight.Count(owner))
+	assert.Zero(t, inflight.Count(other))
 	key := server.KeyOf(requests[0].Request)
 	for _, test := range []struct {
 		owner any
@@ -162,9 +164,10 @@ func TestInflight_Cancel(t *testing.T) {
 	inflight.Cancel(owner, key)
 	inflight.Cancel(owner, server.KeyOf(requests[2].Request))
 	inflight.Cancel(owner, server.KeyOf(requests[3].Request))
-	if ids := left(); len(ids) != 2 || ids[0] != "c1" || ids[1] != "" {
-		t.Errorf("cancelled: %q", ids)
-	}
+	ids := left()
+	require.Len(t, ids, 2, "cancelled")
+	assert.Equal(t, "c1", ids[0], "cancelled")
+	assert.Empty(t, ids[1], "cancelled")
 	for _, in := range append(requests[1:], control) {
 		inflight.Remove(in)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus/internal/natsconn"
@@ -62,18 +63,14 @@ func newFixture(t *testing.T, broker *natsconn.Conn, change ...func(*server.Conf
 func (f *fixture) serve(method, path string, change ...func(*server.Endpoint)) *server.Endpoint {
 	f.t.Helper()
 	e := newEndpoint(f.t, method, path, change...)
-	if err := f.server.Router.Add([]*server.Endpoint{e}); err != nil {
-		f.t.Fatal(err)
-	}
+	require.NoError(f.t, f.server.Router.Add([]*server.Endpoint{e}))
 	return e
 }
 
 func newEndpoint(t *testing.T, method, path string, change ...func(*server.Endpoint)) *server.Endpoint {
 	t.Helper()
 	mapped, err := restmap.Handler(method, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e := &server.Endpoint{Name: method + " " + path, Path: path, Port: subject.PublicPort, Routes: mapped.Routes, Queue: true, BodyLimit: limit}
 	for _, each := range change {
 		each(e)

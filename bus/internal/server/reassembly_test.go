@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
@@ -51,9 +53,10 @@ func (f *fixture) send(number, count int, body string, change ...func(*wire.Requ
 // checkPartial expects a number of partial requests, and, if most is 0, no memory in use.
 func (f *fixture) checkPartial(name string, requests, most int) {
 	f.t.Helper()
-	if partial, bytes := f.server.Partial(); partial != requests || bytes > most || (bytes == 0) != (most == 0) {
-		f.t.Errorf("%s: %d requests lack fragments, and %d bytes are held, want %d and up to %d", name, partial, bytes, requests, most)
-	}
+	partial, bytes := f.server.Partial()
+	assert.Equal(f.t, requests, partial, name)
+	assert.LessOrEqual(f.t, bytes, most, name)
+	assert.Equal(f.t, most == 0, (bytes == 0), name)
 }
 
 func withID(id string) func(*wire.Request) { return func(r *wire.Request) { r.MsgID = id } }
@@ -130,9 +133,8 @@ func TestReassemblies_Malformed(t *testing.T) {
 			malformed.Fragment.Number = number
 			return f.server.NoteMalformed(malformed, published, errors.New("malformed"))
 		}
-		if !note(2, instanceSubject) || note(0, instanceSubject) {
-			t.Error("without a first fragment, only a number makes a fragment")
-		}
+		assert.True(t, note(2, instanceSubject), "without a first fragment, only a number makes a fragment")
+		assert.False(t, note(0, instanceSubject))
 		f.check("without a first fragment", "dropped "+instanceSubject+": malformed")
 		f.send(1, 2, "a")
 		if note(0, published) {
@@ -231,9 +233,9 @@ func TestReassemblies_TimeBudget(t *testing.T) {
 			if left := time.Until(in.Handler.Ends); left != time.Minute-5*time.Second {
 				t.Errorf("%s are left", left)
 			}
-			if _, held := f.server.Partial(); held == 0 || !in.CameInFragments() {
-				t.Error("no memory is held while the handler runs")
-			}
+			_, held := f.server.Partial()
+			assert.NotZero(t, held)
+			assert.True(t, in.CameInFragments(), "no memory is held while the handler runs")
 			return &wire.Response{Status: http.StatusOK}
 		}
 		f.send(1, 2, "a")
@@ -348,8 +350,8 @@ func TestReassemblies_Token(t *testing.T) {
 		synctest.Wait()
 		f.check("valid")
 		f.checkPartial("valid", 1, limit)
-		if inside, running := handlers.Count(); inside != 0 || running != 0 {
-			t.Errorf("%d and %d are counted after the checks", inside, running)
-		}
+		inside, running := handlers.Count()
+		assert.Zero(t, inside)
+		assert.Zero(t, running)
 	}, func(c *server.Config) { c.Handlers = handlers })
 }

@@ -1,11 +1,13 @@
 package server_test
 
 import (
-	"bytes"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
@@ -33,9 +35,8 @@ func TestServer_Receive_Rejections(t *testing.T) {
 		if test.change != nil {
 			test.change(in)
 		}
-		if f.server.Receive(in, nil, false) || in.IsAdmitted() {
-			t.Errorf("%s: admitted", name)
-		}
+		assert.False(t, f.server.Receive(in, nil, false), name)
+		assert.False(t, in.IsAdmitted(), name)
 		f.check(name, "202 ", test.want) // the ack comes first
 	}
 	in := f.request("POST", "/add", func(in *server.Incoming) { in.Read.CallDepth, in.Read.Body = wire.MaxCallDepth, make([]byte, limit) })
@@ -119,18 +120,19 @@ func TestServer_Receive_Limits(t *testing.T) {
 	receive("closed", f.request("POST", "/add"), "503 the instance is closing")
 	receive("its own when closed", f.request("POST", "/add", own))
 	receive("control when closed", f.request("GET", "/control", control))
-	if inside, running := handlers.Count(); len(admitted) != 5 || inside != 3 || running != 3 {
-		t.Errorf("%d are admitted, %d and %d are counted", len(admitted), inside, running)
-	}
+	inside, running := handlers.Count()
+	require.Len(t, admitted, 5)
+	assert.Equal(t, 3, inside)
+	assert.Equal(t, 3, running)
 	for _, in := range admitted {
 		if in.Urgent() != (in.Endpoint.Port == subject.ControlPort) {
 			t.Errorf("a request for %s is urgent: %t", in.Endpoint.Name, in.Urgent())
 		}
 		in.Do(false)
 	}
-	if inside, running := handlers.Count(); inside != 0 || running != 0 {
-		t.Errorf("%d and %d are counted in the end", inside, running)
-	}
+	inside, running = handlers.Count()
+	assert.Zero(t, inside)
+	assert.Zero(t, running)
 }
 
 func TestServer_ResponseSubject_Cache(t *testing.T) {
@@ -144,27 +146,27 @@ func TestServer_ResponseSubject_Cache(t *testing.T) {
 		}
 		return to
 	}
-	if want := subject.Response("bus", "caller.example", "a1aaaaaaaa"); subjectOf("a1aaaaaaaa", true) != want || f.server.CachedCallers() != 0 {
-		t.Error("the sender of a control request is cached")
-	}
+	want := subject.Response("bus", "caller.example", "a1aaaaaaaa")
+	assert.Equal(t, want, subjectOf("a1aaaaaaaa", true), "the sender of a control request is cached")
+	assert.Zero(t, f.server.CachedCallers())
 	for i := range server.MaxCallers {
 		subjectOf("a"+strings.Repeat("0", 9-len(strconv.Itoa(i)))+strconv.Itoa(i), false)
 	}
 	if cached := f.server.CachedCallers(); cached != server.MaxCallers {
 		t.Errorf("%d are cached", cached)
 	}
-	if first, again := subjectOf("b1aaaaaaaa", false), subjectOf("b1aaaaaaaa", true); first != again || f.server.CachedCallers() != 1 {
-		t.Errorf("%s and %s, and %d are cached after the cache was full", first, again, f.server.CachedCallers())
-	}
+	first, again := subjectOf("b1aaaaaaaa", false), subjectOf("b1aaaaaaaa", true)
+	assert.Equal(t, again, first)
+	assert.Equal(t, 1, f.server.CachedCallers())
 	for _, from := range [][2]string{{"", "a1aaaaaaaa"}, {"caller.example", ""}, {"Caller.example", "a1aaaaaaaa"}, {"caller.example", "*"}} {
 		request := &wire.Request{FromHost: from[0], FromID: from[1]}
-		if err := f.server.CheckSender(request); err == nil || status.Of(err).Status != http.StatusBadRequest {
-			t.Errorf("%q: %v", from, err)
-		}
+		err := f.server.CheckSender(request)
+		require.Error(t, err, from)
+		assert.Equal(t, http.StatusBadRequest, status.Of(err).Status, from)
 	}
-	if err := f.server.CheckSender(&wire.Request{FromHost: "caller.example", FromID: "c1aaaaaaaa"}); err != nil || f.server.CachedCallers() != 1 {
-		t.Errorf("%v, and %d are cached", err, f.server.CachedCallers())
-	}
+	err := f.server.CheckSender(&wire.Request{FromHost: "caller.example", FromID: "c1aaaaaaaa"})
+	require.NoError(t, err)
+	assert.Equal(t, 1, f.server.CachedCallers())
 }
 
 func TestAddressOf(t *testing.T) {
@@ -187,14 +189,14 @@ func TestAddressOf(t *testing.T) {
 	} {
 		address, err := server.AddressOf(&wire.Request{Method: test.method, Target: test.target, Host: test.host}, test.published)
 		if test.want == "" {
-			if want := (subject.Address{Port: 443, Host: ownHost, Method: "POST", Path: "/add"}); err != nil || address != want {
-				t.Errorf("%s: %+v %v", name, address, err)
-			}
+			want := (subject.Address{Port: 443, Host: ownHost, Method: "POST", Path: "/add"})
+			require.NoError(t, err, name)
+			assert.Equal(t, want, address, name)
 			continue
 		}
-		if err == nil || status.Of(err).Status != http.StatusBadRequest || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", name, err, test.want)
-		}
+		require.Error(t, err, name)
+		assert.Equal(t, http.StatusBadRequest, status.Of(err).Status, name)
+		assert.ErrorContains(t, err, test.want, name)
 	}
 }
 
@@ -205,9 +207,12 @@ func TestServer_Deliver_Handler(t *testing.T) {
 	handled := make(chan bool)
 	f.service.handler = func(in *server.Incoming) *wire.Response {
 		defer close(handled)
-		if owner := in.Handler.Owner; owner != any(f.service) || in.Value("x") != "a b" || !bytes.Equal(in.Request.Body, []byte("1")) {
+		owner := in.Handler.Owner
+		if owner != any(f.service) {
 			t.Errorf("handled for %v, with x=%q and %q", owner, in.Value("x"), in.Request.Body)
 		}
+		assert.Equal(t, "a b", in.Value("x"), owner)
+		assert.Equal(t, string([]byte("1")), string(in.Request.Body), owner)
 		return &wire.Response{Status: http.StatusOK}
 	}
 	f.server.Deliver(f.request("POST", "/a%20b/add", func(in *server.Incoming) { in.Read.Body = []byte("1") }))

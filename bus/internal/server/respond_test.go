@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/internal/natsconn"
@@ -58,13 +60,11 @@ func TestServer_LimitResponse(t *testing.T) {
 		"413": {Body: []byte(strings.Repeat("a", limit+1))},
 		"431": {Header: make(wire.Header, wire.MaxFields)},
 	} {
-		if err := f.server.LimitResponse(&response); err == nil || !strings.HasPrefix(err.Error(), name) {
-			t.Errorf("%v, want a %s", err, name)
-		}
+		err := f.server.LimitResponse(&response)
+		require.Error(t, err, name)
+		assert.True(t, strings.HasPrefix(err.Error(), name), err.Error())
 	}
-	if err := f.server.LimitResponse(&wire.Response{Body: []byte(strings.Repeat("a", limit))}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, f.server.LimitResponse(&wire.Response{Body: []byte(strings.Repeat("a", limit))}))
 }
 
 func TestServer_Respond_Heads(t *testing.T) {
@@ -109,9 +109,8 @@ func TestServer_Respond_Heads(t *testing.T) {
 			t.Errorf("%d: the prepared head writes %q", i, head.AppendResponse(nil, &response))
 		}
 	}
-	if f.service.heads[0] != f.service.heads[2] || f.service.heads[1] != f.service.heads[3] {
-		t.Error("a head is prepared twice")
-	}
+	assert.Same(t, f.service.heads[2], f.service.heads[0], "a head is prepared twice")
+	assert.Same(t, f.service.heads[3], f.service.heads[1])
 }
 
 // peer is a raw connection to the broker of a fixture.
@@ -131,9 +130,7 @@ func newPeer(t *testing.T, maxPayload int, change ...func(*server.Config)) *peer
 	if err == nil {
 		err = raw.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &peer{fixture: newFixture(t, conn, change...), raw: raw, conn: conn, received: received}
 }
 
@@ -148,13 +145,9 @@ func (p *peer) receive(receiver natsconn.Receiver, text []byte, subject, reply s
 func (p *peer) next(from *nats.Subscription) *wire.Response {
 	p.t.Helper()
 	message, err := from.NextMsg(10 * time.Second)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	response := new(wire.Response)
-	if err := wire.ParseResponse(message.Data, response); err != nil {
-		p.t.Error(err)
-	}
+	assert.NoError(p.t, wire.ParseResponse(message.Data, response))
 	return response
 }
 
@@ -171,16 +164,16 @@ func TestServer_ReceiverOf_Broker(t *testing.T) {
 	for _, host := range []string{ownHost, ownHost + ":443"} { // the second one takes the detour through the router
 		in := p.request("POST", "/add", func(in *server.Incoming) { in.Read.Body, in.Read.Host = []byte("ab"), host })
 		p.receive(receiver, wire.AppendRequest(nil, in.Request), published, "")
-		if ack := p.next(p.received); ack.Status != http.StatusAccepted || ack.OpCode != wire.OpAck || ack.MsgID != "m1" {
-			t.Errorf("%s: the ack is %+v", host, ack)
-		}
+		ack := p.next(p.received)
+		assert.Equal(t, http.StatusAccepted, ack.Status, host)
+		assert.Equal(t, wire.OpAck, ack.OpCode, host)
+		assert.Equal(t, "m1", ack.MsgID, host)
 		var body []byte
 		for number := 1; ; number++ {
 			part := p.next(p.received)
 			body = append(body, part.Body...)
-			if part.Fragment.Number != number || part.Fragment.Count != 3 {
-				t.Fatalf("%s: fragment %+v", host, part.Fragment)
-			}
+			require.Equal(t, number, part.Fragment.Number, host)
+			require.Equal(t, 3, part.Fragment.Count, host)
 			if number == part.Fragment.Count {
 				break
 			}
@@ -210,9 +203,8 @@ func TestServer_ReceiverOfInstance_Malformed(t *testing.T) {
 		p.receive(p.server.ReceiverOfInstance(), []byte(changed), published, "")
 		for _, want := range test.status {
 			message, err := p.received.NextMsg(10 * time.Second)
-			if err != nil || !strings.HasPrefix(string(message.Data), fmt.Sprintf("HTTP/1.1 %d ", want)) {
-				t.Errorf("%s: answered with %+v: %v, want %d", name, message, err, want)
-			}
+			require.NoError(t, err, name)
+			assert.True(t, strings.HasPrefix(string(message.Data), fmt.Sprintf("HTTP/1.1 %d ", want)), string(message.Data))
 		}
 		seen := p.service.taken()
 		if isDropped := len(seen) == 1 && strings.HasPrefix(seen[0], "dropped "+published+": "); isDropped != (len(test.status) < 2) {
@@ -230,27 +222,23 @@ func TestServer_ReceiverOfInstance_ReplySubject(t *testing.T) {
 	if err == nil {
 		err = p.raw.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := wire.AppendRequest(nil, p.request("POST", "/add").Request)
 	for reply, want := range map[string]string{own + ".m1": own + ".m1", own + ".m2": own, "bus.443.example.other.|.POST.x": own, "": own} {
 		p.receive(p.server.ReceiverOfInstance(), text, published, reply)
 		for range 2 {
-			if message, err := others.NextMsg(10 * time.Second); err != nil || message.Subject != want {
-				t.Errorf("reply to %q: answered on %+v: %v, want %s", reply, message, err, want)
-			}
+			message, err := others.NextMsg(10 * time.Second)
+			require.NoError(t, err, "reply to %q", reply)
+			assert.Equal(t, want, message.Subject, "reply to %q", reply)
 		}
 		p.check(reply, "freed")
 	}
 	nameless := strings.Replace(string(text), "Bus-Msg-Id: m1", "X: y", 1)
 	p.receive(p.server.ReceiverOfInstance(), []byte(nameless), published, own+".m1")
-	if err := p.raw.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if pending, _, err := others.Pending(); pending != 0 || err != nil {
-		t.Errorf("a request without an id is answered with %d messages: %v", pending, err)
-	}
+	require.NoError(t, p.raw.Flush())
+	pending, _, err := others.Pending()
+	assert.Zero(t, pending)
+	assert.NoError(t, err)
 }
 
 // TestBrokerReplier_PublishFragments_LargerLimit answers as if a broker had just refused the response as too large, and had then been
@@ -269,8 +257,9 @@ func TestBrokerReplier_PublishFragments_LargerLimit(t *testing.T) {
 			t.Errorf("%d bytes are not answered: %v", size, err)
 		}
 		got := p.next(p.received)
-		if !bytes.Equal(got.Body, body) || got.Fragment.IsPart() || len(got.Header) != 1 || got.Header[0].Value != "1" {
-			t.Errorf("%d bytes come back as %d, fragment %+v, with %v", size, len(got.Body), got.Fragment, got.Header)
-		}
+		assert.Equal(t, string(body), string(got.Body), "%d, %d", size, len(got.Body))
+		assert.False(t, got.Fragment.IsPart(), "%d, %d", size, len(got.Body))
+		require.Len(t, got.Header, 1, "%d, %d", size, len(got.Body))
+		assert.Equal(t, "1", got.Header[0].Value, "%d, %d", size, len(got.Body))
 	}
 }

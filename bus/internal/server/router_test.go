@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap"
@@ -94,9 +97,7 @@ func TestRouter_Methods(t *testing.T) {
 	routes := newTable()
 	for _, route := range []string{"GET /products/{id}", "PUT /products/{id}", "POST /products/search", "* /any/{rest+}"} {
 		verb, path, _ := strings.Cut(route, " ")
-		if err := routes.Add(verb, path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, routes.Add(verb, path))
 	}
 	for path, want := range map[string]string{
 		"/products/1":      "GET HEAD PUT",
@@ -149,16 +150,13 @@ func TestRouter_Add_AllOrNone(t *testing.T) {
 	named := func(name, method, path string) *server.Endpoint {
 		return newEndpoint(t, method, path, func(e *server.Endpoint) { e.Name = name })
 	}
-	if err := router.Add([]*server.Endpoint{named("A", "GET", "/a/{x}"), named("B", "*", "/b")}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, router.Add([]*server.Endpoint{named("A", "GET", "/a/{x}"), named("B", "*", "/b")}))
 	added := []*server.Endpoint{named("C", "GET", "/c"), named("D", "GET", "/a/{other}"), named("B", "*", "/b"), named("C2", "GET", "/c")}
 	const want = `D and A both serve GET /a/{other}, such as /a/1, on port 443: serve it once, or give one of them another path
 B is served by this connection already, as any method /b on port 443: serve it once, or give one of them another path
 C2 and C both serve GET /c on port 443: serve it once, or give one of them another path`
-	if err := router.Add(added); err == nil || err.Error() != want {
-		t.Errorf("the error is\n%v, want\n%s", err, want)
-	}
+	err := router.Add(added)
+	assert.EqualError(t, err, want)
 	find := func(path string) server.Match {
 		return router.Find(subject.Address{Port: subject.PublicPort, Method: "GET", Path: path})
 	}
@@ -166,9 +164,9 @@ C2 and C both serve GET /c on port 443: serve it once, or give one of them anoth
 		t.Errorf("%s is added in spite of the error", found.Endpoint.Name)
 	}
 	for path, name := range map[string]string{"/a/1": "A", "/b": "B"} {
-		if found := find(path); !found.IsFound() || found.Endpoint.Name != name {
-			t.Errorf("%s: %+v", path, found.Found)
-		}
+		found := find(path)
+		assert.True(t, found.IsFound(), path)
+		assert.Equal(t, name, found.Endpoint.Name, path)
 	}
 	if err := router.Add([]*server.Endpoint{named("D", "GET", "/a/{other+}"), named("E", "POST", "/b"), named("F", "PUT", "/a/{x}")}); err != nil {
 		t.Errorf("less specific patterns and other methods conflict: %v", err)
@@ -181,9 +179,7 @@ func TestRouter_Remove(t *testing.T) {
 	onPort := func(port int) func(*server.Endpoint) { return func(e *server.Endpoint) { e.Port = port } }
 	first, second := newEndpoint(t, "GET", "/a/{x+}", onPort(80)), newEndpoint(t, "POST", "/a/{x+}", onPort(80))
 	other, control := newEndpoint(t, "GET", "/a/{x}/b", onPort(44)), newEndpoint(t, "GET", "/c", onPort(subject.ControlPort))
-	if err := router.Add([]*server.Endpoint{first, second, other, control}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, router.Add([]*server.Endpoint{first, second, other, control}))
 	for _, test := range []struct {
 		removed *server.Endpoint
 		ports   []int // that are left
@@ -210,14 +206,12 @@ func TestRouter_BypassesClaims(t *testing.T) {
 	t.Parallel()
 	router := server.NewRouter()
 	method := newEndpoint(t, "GET", "/rpc/{path+}")
-	if err := router.Add([]*server.Endpoint{
+	require.NoError(t, router.Add([]*server.Endpoint{
 		webEndpoint(t, "GET", "/files/{path+}", ""), webEndpoint(t, "GET", "/files/private/{path+}", "admin"),
 		webEndpoint(t, "GET", "/files/private/open/{path+}", ""), webEndpoint(t, "GET", "/files/folder/", "admin"),
 		webEndpoint(t, "GET", "/same/{path+}", "admin"), webEndpoint(t, "GET", "/same/deep/{path+}", "admin"),
 		method, webEndpoint(t, "GET", "/rpc/private/{path+}", "admin"),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for path, want := range map[string]bool{
 		"/files/a":                     false,
 		"/files/private/x":             false,
@@ -263,9 +257,7 @@ func TestRouter_OpenMethods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			router, e := server.NewRouter(), newEndpoint(t, "GET", "/a/b", secured)
-			if err := router.Add([]*server.Endpoint{e, test.other}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, router.Add([]*server.Endpoint{e, test.other}))
 			open := router.OpenMethods(e)
 			if !slices.Equal(open[test.other], test.want) || test.want == nil && len(open) != 0 {
 				t.Errorf("%s: %v, want %q", name, open, test.want)

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/status"
 )
 
@@ -49,9 +52,10 @@ func TestOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			of := status.Of(test.err)
-			if of.Status != test.code || of.StatusCode() != test.code || of.Detail != test.detail || !errors.Is(of, test.err) {
-				t.Errorf("the error is %#v, want %d %q", of, test.code, test.detail)
-			}
+			assert.Equal(t, test.code, of.Status)
+			assert.Equal(t, test.code, of.StatusCode())
+			assert.Equal(t, test.detail, of.Detail)
+			assert.ErrorIs(t, of, test.err)
 		})
 	}
 	if status.Of(busy) != busy {
@@ -70,9 +74,9 @@ func TestUnsent(t *testing.T) {
 	if got := status.Unsent(&original); *got != want || original != sent {
 		t.Errorf("the copy is %#v of %#v, want %#v", *got, original, want)
 	}
-	if got := status.Unsent(notFoundError{}); got.Status != 404 || got.Executed != status.ExecutedNo {
-		t.Errorf("the error is %#v", got)
-	}
+	got := status.Unsent(notFoundError{})
+	assert.Equal(t, 404, got.Status)
+	assert.Equal(t, status.ExecutedNo, got.Executed)
 }
 
 func TestTooBusy(t *testing.T) {
@@ -152,9 +156,10 @@ func TestTooLate(t *testing.T) {
 				return
 			}
 			late, _ := err.(*status.Error) //nolint:errorlint // the error itself
-			if late == nil || late.Status != test.code || late.Detail != test.detail || late.Executed != status.ExecutedNo {
-				t.Fatalf("the error is %#v, want %d %q", err, test.code, test.detail)
-			}
+			require.NotNil(t, late)
+			require.Equal(t, test.code, late.Status)
+			require.Equal(t, test.detail, late.Detail)
+			require.Equal(t, status.ExecutedNo, late.Executed)
 			for _, want := range test.is {
 				if !errors.Is(err, want) {
 					t.Errorf("%v is not %v", err, want)

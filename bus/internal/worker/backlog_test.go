@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/internal/worker"
 )
 
@@ -103,13 +106,11 @@ func TestBacklog_Order(t *testing.T) {
 		}
 		release()
 		synctest.Wait()
-		if len(done) != 99 || !slices.IsSorted(done) {
-			t.Errorf("done beside a job that waits: %v", done)
-		}
+		require.Len(t, done, 99, "done beside a job that waits")
+		assert.True(t, slices.IsSorted(done), "done beside a job that waits")
 		close(free)
 		synctest.Wait()
-		if len(done) != 100 || done[99] != 0 {
-			t.Errorf("done in the end: %v", done)
-		}
+		require.Len(t, done, 100, "done in the end")
+		assert.Zero(t, done[99], "done in the end")
 	})
 }

@@ -3,6 +3,8 @@ package worker_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/busline/busline/bus/internal/worker"
 )
 
@@ -47,9 +49,14 @@ func TestLimiter_Classes(t *testing.T) {
 func TestLimiter_OneSlot(t *testing.T) {
 	t.Parallel()
 	one := slots{worker.NewLimiter(1)}
-	if !one.event() || one.call() || !one.endEvent() || !one.call() || one.event() || !one.endCall() || one.call() || !one.startEvent() {
-		t.Error("a limiter with one slot does not go from one class to the other")
-	}
+	assert.True(t, one.event(), "a limiter with one slot does not go from one class to the other")
+	assert.False(t, one.call())
+	assert.True(t, one.endEvent())
+	assert.True(t, one.call())
+	assert.False(t, one.event())
+	assert.True(t, one.endCall())
+	assert.False(t, one.call())
+	assert.True(t, one.startEvent())
 }
 
 // TestLimiter_Close holds that a closed limiter admits only nested calls, and reports when the last one is done.
@@ -71,9 +78,9 @@ func TestLimiter_Close(t *testing.T) {
 		t.Error("it is drained while a nested call runs")
 	default:
 	}
-	if inside, running := s.Count(); inside != 1 || running != 1 {
-		t.Errorf("%d inside, %d run, want 1 and 1", inside, running)
-	}
+	inside, running := s.Count()
+	assert.Equal(t, 1, inside)
+	assert.Equal(t, 1, running)
 	s.endCall()
 	<-drained
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/restmap/openapi"
@@ -194,9 +197,9 @@ func TestDocuments(t *testing.T) {
 	if got := compare.Documents(public, secured); !slices.Equal(got, want) {
 		t.Errorf("claims that nobody sees: %+v", got)
 	}
-	if changes := compare.Documents(secured, public); slices.ContainsFunc(changes, func(c compare.Change) bool { return c.Breaks }) || len(changes) != 2 {
-		t.Errorf("claims that nobody asks for any more: %v", changes)
-	}
+	changes := compare.Documents(secured, public)
+	assert.False(t, slices.ContainsFunc(changes, func(c compare.Change) bool { return c.Breaks }), "claims that nobody asks for any more")
+	assert.Len(t, changes, 2, "claims that nobody asks for any more")
 }
 
 func document[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.Document {
@@ -208,13 +211,9 @@ func document[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.
 // parsed parses a document that was made without an error.
 func parsed(t *testing.T, data []byte, err error) *openapi.Document {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	read, err := openapi.ParseWithExtensions(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return read
 }
 
@@ -493,9 +492,7 @@ func TestVersions(t *testing.T) {
 	first, second := bus.ParamNames("Add", "x, y", "sum"), bus.ParamNames("Add", "xs", "sum")
 	newer := bus.Method("Add", bus.Path("/v2/add"))
 	conn := bustest.New(t).Connect("shop.example")
-	if err := errors.Join(bus.Serve(conn, First{}, first), bus.Serve(conn, Second{}, second, newer)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(bus.Serve(conn, First{}, first), bus.Serve(conn, Second{}, second, newer)))
 	data, err := conn.OpenAPI()
 	both := parsed(t, data, err)
 	alone := document(t, Second{}, second, newer)

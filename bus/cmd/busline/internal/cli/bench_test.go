@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 	"github.com/busline/busline/examples/trouble/troublesvc"
@@ -25,9 +28,8 @@ rate   \d+ per second
 time   p50 \d+\.\d\d ms, p90 \d+\.\d\d ms, p99 \d+\.\d\d ms, max \d+\.\d\d ms
 200    200
 $`)
-	if !want.MatchString(got.stdout) || got.stderr != "" {
-		t.Errorf("it prints\n%s%s", got.stdout, got.stderr)
-	}
+	assert.Regexp(t, want, got.stdout)
+	assert.Empty(t, got.stderr)
 	got = e.busline(1, "bench", "--json", "-n", "10", "calculator.example/arithmetic", "x=5", "op=/")
 	var told struct {
 		Calls, Failed, Concurrency int
@@ -35,30 +37,26 @@ $`)
 		Details                    map[int]string
 		PerSecond                  float64
 	}
-	if err := json.Unmarshal([]byte(got.stdout), &told); err != nil {
-		t.Fatal(err)
-	}
-	if told.Calls != 10 || told.Failed != 10 || told.Statuses[400] != 10 || told.Concurrency != 1 || told.PerSecond <= 0 ||
-		told.Details[400] != "5 cannot be divided by zero" {
-		t.Errorf("as JSON: %+v", told)
-	}
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &told))
+	assert.Equal(t, 10, told.Calls, "as JSON")
+	assert.Equal(t, 10, told.Failed, "as JSON")
+	assert.Equal(t, 10, told.Statuses[400], "as JSON")
+	assert.Equal(t, 1, told.Concurrency, "as JSON")
+	assert.Positive(t, told.PerSecond, "as JSON")
+	assert.Equal(t, "5 cannot be divided by zero", told.Details[400], "as JSON")
 }
 
 func TestBench_Duration(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{}}
-		if err := troublesvc.Serve(b.Connect("trouble.example")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, troublesvc.Serve(b.Connect("trouble.example")))
 		watched := func(environment *cli.Environment) { environment.StderrTerminal = true }
 		got := e.run(t.Context(), watched, "bench", "-d", "2s", "-c", "2", "trouble.example/sleep", "ms=300")
-		if got.status != 0 || !strings.HasPrefix(got.stdout, "calls  14 in 2.10 s, 2 at a time\nrate   7 per second\ntime   p50 29") {
-			t.Errorf("it prints\n%s", got.stdout)
-		}
-		if !strings.Contains(got.stderr, "\r4 calls in 800ms\x1b[K") || !strings.HasSuffix(got.stderr, "\r\x1b[K") {
-			t.Errorf("the progress is %q", got.stderr)
-		}
+		assert.Zero(t, got.status)
+		assert.True(t, strings.HasPrefix(got.stdout, "calls  14 in 2.10 s, 2 at a time\nrate   7 per second\ntime   p50 29"), got.stdout)
+		assert.Contains(t, got.stderr, "\r4 calls in 800ms\x1b[K")
+		assert.True(t, strings.HasSuffix(got.stderr, "\r\x1b[K"), got.stderr)
 	})
 }
 
@@ -76,9 +74,9 @@ func TestPercentile(t *testing.T) {
 		sorted := slices.Sorted(slices.Values(times))
 		for _, share := range []float64{0, 0.5, 0.9, 0.99, 1} {
 			exact := sorted[max(int(share*float64(len(times))+0.5), 1)-1]
-			if got := cli.Percentile(share, times...); got > exact || float64(got) < 0.99*float64(exact) {
-				t.Fatalf("percentile %v of %v is %d, want %d", share, sorted, got, exact)
-			}
+			got := cli.Percentile(share, times...)
+			require.LessOrEqual(t, got, exact, "%v, %v", share, sorted)
+			require.GreaterOrEqual(t, float64(got), 0.99*float64(exact), "%v, %v", share, sorted)
 		}
 	}
 	if got := cli.Percentile(1, math.MaxInt64, -1); got < math.MaxInt64/100*99 {

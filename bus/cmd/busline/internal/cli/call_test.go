@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 )
@@ -53,14 +56,12 @@ func TestCall_Body(t *testing.T) {
 	e.serveProducts()
 	e.serveTrouble()
 	file := filepath.Join(t.TempDir(), "product.json")
-	if err := os.WriteFile(file, []byte(`{"name":"Cup","price":3}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(`{"name":"Cup","price":3}`), 0o600))
 	e.says(`{"id":1}`+"\n", "call", "products.example/products", "@"+file)
 	typed := func(environment *cli.Environment) { environment.Stdin = strings.NewReader(`{"name":"Pot"}`) }
-	if got := e.run(t.Context(), typed, "call", "-X", "PUT", "products.example/products/1", "-"); got.status != 0 || got.stdout != "{}\n" {
-		t.Errorf("from standard input: %+v", got)
-	}
+	got := e.run(t.Context(), typed, "call", "-X", "PUT", "products.example/products/1", "-")
+	assert.Zero(t, got.status, "from standard input")
+	assert.Equal(t, "{}\n", got.stdout, "from standard input")
 	e.says(`{"name":"Pot","price":0,"tags":[]}`+"\n", "call", "products.example/products/1")
 	e.refuses(1, "415 Unsupported Media Type", "call", "-H", "Content-Type: text/csv", "products.example/products", "[]")
 }
@@ -82,15 +83,17 @@ func TestCall_Shows(t *testing.T) {
 		Status int
 		Host   string
 	}
-	if err := json.Unmarshal([]byte(problem.stderr), &told); err != nil || told.Status != 404 || told.Host != "products.example" || problem.stdout != "" {
-		t.Errorf("--json shows %+v, %v", problem, err)
-	}
-	if got := e.busline(1, "call", "--raw", "products.example/products/7"); !strings.HasPrefix(got.stdout, `{"type":"about:blank"`) || got.stderr != "" {
-		t.Errorf("--raw shows %+v", got)
-	}
-	if got := e.busline(1, "call", "-i", "products.example/products/7"); !strings.HasPrefix(got.stdout, "HTTP/1.1 404 Not Found\n") || got.stderr != "" {
-		t.Errorf("-i shows %+v", got)
-	}
+	err := json.Unmarshal([]byte(problem.stderr), &told)
+	require.NoError(t, err)
+	assert.Equal(t, 404, told.Status)
+	assert.Equal(t, "products.example", told.Host)
+	assert.Empty(t, problem.stdout)
+	raw := e.busline(1, "call", "--raw", "products.example/products/7")
+	assert.True(t, strings.HasPrefix(raw.stdout, `{"type":"about:blank"`), raw.stdout)
+	assert.Empty(t, raw.stderr)
+	included := e.busline(1, "call", "-i", "products.example/products/7")
+	assert.True(t, strings.HasPrefix(included.stdout, "HTTP/1.1 404 Not Found\n"), included.stdout)
+	assert.Empty(t, included.stderr)
 	e.refuses(1, "405 Method Not Allowed: /add is served under GET, HEAD, POST, not DELETE", "call", "-X", "DELETE", "calculator.example/add")
 	e.says("", "call", "-X", "HEAD", "calculator.example/add", "x=1")
 	e.refuses(1, "400 Bad Request\n  argument  x (query): ", "call", "calculator.example/add?x=a&y=b")
@@ -107,9 +110,8 @@ func TestCall_Instances(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(e.busline(0, "call", "--all", "messaging.example/no-queue").stdout), "\n")
 	slices.Sort(lines)
 	for i, id := range ids {
-		if len(lines) != len(ids) || lines[i] != id+".messaging.example  200  NoQueue "+id {
-			t.Fatalf("--all prints %q", lines)
-		}
+		require.Len(t, lines, len(ids))
+		require.Equal(t, id+".messaging.example  200  NoQueue "+id, lines[i])
 		e.says("DefaultQueue "+id+"\n", "call", "--instance", id, "messaging.example/default-queue")
 		e.says("DefaultQueue "+id+"\n", "call", id+".messaging.example/default-queue")
 	}
@@ -118,9 +120,11 @@ func TestCall_Instances(t *testing.T) {
 		Status         int
 	}
 	first, _, _ := strings.Cut(e.busline(0, "call", "--all", "--json", "messaging.example/no-queue").stdout, "\n")
-	if err := json.Unmarshal([]byte(first), &one); err != nil || one.Status != 200 || one.Body != "NoQueue "+one.ID || one.Host != "messaging.example" {
-		t.Errorf("--json prints %s, %v", first, err)
-	}
+	err := json.Unmarshal([]byte(first), &one)
+	require.NoError(t, err, first)
+	assert.Equal(t, 200, one.Status, first)
+	assert.Equal(t, "NoQueue "+one.ID, one.Body, first)
+	assert.Equal(t, "messaging.example", one.Host, first)
 	if got := e.busline(0, "call", "--all", "-i", "messaging.example/no-queue").stdout; strings.Count(got, "HTTP/1.1 200 OK\n") != 3 {
 		t.Errorf("-i prints\n%s", got)
 	}
@@ -130,9 +134,9 @@ func TestCall_Instances(t *testing.T) {
 	if got := e.busline(0, "call", "--all", "all:888/ping").stdout; strings.Count(got, `"host":"messaging.example"`) != 3 {
 		t.Errorf("all answer a ping:\n%s", got)
 	}
-	if got := e.busline(1, "call", "--all", "messaging.example/cache-load"); !strings.Contains(got.stdout, "  400  {\"type\"") || !strings.Contains(got.stderr, "1 of 1 answers report a failure") {
-		t.Errorf("--all that fails: %+v", got)
-	}
+	got := e.busline(1, "call", "--all", "messaging.example/cache-load")
+	assert.Contains(t, got.stdout, "  400  {\"type\"", "--all that fails")
+	assert.Contains(t, got.stderr, "1 of 1 answers report a failure", "--all that fails")
 	const queued = "busline: messaging.example has 3 instances, of which one answered: a queue gives each call of this endpoint to one of them; --instance chooses it\n"
 	if got := e.busline(0, "call", "--all", "messaging.example/default-queue"); got.stderr != queued {
 		t.Errorf("--all of an endpoint with a queue says %q", got.stderr)

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -34,14 +37,13 @@ func TestDescribe(t *testing.T) {
 
 	delete(e.env, "BUS_TOKEN")
 	one := e.busline(0, "describe", "products.example/products/{id}").stdout
-	if strings.Count(one, "products.example/products/{id}\n") != 3 || strings.Contains(one, "instance") {
-		t.Errorf("one path:\n%s", one)
-	}
+	assert.Equal(t, 3, strings.Count(one, "products.example/products/{id}\n"))
+	assert.NotContains(t, one, "instance")
 	e.says(one, "describe", "https://products.example/products/7")
 	e.says(e.busline(0, "describe", "parcels.example:444/internal").stdout, "describe", "parcels.example/internal")
-	if got := e.busline(0, "describe", "parcels.example:444").stdout; strings.Contains(got, "/send") || !strings.Contains(got, "port 444,") {
-		t.Errorf("one port:\n%s", got)
-	}
+	got := e.busline(0, "describe", "parcels.example:444").stdout
+	assert.NotContains(t, got, "/send")
+	assert.Contains(t, got, "port 444,")
 	if got := e.busline(0, "describe", payroll.ID()+".payroll.example").stdout; !strings.Contains(got, "POST payroll.example/headcount") {
 		t.Errorf("one instance:\n%s", got)
 	}
@@ -55,12 +57,13 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	err := json.Unmarshal([]byte(e.busline(0, "describe", "--json", "products.example/products").stdout), &described)
-	if err != nil || len(described) != 2 || described[1].Address != "https://products.example:443/products" || described[1].Arguments[2].Type != "array of string" {
-		t.Errorf("as JSON: %+v, %v", described, err)
-	}
-	if name := described[1].Arguments[0]; !name.Required || !slices.Equal(name.Demands, []string{"1 to 200 characters", `pattern \S`}) {
-		t.Errorf("what is asked of a name, as JSON: %+v", name)
-	}
+	require.NoError(t, err, "as JSON")
+	require.Len(t, described, 2, "as JSON")
+	assert.Equal(t, "https://products.example:443/products", described[1].Address, "as JSON")
+	assert.Equal(t, "array of string", described[1].Arguments[2].Type, "as JSON")
+	name := described[1].Arguments[0]
+	assert.True(t, name.Required, "what is asked of a name, as JSON")
+	assert.Equal(t, []string{"1 to 200 characters", `pattern \S`}, name.Demands, "what is asked of a name, as JSON")
 }
 
 // Grades has a list of choices, of which null is one.
@@ -94,9 +97,9 @@ func TestDescribe_Different(t *testing.T) {
 	if !strings.Contains(got, fmt.Sprintf(shown, same, other)) && !strings.Contains(got, fmt.Sprintf(shown, other, same)) {
 		t.Errorf("two programs:\n%s", got)
 	}
-	if got := e.busline(0, "describe", other+".grades.example").stdout; strings.Contains(got, "different") || !strings.Contains(got, "/stocks/{sku}") {
-		t.Errorf("one of them:\n%s", got)
-	}
+	got = e.busline(0, "describe", other+".grades.example").stdout
+	assert.NotContains(t, got, "different")
+	assert.Contains(t, got, "/stocks/{sku}")
 }
 
 func TestDescribe_Null(t *testing.T) {
@@ -133,9 +136,9 @@ func TestDocs(t *testing.T) {
 		{"parcels.example", 1, []string{"parcels.example:444"}},
 		{"Services on the bus", 7, nil}, // put together, without what is internal
 	} {
-		if title, count := paths(row.arguments...); title != row.title || count != row.paths {
-			t.Errorf("%v: %s has %d paths", row.arguments, title, count)
-		}
+		title, count := paths(row.arguments...)
+		assert.Equal(t, row.title, title, row.arguments)
+		assert.Equal(t, row.paths, count, row.arguments)
 	}
 	e.serve("nothing.example", e.serveNothing)
 	e.refuses(1, "nothing.example has no document (seen without a token)", "docs", "nothing.example")
@@ -146,16 +149,17 @@ func TestDocs(t *testing.T) {
 		t.Errorf("what is left out: %s", got.stderr)
 	}
 	e.servePortal()
-	if title, count := paths(); title != "Services on the bus" || count != 7 {
-		t.Errorf("the portal's %s has %d paths", title, count)
-	}
+	title, count := paths()
+	assert.Equal(t, "Services on the bus", title)
+	assert.Equal(t, 7, count)
 	for _, arguments := range [][]string{{"docs"}, {"docs", "portal"}, {"docs", "parcels.example"}, {"docs", "parcels.example:444"}} {
 		for address, want := range map[string]string{"https://api.example.com/": "https://api.example.com", "http://a:81/bus": "http://a:81/bus"} {
 			text := e.busline(0, append(arguments, "--base-url", address)...).stdout
 			document, err := openapi.Parse([]byte(text))
-			if err != nil || len(document.Servers) != 1 || document.Servers[0].URL != want || len(document.Paths) == 0 {
-				t.Errorf("%v --base-url %s: %v\n%s", arguments, address, err, text)
-			}
+			require.NoError(t, err, "%v --base-url %s", arguments, address)
+			require.Len(t, document.Servers, 1, "%v --base-url %s", arguments, address)
+			assert.Equal(t, want, document.Servers[0].URL, "%v --base-url %s", arguments, address)
+			assert.NotEmpty(t, document.Paths, "%v --base-url %s", arguments, address)
 		}
 	}
 	if title, _ := paths("portal"); title != "Services on the bus" {
@@ -181,9 +185,7 @@ func TestDescribe_Results(t *testing.T) {
 	} {
 		var described []struct{ Results json.RawMessage }
 		text := e.busline(0, "describe", "--json", address).stdout
-		if err := json.Unmarshal([]byte(text), &described); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(text), &described))
 		if !slices.ContainsFunc(described, func(one struct{ Results json.RawMessage }) bool { return string(one.Results) == want }) {
 			t.Errorf("%s: %s, want %s", address, text, want)
 		}

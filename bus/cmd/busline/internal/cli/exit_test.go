@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
@@ -71,13 +74,10 @@ func TestNoAck(t *testing.T) {
 	e.serveCalculator()
 	stopped := e.bus.Connect("stopped.example").NATS()
 	for _, subject := range []string{".*.example.hello.>", ".*.example.calculatr.>"} { // of all ports and instances
-		if _, err := stopped.SubscribeSync(e.bus.Plane() + subject); err != nil {
-			t.Fatal(err)
-		}
+		_, err := stopped.SubscribeSync(e.bus.Plane() + subject)
+		require.NoError(t, err)
 	}
-	if err := stopped.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stopped.Flush())
 	impatient := func(environment *cli.Environment) {
 		environment.Connect = append(environment.Connect, bus.WithAckWait(50*time.Millisecond))
 	}
@@ -86,22 +86,19 @@ func TestNoAck(t *testing.T) {
 		{"call", "hello.example/greet", "--instance", "x1k0hello"},
 	} {
 		got := e.run(t.Context(), impatient, arguments...)
-		if got.status != 3 || !strings.Contains(got.stderr, "hello.example within 50ms: a subscriber hangs, has lost the connection, or only listens\n") {
-			t.Errorf("busline %v: %+v", arguments, got)
-		}
+		assert.Equal(t, 3, got.status, "busline %v", arguments)
+		assert.Contains(t, got.stderr, "hello.example within 50ms: a subscriber hangs, has lost the connection, or only listens\n", "busline %v", arguments)
 	}
-	if got := e.run(t.Context(), impatient, "call", "calculatr.example/add"); got.status != 3 || !strings.Contains(got.stderr, "only listens; did you mean calculator.example?") {
-		t.Errorf("a misspelt host with a subscriber: %+v", got)
-	}
+	got := e.run(t.Context(), impatient, "call", "calculatr.example/add")
+	assert.Equal(t, 3, got.status, "a misspelt host with a subscriber")
+	assert.Contains(t, got.stderr, "only listens; did you mean calculator.example?", "a misspelt host with a subscriber")
 }
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{}}
-		if err := troublesvc.Serve(b.Connect("trouble.example")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, troublesvc.Serve(b.Connect("trouble.example")))
 		began := time.Now()
 		e.refuses(4, "504 Gateway Timeout: trouble.example took the call, and did not answer within the time budget", "call", "--timeout", "3s", "trouble.example/hang", "ms=9000")
 		if took := time.Since(began).Truncate(time.Millisecond); took != 3*time.Second {
@@ -119,9 +116,7 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{}}
-		if err := troublesvc.Serve(b.Connect("trouble.example")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, troublesvc.Serve(b.Connect("trouble.example")))
 		for _, arguments := range [][]string{
 			{"call", "trouble.example/sleep", "ms=9000"},
 			{"call", "--all", "trouble.example/sleep", "ms=9000"},
@@ -130,9 +125,8 @@ func TestInterrupted(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, interrupt)
 			got := e.run(ctx, nil, arguments...)
-			if got.status != 130 || got.stderr != "" {
-				t.Errorf("busline %v: %+v", arguments, got)
-			}
+			assert.Equal(t, 130, got.status, "busline %v", arguments)
+			assert.Empty(t, got.stderr, "busline %v", arguments)
 			if arguments[0] == "bench" && !strings.Contains(got.stdout, "2 in 1.00 s, 1 at a time\n") {
 				t.Errorf("an interrupted bench prints\n%s", got.stdout)
 			}
@@ -165,9 +159,7 @@ func TestInterruptedWhileReading(t *testing.T) {
 		if got != (result{status: 130}) {
 			t.Errorf("busline call … %s: %+v", operand, got)
 		}
-		if err := typing.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, typing.Close())
 	}
 }
 
@@ -179,21 +171,22 @@ func TestUnreachable(t *testing.T) {
 		{"ls"}, {"describe", "x"}, {"docs"}, {"call", "x/y"}, {"bench", "x/y"}, {"permissions"}, {"parked", "x"}, {"ls", "--watch"},
 	} {
 		got := e.run(t.Context(), elsewhere, append([]string{"--url", "nats://127.0.0.1:1", "--timeout", "10ms"}, arguments...)...)
-		if got.status != 5 || got.stdout != "" || !strings.Contains(got.stderr, "no broker at nats://127.0.0.1:1") {
-			t.Errorf("busline %v: %+v", arguments, got)
-		}
+		assert.Equal(t, 5, got.status, "busline %v", arguments)
+		assert.Empty(t, got.stdout, "busline %v", arguments)
+		assert.Contains(t, got.stderr, "no broker at nats://127.0.0.1:1", "busline %v", arguments)
 	}
-	if got := e.run(t.Context(), elsewhere, "--url", "nats://127.0.0.1:1", "--timeout", "10ms", "__complete", "call", ""); got.status != 0 || got.stdout != ":36\n" {
-		t.Errorf("completion: %+v", got)
-	}
-	got := e.run(t.Context(), elsewhere, "--url", "nats://127.0.0.1:1", "--timeout", "10ms", "--json", "ls")
+	got := e.run(t.Context(), elsewhere, "--url", "nats://127.0.0.1:1", "--timeout", "10ms", "__complete", "call", "")
+	assert.Zero(t, got.status, "completion")
+	assert.Equal(t, ":36\n", got.stdout, "completion")
+	got = e.run(t.Context(), elsewhere, "--url", "nats://127.0.0.1:1", "--timeout", "10ms", "--json", "ls")
 	var told struct {
 		Error string
 		Exit  int
 	}
-	if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Exit != 5 || got.status != 5 {
-		t.Errorf("as JSON: %+v, %v", got, err)
-	}
+	err := json.Unmarshal([]byte(got.stderr), &told)
+	require.NoError(t, err, "as JSON")
+	assert.Equal(t, 5, told.Exit, "as JSON")
+	assert.Equal(t, 5, got.status, "as JSON")
 }
 
 // refusing is an address that refuses connections. A second attempt shows that the command has waited.

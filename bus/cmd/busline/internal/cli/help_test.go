@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 )
 
 func TestHelp(t *testing.T) {
@@ -16,9 +17,9 @@ func TestHelp(t *testing.T) {
 	for _, arguments := range [][]string{{"help"}, {"-h"}} {
 		e.says(overview.stdout, arguments...)
 	}
-	if got := e.busline(2); got.stderr != overview.stdout || got.stdout != "" {
-		t.Errorf("without arguments it says\n%s%s", got.stdout, got.stderr)
-	}
+	got := e.busline(2)
+	assert.Equal(t, overview.stdout, got.stderr)
+	assert.Empty(t, got.stdout)
 	for _, name := range []string{"ls", "describe", "call", "docs", "tap", "parked", "bench", "token", "permissions", "completion", "version"} {
 		if !strings.Contains(overview.stdout, "\n  "+name+" ") {
 			t.Errorf("the overview does not have %s", name)
@@ -107,8 +108,8 @@ func TestCompletion_Scripts(t *testing.T) {
 		"bash": "complete -o default -F __start_busline busline", "zsh": "compdef _busline busline",
 		"fish": "complete -c busline", "powershell": "Register-ArgumentCompleter -CommandName 'busline'",
 	} {
-		if got := e.busline(0, "completion", shell).stdout; !strings.Contains(got, want) || !strings.Contains(got, "__complete ") {
-			t.Errorf("%s:\n%s", shell, got)
-		}
+		got := e.busline(0, "completion", shell).stdout
+		assert.Contains(t, got, want, shell)
+		assert.Contains(t, got, "__complete ", shell)
 	}
 }

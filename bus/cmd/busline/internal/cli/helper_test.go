@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
@@ -75,27 +78,24 @@ func (e *terminal) busline(status int, arguments ...string) result {
 // says runs a command line, and fails the test unless it succeeds and prints exactly this.
 func (e *terminal) says(want string, arguments ...string) {
 	e.t.Helper()
-	if got := e.busline(0, arguments...); got.stdout != want || got.stderr != "" {
-		e.t.Errorf("busline %s prints\n%s%s\nwant\n%s", strings.Join(arguments, " "), got.stdout, got.stderr, want)
-	}
+	got := e.busline(0, arguments...)
+	assert.Equal(e.t, want, got.stdout, strings.Join(arguments, " "))
+	assert.Empty(e.t, got.stderr, strings.Join(arguments, " "))
 }
 
 // refuses runs a command line, and fails the test unless it fails with exactly this on standard error.
 func (e *terminal) refuses(status int, want string, arguments ...string) {
 	e.t.Helper()
 	got := e.busline(status, arguments...)
-	if !strings.Contains(got.stderr, want) || got.stdout != "" {
-		e.t.Errorf("busline %s says\n%s%s\nwant\n%s", strings.Join(arguments, " "), got.stdout, got.stderr, want)
-	}
+	assert.Contains(e.t, got.stderr, want, strings.Join(arguments, " "))
+	assert.Empty(e.t, got.stdout, strings.Join(arguments, " "))
 }
 
 // serve connects a host and serves something on it.
 func (e *terminal) serve(host string, serve func(*bus.Conn) error, options ...bus.ConnectOption) *bus.Conn {
 	e.t.Helper()
 	conn := e.bus.Connect(host, append([]bus.ConnectOption{bus.WithVersion("1")}, options...)...)
-	if err := serve(conn); err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, serve(conn))
 	return conn
 }
 
@@ -135,9 +135,7 @@ func (e *terminal) servePayroll() (conn *bus.Conn, keys string) {
 	keys = e.t.TempDir()
 	e.token(keys, "{}")
 	verifier, err := claims.Open(e.t.Context(), claims.Config{KeySet: filepath.Join(keys, "dev.jwks")})
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	e.t.Cleanup(verifier.Close)
 	return e.serve("payroll.example", payrollsvc.Serve, bus.WithVerifier(verifier)), keys
 }
@@ -154,15 +152,11 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got != string(want) {
 		t.Errorf("%s is\n%s\nwant\n%s\ngo test -update writes it anew", path, got, want)
 	}
@@ -340,9 +334,9 @@ func TestFiles(t *testing.T) {
 		{`"extra":[1]}`, []string{"extra:=@-"}},
 	} {
 		arguments := append([]string{"call", "-X", "PUT", "stock.example/items/A?draft=1", "sku=TEA-1"}, row.arguments...)
-		if got := e.run(t.Context(), typed, arguments...); got.status != 0 || !strings.Contains(got.stdout, row.want) {
-			t.Errorf("%v: %+v, want %s", row.arguments, got, row.want)
-		}
+		got := e.run(t.Context(), typed, arguments...)
+		assert.Zero(t, got.status, row.arguments)
+		assert.Contains(t, got.stdout, row.want, row.arguments)
 	}
 	e.says("PUT /files/a application/x-www-form-urlencoded x=a+b%0A", "call", "-X", "PUT", "parcels.example/files/a", "x=@"+text)
 	for want, argument := range map[string]string{

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -42,9 +44,10 @@ messaging.example   %s  1        443 444
 		Host, ID, Version string
 		Ports             []int
 	}
-	if err := json.Unmarshal([]byte(e.busline(0, "--json", "ls").stdout), &listed); err != nil || len(listed) != 3 || listed[2].Ports[1] != 444 {
-		t.Errorf("as JSON: %+v, %v", listed, err)
-	}
+	err := json.Unmarshal([]byte(e.busline(0, "--json", "ls").stdout), &listed)
+	require.NoError(t, err, "as JSON")
+	require.Len(t, listed, 3, "as JSON")
+	assert.Equal(t, 444, listed[2].Ports[1], "as JSON")
 }
 
 // TestList_OfForeignInstances lists instances whose answers to a ping are not quite as they should be.
@@ -89,15 +92,11 @@ func answerForeign(t *testing.T, b *bustest.Bus, path, status, body string) {
 			_ = conn.Publish(to, fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Length: %d\r\nBus-From-Host: foreign.example\r\n"+
 				"Bus-From-Id: f1aaaaaaaa\r\nBus-Msg-Id: %s\r\nBus-Op-Code: Res\r\n\r\n%s", status, len(body), id, body))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := conn.FlushWithContext(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.FlushWithContext(ctx))
 }
 
 // TestWatchOnSmallTerminal lists more than a terminal shows.
@@ -121,7 +120,9 @@ func TestWatchOnSmallTerminal(t *testing.T) {
 				environment.StdoutTerminal, environment.Height = true, func() int { return height }
 			}, "ls", "--watch", "--every", "10s")
 			lines := strings.Split(got.stdout, "\x1b[K\n")
-			if !strings.Contains(lines[0], "HOST") || lines[len(lines)-2] != want || height > 2 && len(lines) > height {
+			assert.Contains(t, lines[0], "HOST", "%d, %d", height, len(lines))
+			assert.Equal(t, want, lines[len(lines)-2], "%d, %d", height, len(lines))
+			if height > 2 && len(lines) > height {
 				t.Errorf("a terminal of %d lines shows %d\n%s", height, len(lines), got.stdout)
 			}
 		}
@@ -132,9 +133,7 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{}}
-		if err := calculatorsvc.Serve(b.Connect("calculator.example")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, calculatorsvc.Serve(b.Connect("calculator.example")))
 		for _, onTerminal := range []bool{false, true} {
 			ctx, interrupt := context.WithCancel(t.Context())
 			var stdout, stderr bytes.Buffer
@@ -143,19 +142,17 @@ func TestWatch(t *testing.T) {
 			ended := make(chan int)
 			go func() { ended <- cli.Run(ctx, environment, []string{"ls", "--watch", "--every", "10s"}) }()
 			time.Sleep(25 * time.Second)
-			if err := calculatorsvc.Serve(b.Connect("newcomer.example")); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, calculatorsvc.Serve(b.Connect("newcomer.example")))
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
 			interrupt()
-			if status := <-ended; status != 130 || stderr.Len() > 0 {
-				t.Errorf("exit status %d, and it says %s", status, stderr.String())
-			}
+			status := <-ended
+			assert.Equal(t, 130, status, stderr.String())
+			assert.LessOrEqual(t, stderr.Len(), 0, stderr.String())
 			lists := map[bool]int{false: 2, true: 4}[onTerminal] // in a pipe only what is new
-			if got := strings.Count(stdout.String(), "HOST"); got != lists || !strings.Contains(stdout.String(), "newcomer.example") {
-				t.Errorf("on a terminal: %v; it prints %d lists, want %d\n%s", onTerminal, got, lists, stdout.String())
-			}
+			got := strings.Count(stdout.String(), "HOST")
+			assert.Equal(t, lists, got, onTerminal)
+			assert.Contains(t, stdout.String(), "newcomer.example", onTerminal)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -18,9 +20,7 @@ func TestManual(t *testing.T) {
 	t.Parallel()
 	m := newManual(t)
 	text, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const begins, ends = "```console\n", "```"
 	var written strings.Builder
 	rest := string(text)
@@ -40,9 +40,7 @@ func TestManual(t *testing.T) {
 	switch {
 	case written.String() == string(text):
 	case *update:
-		if err := os.WriteFile(manual, []byte(written.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(manual, []byte(written.String()), 0o600))
 	default:
 		t.Errorf("docs/command.md is not what comes back; go test -update writes it anew:\n%s", written.String())
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestMisuse(t *testing.T) {
@@ -14,9 +16,7 @@ func TestMisuse(t *testing.T) {
 	e.serveTrouble()
 	e.serveParcels()
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for _, row := range []struct {
 		arguments []string
 		want      string

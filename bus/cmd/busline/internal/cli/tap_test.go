@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 )
@@ -43,22 +46,25 @@ func TestTap(t *testing.T) {
 	const clock, tail = `^\d\d:\d\d:\d\d\.\d{3}  `, `  [0-9.]+ ms `
 	form := regexp.MustCompile(`(?m)` + clock + `caller\.example → calculator\.example  POST /add  200` + tail + calculator.ID() + `$`)
 	got := e.tapped(add, "--count", "10") // one instance tells of them all, so that the order is known
-	if got.status != 0 || !form.MatchString(got.stdout) || strings.Count(got.stdout, "\n") != 10 || strings.Contains(got.stdout, "secret") {
-		t.Errorf("tap: %+v", got)
-	}
+	assert.Zero(t, got.status, "tap")
+	assert.Regexp(t, form, got.stdout, "tap")
+	assert.Equal(t, 10, strings.Count(got.stdout, "\n"), "tap")
+	assert.NotContains(t, got.stdout, "secret", "tap")
 	got = e.tapped(call, "--count", "4", "--failed", "calc*")
-	if got.status != 0 || strings.Contains(got.stdout, "  200  ") || strings.Count(got.stdout, "\n") != 4 {
-		t.Errorf("tap of what fails: %+v", got)
-	}
+	assert.Zero(t, got.status, "tap of what fails")
+	assert.NotContains(t, got.stdout, "  200  ", "tap of what fails")
+	assert.Equal(t, 4, strings.Count(got.stdout, "\n"), "tap of what fails")
 	got = e.tapped(call, "--count", "3", "--failed", "--json")
 	for line := range strings.Lines(got.stdout) {
 		var record struct {
 			From, MsgID string
 			Status      int
 		}
-		if err := json.Unmarshal([]byte(line), &record); err != nil || record.From != "caller.example" || record.Status < 400 || record.MsgID == "" {
-			t.Errorf("as JSON: %v %s", err, line)
-		}
+		err := json.Unmarshal([]byte(line), &record)
+		require.NoError(t, err, line)
+		assert.Equal(t, "caller.example", record.From, line)
+		assert.GreaterOrEqual(t, record.Status, 400, line)
+		assert.NotEmpty(t, record.MsgID, line)
 	}
 	e.refuses(2, `"[" is not a host pattern`, "tap", "[")
 	e.refuses(2, "--count -1: choose a number of calls, or 0 for no limit", "tap", "--count", "-1")
@@ -77,9 +83,9 @@ func TestTap_FindsNewcomers(t *testing.T) {
 			e.serveCalculator()
 		}
 	}, "--count", "1", "calculator.example")
-	if got.status != 0 || !strings.Contains(got.stdout, "calculator.example") || !strings.Contains(got.stderr, "no host is called calculator.example yet; waiting for one") {
-		t.Errorf("tap: %s", fmt.Sprint(got))
-	}
+	assert.Zero(t, got.status, fmt.Sprint(got))
+	assert.Contains(t, got.stdout, "calculator.example", fmt.Sprint(got))
+	assert.Contains(t, got.stderr, "no host is called calculator.example yet; waiting for one", fmt.Sprint(got))
 }
 
 // TestTap_Refused taps an instance that does not let itself be asked, and says so once.
@@ -92,9 +98,8 @@ func TestTap_Refused(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, interrupt) // after some searches for newcomers
 		got := e.run(ctx, nil, "tap")
-		if got.status != 130 || strings.Count(got.stderr, "busline: f1aaaaaaaa.foreign.example: 403 Forbidden") != 1 {
-			t.Errorf("tap: %+v", got)
-		}
+		assert.Equal(t, 130, got.status, "tap")
+		assert.Equal(t, 1, strings.Count(got.stderr, "busline: f1aaaaaaaa.foreign.example: 403 Forbidden"), "tap")
 	})
 }
 
@@ -107,8 +112,8 @@ func TestTap_OfItself(t *testing.T) {
 		answerForeign(t, b, "tap", "200 OK", `{"next":2,"calls":[{"from":"busline","fromId":"{caller}","to":"foreign.example","port":888,"path":"/tap"},`+
 			`{"from":"caller.example","fromId":"c1aaaaaaaa","to":"foreign.example","port":443,"path":"/add"}]}`)
 		got := e.run(t.Context(), nil, "tap", "--count", "1")
-		if got.status != 0 || strings.Contains(got.stdout, "/tap") || !strings.Contains(got.stdout, "caller.example") {
-			t.Errorf("tap: %+v", got)
-		}
+		assert.Zero(t, got.status, "tap")
+		assert.NotContains(t, got.stdout, "/tap", "tap")
+		assert.Contains(t, got.stdout, "caller.example", "tap")
 	})
 }

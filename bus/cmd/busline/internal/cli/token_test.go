@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -31,9 +34,7 @@ func TestToken(t *testing.T) {
 		t.Errorf("it notes %q, want %q", first.stderr, want)
 	}
 	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: public})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer verifier.Close()
 	verify := func(token string) claims.Claims {
 		said, err := verifier.Verify(t.Context(), strings.TrimSpace(token))
@@ -43,21 +44,22 @@ func TestToken(t *testing.T) {
 		return said
 	}
 	said := verify(first.stdout)
-	if said["sub"] != "grace" || said["level"] != 3.0 || !reflect.DeepEqual(said["roles"], []any{"hr", "it"}) {
-		t.Errorf("the token says %v", said)
-	}
+	assert.Equal(t, "grace", said["sub"])
+	assert.Equal(t, 3.0, said["level"])
+	assert.True(t, reflect.DeepEqual(said["roles"], []any{"hr", "it"}))
 	if expires := time.Unix(int64(said["exp"].(float64)), 0); time.Until(expires) > 5*time.Minute {
 		t.Errorf("the token expires at %s", expires)
 	}
 	second := e.busline(0, append(files, "--claims", `{"sub":"ada","exp":4102444800,"org":{"id":9007199254740993}}`)...)
 	org := map[string]any{"id": json.Number("9007199254740993")}
-	if said = verify(second.stdout); second.stderr != "" || said["sub"] != "ada" || said["exp"] != 4102444800.0 || !reflect.DeepEqual(said["org"], org) {
-		t.Errorf("the second token says %v, and it notes %q", said, second.stderr)
-	}
+	said = verify(second.stdout)
+	assert.Empty(t, second.stderr)
+	assert.Equal(t, "ada", said["sub"])
+	assert.Equal(t, 4102444800.0, said["exp"])
+	assert.True(t, reflect.DeepEqual(said["org"], org))
 	info, err := os.Stat(private)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key: %v, %v", info, err)
-	}
+	require.NoError(t, err, "the key")
+	assert.Equal(t, fs.FileMode(0o600), info.Mode().Perm(), "the key")
 }
 
 func TestToken_Refused(t *testing.T) {
@@ -66,9 +68,7 @@ func TestToken_Refused(t *testing.T) {
 	directory := t.TempDir()
 	file := func(name string) string { return filepath.Join(directory, name) }
 	for name, text := range map[string]string{"orphan.jwks": `{"keys":[]}`, "broken.key": "{}"} {
-		if err := os.WriteFile(file(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file(name), []byte(text), 0o600))
 	}
 	e.refuses(1, "orphan.jwks exists, but its private key ", "token", "--key", file("none.key"), "--jwks", file("orphan.jwks"))
 	for text, want := range map[string]string{
@@ -101,9 +101,9 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 	one := e.busline(0, "permissions", "products.example").stdout
-	if strings.Contains(one, ".443.>") || !strings.Contains(one, ".443.example.products.|.>") || !strings.Contains(one, ".888.all.|.GET.ping") {
-		t.Errorf("the permissions to call one host are\n%s", one)
-	}
+	assert.NotContains(t, one, ".443.>")
+	assert.Contains(t, one, ".443.example.products.|.>")
+	assert.Contains(t, one, ".888.all.|.GET.ping")
 	if got := e.busline(0, "permissions", "--json").stdout; !strings.HasPrefix(got, `{"pub":{"allow":[`) {
 		t.Errorf("as JSON: %s", got)
 	}
@@ -116,38 +116,33 @@ func TestPermitted(t *testing.T) {
 	strict, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(
 		"authorization { users: [ { user: operator, password: secret }, { user: cli, password: secret\n%s}, { user: narrow, password: secret\n%s}, { user: one, password: secret\n%s} ] }",
 		e.busline(0, "permissions").stdout, e.busline(0, "permissions", "products.example").stdout, e.busline(0, "permissions", "calculator.example").stdout)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(strict.Close)
 	as := func(user string) string { return strings.Replace(strict.URL(), "://", "://"+user+":secret@", 1) }
 	options := []bus.ConnectOption{bus.WithPlane(e.bus.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithAckWait(10 * time.Second)}
 	conn, err := bus.Connect(t.Context(), "calculator.example", append(options, bus.WithURL(as("operator")))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	if err := calculatorsvc.Serve(conn); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, calculatorsvc.Serve(conn))
 	run := func(user string, arguments ...string) result {
 		there := func(environment *cli.Environment) { environment.Connect = options }
 		return e.run(t.Context(), there, append([]string{"--url", as(user)}, arguments...)...)
 	}
 	for _, arguments := range [][]string{{"ls"}, {"describe", "calculator.example"}, {"docs"}, {"call", "calculator.example/add", "x=1"}, {"call", "--instance", conn.ID(), "calculator.example/add"}} {
-		if got := run("cli", arguments...); got.status != 0 || got.stderr != "" {
-			t.Errorf("busline %v: %+v", arguments, got)
-		}
+		got := run("cli", arguments...)
+		assert.Zero(t, got.status, "busline %v", arguments)
+		assert.Empty(t, got.stderr, "busline %v", arguments)
 	}
 	for _, arguments := range [][]string{{"ls"}, {"describe", "calculator.example"}, {"docs", "calculator.example"}, {"call", "--instance", conn.ID(), "calculator.example/add"}} {
 		if got := run("one", arguments...); got.stderr != "" {
 			t.Errorf("busline %v of one host: %+v", arguments, got)
 		}
 	}
-	if got := run("narrow", "call", "calculator.example/add"); got.status != 1 || !strings.Contains(got.stderr, `403 Forbidden: the broker does not let user "narrow" publish to `) {
-		t.Errorf("who may not call: %+v", got)
-	}
-	if got := run("nobody", "ls", "--timeout", "1s"); got.status != 5 || !strings.Contains(got.stderr, "Authorization Violation") || strings.Contains(got.stderr, "secret") {
-		t.Errorf("who is not let in: %+v", got)
-	}
+	got := run("narrow", "call", "calculator.example/add")
+	assert.Equal(t, 1, got.status, "who may not call")
+	assert.Contains(t, got.stderr, `403 Forbidden: the broker does not let user "narrow" publish to `, "who may not call")
+	got = run("nobody", "ls", "--timeout", "1s")
+	assert.Equal(t, 5, got.status, "who is not let in")
+	assert.Contains(t, got.stderr, "Authorization Violation", "who is not let in")
+	assert.NotContains(t, got.stderr, "secret", "who is not let in")
 }
