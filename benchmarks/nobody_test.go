@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// BenchmarkNobody calls a host that nobody serves: how soon the caller knows.
+// BenchmarkNobody calls a host without an instance: how soon the caller knows.
 func BenchmarkNobody(b *testing.B) {
 	for _, path := range busPaths() {
 		b.Run(path.name, func(b *testing.B) {

@@ -16,7 +16,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// deepCaller calls an address that nobody serves, as the end of a chain of calls.
+// deepCaller calls an address without an instance, as the end of a chain of calls.
 type deepCaller struct{ conn *bus.Conn }
 
 func (d deepCaller) Reach(ctx context.Context, hops int, address string) (status int, err error) {
@@ -28,8 +28,8 @@ func (d deepCaller) Reach(ctx context.Context, hops int, address string) (status
 	return out.Status, err
 }
 
-// TestAbsenceIsToldAtAnyDepth holds that the deepest handler there can be hears what is wrong with an address, too.
-func TestAbsenceIsToldAtAnyDepth(t *testing.T) {
+// TestAbsence_AtAnyDepth holds that the deepest handler there can be hears what is wrong with an address, too.
+func TestAbsence_AtAnyDepth(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("deep.example")
@@ -48,8 +48,8 @@ func TestAbsenceIsToldAtAnyDepth(t *testing.T) {
 	})
 }
 
-// TestAbsenceTellsOfItsCall holds that the caller's own word about a path has what a server's would have.
-func TestAbsenceTellsOfItsCall(t *testing.T) {
+// TestAbsence_NamesItsCall holds that the caller's own word about a path has what a server's would have.
+func TestAbsence_NamesItsCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
@@ -81,8 +81,8 @@ func TestAbsenceTellsOfItsCall(t *testing.T) {
 	})
 }
 
-// TestAHostIsAskedOnce calls a host that takes the question what it serves and says nothing, or nonsense.
-func TestAHostIsAskedOnce(t *testing.T) {
+// TestAbsence_AsksAHostOnce calls a host that takes the question what it serves and says nothing, or nonsense.
+func TestAbsence_AsksAHostOnce(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]*wire.Response{
 		"silence":  nil,

@@ -19,13 +19,13 @@ import (
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
 )
 
-func TestWhoMayCallWhat(t *testing.T) {
+func TestClaims_OfEachEndpoint(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
 		caller := newSecuredService(t, w, i)
 		tokens := map[string]string{
-			"nobody":           "",
+			"anonymous":        "",
 			"a keeper":         i.keeper(),
 			"a junior keeper":  i.token(claims.Claims{"roles": []string{"keeper"}, "level": 2}),
 			"no role":          i.token(nil),
@@ -36,7 +36,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 			"a list in a list": i.token(claims.Claims{"roles": []any{[]string{"keeper"}}}),
 		}
 		want := map[string]map[string]int{
-			"nobody":           {"/open": 401, "/change": 401, "/guard": 401, "/door": 401},
+			"anonymous":        {"/open": 401, "/change": 401, "/guard": 401, "/door": 401},
 			"a keeper":         {"/open": 200, "/change": 200, "/guard": 200, "/door": 404},
 			"a junior keeper":  {"/open": 200, "/change": 403, "/guard": 200, "/door": 404},
 			"no role":          {"/open": 403, "/change": 403, "/guard": 403, "/door": 403},
@@ -75,8 +75,8 @@ func statusOf(t *testing.T, ctx context.Context, conn *bus.Conn, method, url str
 	return response.StatusCode
 }
 
-// TestRefusedBeforeAnythingRan holds what a caller learns of a refusal: all that it needs, and nothing of the endpoint.
-func TestRefusedBeforeAnythingRan(t *testing.T) {
+// TestClaims_RefuseBeforeInterceptorsRun holds what a caller learns of a refusal: all that it needs, and nothing of the endpoint.
+func TestClaims_RefuseBeforeInterceptorsRun(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -93,7 +93,8 @@ func TestRefusedBeforeAnythingRan(t *testing.T) {
 			"a.b.c\r\nX: y": {401, "", "the token of the call is not a JWT: byte 6 is 0x0d; pass bus.WithActor the bare token, without Bearer"},
 		} {
 			err := caller.Call(bus.WithActor(t.Context(), token), vaultURL+"/change", bus.Args{"by": "wrong"}, nil)
-			failed := checkError(t, err, want.status, bus.ExecutedNo)
+			checkError(t, err, want.status, bus.ExecutedNo)
+			failed := asBusError(t, err)
 			if failed.Detail != want.detail {
 				t.Errorf("%q: %v", token, err)
 			}
@@ -113,8 +114,8 @@ func TestRefusedBeforeAnythingRan(t *testing.T) {
 	})
 }
 
-// TestBadTokenIsNotNoToken calls what asks for nothing.
-func TestBadTokenIsNotNoToken(t *testing.T) {
+// TestClaims_BadTokenIsNotNoToken calls what asks for nothing.
+func TestClaims_BadTokenIsNotNoToken(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -139,8 +140,8 @@ func TestBadTokenIsNotNoToken(t *testing.T) {
 	})
 }
 
-// TestWithoutKeysNoTokenIsGood has a service that was told of no key set.
-func TestWithoutKeysNoTokenIsGood(t *testing.T) {
+// TestClaims_WithoutVerifier has a service that was told of no key set.
+func TestClaims_WithoutVerifier(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -149,7 +150,7 @@ func TestWithoutKeysNoTokenIsGood(t *testing.T) {
 		keeper := bus.WithActor(t.Context(), i.keeper())
 		for path, status := range map[string]int{"/weigh": 200, "/who": 200, "/open": 401} {
 			if got := statusOf(t, t.Context(), caller, "GET", vaultURL+path); got != status {
-				t.Errorf("nobody calls %s: %d, want %d", path, got, status)
+				t.Errorf("without a token, %s answers: %d, want %d", path, got, status)
 			}
 			if got := statusOf(t, keeper, caller, "GET", vaultURL+path); got != 401 {
 				t.Errorf("a keeper calls %s: %d, want 401", path, got)
@@ -160,8 +161,8 @@ func TestWithoutKeysNoTokenIsGood(t *testing.T) {
 	})
 }
 
-// TestAClaimIsNoHeader holds that nothing but a token says who calls.
-func TestAClaimIsNoHeader(t *testing.T) {
+// TestClaims_ComeOnlyFromAToken holds that nothing but a token says who calls.
+func TestClaims_ComeOnlyFromAToken(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -169,13 +170,15 @@ func TestAClaimIsNoHeader(t *testing.T) {
 		for name, value := range map[string]string{
 			"Bus-Actor": i.keeper(), "Authorization": "Bearer " + i.keeper(), "X-Actor": i.keeper(), "Cookie": "token=" + i.keeper(),
 		} {
-			request := mustRequest(t, vaultURL+"/open?access_token="+i.keeper())
-			request.Header.Set(name, value)
-			response, err := caller.Do(request)
-			require.NoError(t, err)
-			told := bodyOf(t, response)
-			assert.Equal(t, 401, response.StatusCode, name)
-			assert.Equal(t, name == "Authorization", strings.Contains(told, "bus.WithActor"), name)
+			t.Run(name, func(t *testing.T) {
+				request := mustRequest(t, vaultURL+"/open?access_token="+i.keeper())
+				request.Header.Set(name, value)
+				response, err := caller.Do(request)
+				require.NoError(t, err)
+				told := bodyOf(t, response)
+				assert.Equal(t, 401, response.StatusCode)
+				assert.Equal(t, name == "Authorization", strings.Contains(told, "bus.WithActor"))
+			})
 		}
 	})
 }
@@ -212,25 +215,28 @@ func TestClaims_InOnePlace(t *testing.T) {
 		"bus.RequireClaims beside bus.AllowAnonymous in one place: leave one of them out"
 	of, open := bus.RequireClaims(keepers), bus.AllowAnonymous()
 	conn := newBus(t).Connect(vaultHost)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name          string
 		first, second bus.HandlerOption
 		want          string
 	}{
-		"claims":        {of, bus.RequireClaims("level >= 3"), twice},
-		"same claims":   {of, of, twice},
-		"claims, none":  {of, open, both},
-		"none, claims":  {open, of, both},
-		"an empty text": {bus.RequireClaims(""), of, twice},
+		{"claims", of, bus.RequireClaims("level >= 3"), twice},
+		{"same claims", of, of, twice},
+		{"claims, none", of, open, both},
+		{"none, claims", open, of, both},
+		{"an empty text", bus.RequireClaims(""), of, twice},
 	} {
-		for place, err := range map[string]error{
-			"serve bus_test.securedService on vault.example: ": bus.Serve(conn, securedService{}, test.first, bus.Method("Who", open), test.second),
-			"securedService.Open: ":                            bus.Serve(conn, securedService{}, bus.Method("Open", test.first, bus.Undocumented(), test.second)),
-			"securedService.Who: ":                             bus.Serve(conn, securedService{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
-			"handle GET /x on vault.example: GET /x: ":         conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
-			"to the events of vault: ":                         bus.Subscribe(conn, "vault", happening{}, test.first, test.second),
-		} {
-			assert.ErrorContains(t, err, place+test.want, name)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			for place, err := range map[string]error{
+				"serve bus_test.securedService on vault.example: ": bus.Serve(conn, securedService{}, test.first, bus.Method("Who", open), test.second),
+				"securedService.Open: ":                            bus.Serve(conn, securedService{}, bus.Method("Open", test.first, bus.Undocumented(), test.second)),
+				"securedService.Who: ":                             bus.Serve(conn, securedService{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
+				"handle GET /x on vault.example: GET /x: ":         conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
+				"to the events of vault: ":                         bus.Subscribe(conn, "vault", happening{}, test.first, test.second),
+			} {
+				assert.ErrorContains(t, err, place+test.want)
+			}
+		})
 	}
 	assert.NoError(t, bus.Serve(conn, securedService{}, open, open, bus.Method("Open", of), bus.Method("Change", open)))
 }
@@ -239,7 +245,7 @@ func TestClaims_InOnePlace(t *testing.T) {
 type corridor struct {
 	conn *bus.Conn
 	next string                                // "https://next.example"
-	as   func(context.Context) context.Context // for whom it goes on; nil: for whoever came
+	as   func(context.Context) context.Context // for whom it goes on; nil: for the caller
 }
 
 // Pass goes on, and tells who came by.
@@ -288,8 +294,8 @@ func TestToken_TravelsAlongAChain(t *testing.T) {
 	})
 }
 
-// TestService_ActsForSomebodyElse has the hall go on as somebody else than who came.
-func TestService_ActsForSomebodyElse(t *testing.T) {
+// TestService_ActsForAnotherCaller has the hall go on as another client than who came.
+func TestService_ActsForAnotherCaller(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -367,9 +373,9 @@ func TestGeneratedClient(t *testing.T) {
 	})
 }
 
-// TestToken_IsNotForEverybody holds that what the framework itself asks and tells, mostly all services at once, has no
-// token with it, whoever it is for.
-func TestToken_IsNotForEverybody(t *testing.T) {
+// TestToken_IsOfOneCaller holds that what the framework itself asks and tells, mostly all services at once, has no
+// token with it, for each caller.
+func TestToken_IsOfOneCaller(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)

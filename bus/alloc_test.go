@@ -19,24 +19,26 @@ func TestCall_Allocations(t *testing.T) { //nolint:paralleltest // counts the al
 		Sum int `json:"sum"`
 	}
 	for name, most := range map[string]float64{"short circuit": 10, "broker": 48} {
-		w := transports()[name](bustest.New(t))
-		caller, _ := newCalculator(t, w)
-		add := bus.NewOperation[arguments, results](caller, calculatorURL+"/add")
-		got := leastAllocations(func() {
-			if response, err := add.Call(t.Context(), arguments{5, 6}); err != nil || response.Results.Sum != 11 {
-				t.Fatal(response, err)
+		t.Run(name, func(t *testing.T) {
+			w := transports()[name](bustest.New(t))
+			caller, _ := newCalculator(t, w)
+			add := bus.NewOperation[arguments, results](caller, calculatorURL+"/add")
+			got := leastAllocations(func() {
+				if response, err := add.Call(t.Context(), arguments{5, 6}); err != nil || response.Results.Sum != 11 {
+					t.Fatal(response, err)
+				}
+			})
+			if got > most {
+				t.Errorf("a call allocates %v times, want %v at most", got, most)
 			}
+			t.Logf("%s: %v", name, got)
 		})
-		if got > most {
-			t.Errorf("%s: a call allocates %v times, want %v at most", name, got, most)
-		}
-		t.Logf("%s: %v", name, got)
 	}
 }
 
-// TestNestedCallAllocations has a handler call on with its context. To tell that call when the handler's time ends takes 11
+// TestCall_AllocationsNested has a handler call on with its context. To tell that call when the handler's time ends takes 11
 // allocations, which are spared while it is answered soon.
-func TestNestedCallAllocations(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
+func TestCall_AllocationsNested(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	const most = 28
 	w := transports()["short circuit"](bustest.New(t))
 	conn := w.connect("relay.example")

@@ -61,21 +61,22 @@ type counted struct{ calls *atomic.Int64 }
 
 func (c counted) Count() { c.calls.Add(1) }
 
-// TestQueuedInVain has requests queued until nobody waits for their answers: then they are not handled.
-func TestQueuedInVain(t *testing.T) {
+// TestQueue_CallerLeftOrOutOfTime has requests queued until their callers have left: then they are not handled.
+func TestQueue_CallerLeftOrOutOfTime(t *testing.T) {
 	t.Parallel()
 	const calls = 10
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name       string
 		giveUp     func(cancel func())
 		turnedAway int64
 		options    []bus.ServeOption
 		handled    int64 // at most: the last one is not queued if there is nothing behind it
 	}{
-		"time is up":                 {func(func()) { time.Sleep(2 * time.Second) }, calls, nil, 1},
-		"caller left":                {func(cancel func()) { cancel() }, 0, nil, 1},
-		"time of the endpoint is up": {func(func()) { time.Sleep(time.Second / 2) }, 0, []bus.ServeOption{bus.TimeBudget(time.Millisecond)}, calls},
+		{"time is up", func(func()) { time.Sleep(2 * time.Second) }, calls, nil, 1},
+		{"caller left", func(cancel func()) { cancel() }, 0, nil, 1},
+		{"time of the endpoint is up", func(func()) { time.Sleep(time.Second / 2) }, 0, []bus.ServeOption{bus.TimeBudget(time.Millisecond)}, calls},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 				handled := new(atomic.Int64)
@@ -112,9 +113,9 @@ func TestQueuedInVain(t *testing.T) {
 	}
 }
 
-// TestRoomIsMadeBeforeTheAnswer makes calls one after the other to a service that handles one at a time: who has an
+// TestQueue_FreesASlotBeforeTheResponse makes calls one after the other to a service that handles one at a time: who has an
 // answer, of whatever kind, is never told that the service is busy with the call before.
-func TestRoomIsMadeBeforeTheAnswer(t *testing.T) {
+func TestQueue_FreesASlotBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect(calculatorHost, bus.WithMaxHandlers(1)), w.connect("caller.example")
@@ -148,8 +149,8 @@ func TestRoomIsMadeBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// TestRoomIsMadeBeforeAMulticastAnswer does so with multicasts.
-func TestRoomIsMadeBeforeAMulticastAnswer(t *testing.T) {
+// TestQueue_FreesASlotBeforeAMulticastResponse does so with multicasts.
+func TestQueue_FreesASlotBeforeAMulticastResponse(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect(calculatorHost, bus.WithMaxHandlers(1)), w.connect("caller.example")
@@ -163,9 +164,9 @@ func TestRoomIsMadeBeforeAMulticastAnswer(t *testing.T) {
 	})
 }
 
-// TestRoomIsMadeBeforeTheAnswerLeaves looks at the very bytes: a response as long as this one is written to the broker
+// TestQueue_FreesASlotBeforeTheResponseIsSent looks at the very bytes: a response as long as this one is written to the broker
 // by the handler itself.
-func TestRoomIsMadeBeforeTheAnswerLeaves(t *testing.T) {
+func TestQueue_FreesASlotBeforeTheResponseIsSent(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, watch := w.connect("caller.example"), &watchedBroker{InProcessConnProvider: w.Broker()}
@@ -265,7 +266,7 @@ func TestMaxPayload(t *testing.T) {
 	}
 }
 
-func TestWebHandlerFaults(t *testing.T) {
+func TestHandle_MisbehavingHandlers(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("web.example")
@@ -322,7 +323,7 @@ func TestLargeHeads(t *testing.T) {
 	})
 }
 
-func TestServe_ErrorTellsWhoFailed(t *testing.T) {
+func TestServe_ErrorNamesTheService(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("web.example")

@@ -154,7 +154,7 @@ func TestCancel_GoesDownTheChain(t *testing.T) {
 	})
 }
 
-// TestCancel_WhenTheBudgetEnds gives an endpoint less time than it asks for: it is told, too, whoever's clock is first.
+// TestCancel_WhenTheBudgetEnds gives an endpoint less time than it asks for: it is told, too, whichever clock is first.
 func TestCancel_WhenTheBudgetEnds(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -175,8 +175,8 @@ func TestCancel_WhenTheBudgetEnds(t *testing.T) {
 	})
 }
 
-// TestOnlyTheCallerCancels has others say that it has left.
-func TestOnlyTheCallerCancels(t *testing.T) {
+// TestCancel_OnlyByTheCaller has others say that it has left.
+func TestCancel_OnlyByTheCaller(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee, other := b.connect("caller.example"), b.connect("slow.example"), b.connect("caller.example")
@@ -202,7 +202,7 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 			assert.NoError(t, caller.Call(t.Context(), at, bus.Args{"id": unknown}, nil))
 		}
 		if synctest.Wait(); len(ends) != 0 {
-			t.Fatalf("somebody else has cancelled the call: %v", <-ends)
+			t.Fatalf("another client has cancelled the call: %v", <-ends)
 		}
 		if held := bus.RunningRequests(callee); held != 1 {
 			t.Errorf("%d requests are remembered, want the one that runs", held)

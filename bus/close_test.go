@@ -95,8 +95,8 @@ func TestClose_GivesUpWithItsContext(t *testing.T) {
 	})
 }
 
-// TestReplacedInstanceLosesNothing stops one of two instances, again and again, while calls come in.
-func TestReplacedInstanceLosesNothing(t *testing.T) {
+// TestClose_ReplacedInstanceLosesNothing stops one of two instances, again and again, while calls come in.
+func TestClose_ReplacedInstanceLosesNothing(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller := w.connect("caller.example")
@@ -130,8 +130,8 @@ func TestReplacedInstanceLosesNothing(t *testing.T) {
 	})
 }
 
-// TestSingleInstanceIsReplaced leaves a gap between the old instance and the new one.
-func TestSingleInstanceIsReplaced(t *testing.T) {
+// TestClose_SingleInstanceIsReplaced leaves a gap between the old instance and the new one.
+func TestClose_SingleInstanceIsReplaced(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
@@ -326,8 +326,8 @@ func TestClose_WaitsForWhatHandlersLeaveBehind(t *testing.T) {
 	}
 }
 
-// TestNoCallsOfHandlersThatHaveReturned makes a call while the connection closes, with the context of a handler that is over.
-func TestNoCallsOfHandlersThatHaveReturned(t *testing.T) {
+// TestClose_NoCallsOfHandlersThatHaveReturned makes a call while the connection closes, with the context of a handler that is over.
+func TestClose_NoCallsOfHandlersThatHaveReturned(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		l, _, call := b.serveLeaver()
@@ -481,7 +481,8 @@ func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 		begun := time.Now()
 		for path := range exits(conn) {
 			err := conn.Call(t.Context(), "GET https://exit.example"+path, nil, nil)
-			failed := checkError(t, err, 500, bus.ExecutedYes)
+			checkError(t, err, 500, bus.ExecutedYes)
+			failed := asBusError(t, err)
 			if !strings.Contains(failed.Detail, "the handler exited its goroutine") {
 				t.Errorf("%s: %v", path, err)
 			}
@@ -502,9 +503,9 @@ func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 	})
 }
 
-// TestManyHandlersThatExit makes calls at the same time, of which every other handler exits the goroutine that would have handled
+// TestClose_ManyHandlersThatExit makes calls at the same time, of which every other handler exits the goroutine that would have handled
 // the next one.
-func TestManyHandlersThatExit(t *testing.T) {
+func TestClose_ManyHandlersThatExit(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn := b.connect("exit.example")

@@ -88,7 +88,7 @@ func do(t *testing.T, conn *bus.Conn, method, url, contentType, body string) (*h
 	return response, string(read)
 }
 
-func TestFunctionAnswersInEveryForm(t *testing.T) {
+func TestConformance_FunctionInEveryForm(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
@@ -133,7 +133,7 @@ func (query) Kinds(number int64, list []int, text string, missing *int, yes bool
 	return fmt.Sprintf("%d %v %q %v %v", number, list, text, missing == nil, yes)
 }
 
-func TestQueryOfACallLosesNothing(t *testing.T) {
+func TestConformance_QueryLosesNothing(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("query.example")
@@ -163,7 +163,7 @@ func TestCall_SaysWhatItCannotFill(t *testing.T) {
 	})
 }
 
-func TestARequestIsSentOnce(t *testing.T) {
+func TestConformance_RequestIsSentOnce(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
@@ -217,7 +217,7 @@ func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 	})
 }
 
-func TestBadArgumentIsNamed(t *testing.T) {
+func TestConformance_BadArgument(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
@@ -236,7 +236,8 @@ func TestCall_NoInstance(t *testing.T) {
 		caller, callee := newCalculator(t, w)
 		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
 			err := caller.Call(t.Context(), address, nil, nil)
-			failed := checkError(t, err, 503, bus.ExecutedNo)
+			checkError(t, err, 503, bus.ExecutedNo)
+			failed := asBusError(t, err)
 			assert.ErrorIs(t, err, bus.ErrNoResponder, address)
 			assert.NotEmpty(t, failed.MsgID, address)
 		}
@@ -322,7 +323,7 @@ func TestMulticast_ReachesAllOnce(t *testing.T) {
 			t.Errorf("multicast to a queue answered by %v", ids)
 		}
 		if ids := publish(t, caller, "https://nobody.example/who"); len(ids) != 0 {
-			t.Errorf("nobody answered as %v", ids)
+			t.Errorf("no instance answered as %v", ids)
 		}
 	})
 }
@@ -369,7 +370,7 @@ func (r relay) Pass(ctx context.Context, hops int) (depth int, budget time.Durat
 	return out.Depth, out.Budget, err
 }
 
-func TestChainGoesDeeperWithLessTime(t *testing.T) {
+func TestConformance_DepthAndTimeBudgetOfAChain(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("relay.example")
@@ -392,7 +393,7 @@ func TestChainGoesDeeperWithLessTime(t *testing.T) {
 	})
 }
 
-func TestTimeBudgetEndsTheCall(t *testing.T) {
+func TestConformance_TimeBudgetEndsTheCall(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, _ := newCalculator(t, b.testBus)
@@ -411,7 +412,7 @@ func TestTimeBudgetEndsTheCall(t *testing.T) {
 	})
 }
 
-func TestEndpointTimeBudget(t *testing.T) {
+func TestConformance_TimeBudgetOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn := b.connect(calculatorHost)
@@ -509,7 +510,7 @@ func TestHeaders_OfTheChainAreForwarded(t *testing.T) {
 	})
 }
 
-func TestMostSpecificEndpointAnswers(t *testing.T) {
+func TestConformance_MostSpecificEndpoint(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect("routes.example"), w.connect("caller.example")
@@ -538,7 +539,7 @@ func TestMostSpecificEndpointAnswers(t *testing.T) {
 	})
 }
 
-func TestOverlapWithoutQueueRunsOnce(t *testing.T) {
+func TestConformance_OverlapWithoutQueueRunsOnce(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		callee, caller := w.connect("routes.example"), w.connect("caller.example")

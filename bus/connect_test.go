@@ -45,8 +45,8 @@ func TestOwnHost(t *testing.T) {
 	assert.NotContains(t, err.Error(), "did you mean", "what is reserved is meant")
 }
 
-// TestShortCircuitSwitch reads what is to be one of two.
-func TestShortCircuitSwitch(t *testing.T) { //nolint:paralleltest // the environment is that of the process
+// TestConnect_ShortCircuit reads what is to be one of two.
+func TestConnect_ShortCircuit(t *testing.T) { //nolint:paralleltest // the environment is that of the process
 	b := newBus(t)
 	for _, set := range []struct {
 		value string
@@ -63,8 +63,8 @@ func TestShortCircuitSwitch(t *testing.T) { //nolint:paralleltest // the environ
 	}
 }
 
-// TestOptionsWinOverFaultyVariables holds that what an option says instead is not asked of the environment.
-func TestOptionsWinOverFaultyVariables(t *testing.T) { //nolint:paralleltest // the environment is that of the process
+// TestConnect_OptionsWinOverBadVariables holds that what an option says instead is not asked of the environment.
+func TestConnect_OptionsWinOverBadVariables(t *testing.T) { //nolint:paralleltest // the environment is that of the process
 	b := newBus(t)
 	given, err := nats.Connect("", nats.InProcessServer(b.Broker()), nats.ReconnectBufSize(-1))
 	require.NoError(t, err)
@@ -167,19 +167,21 @@ func TestBroker_OfATest(t *testing.T) {
 	for name, option := range map[string]bus.ConnectOption{
 		"given": bus.WithNATS(rawClient(t, &testBus{Bus: other})), "a URL": bus.WithURL(elsewhere.URL()), "another": bus.WithBroker(other.Broker()),
 	} {
-		conn := b.Connect("one.example", option, quiet)
-		if conn.Plane() != b.Plane() {
-			t.Errorf("%s: plane %s", name, conn.Plane())
-		}
-		if err := b.Connect("caller.example").Call(t.Context(), "https://one.example:888/ping", nil, nil); bus.StatusOf(err) != 503 {
-			t.Errorf("%s: it is on the bus of the test: %v", name, err)
-		}
-		assert.NoError(t, conn.Close(t.Context()))
+		t.Run(name, func(t *testing.T) {
+			conn := b.Connect("one.example", option, quiet)
+			if conn.Plane() != b.Plane() {
+				t.Errorf("plane %s", conn.Plane())
+			}
+			if err := b.Connect("caller.example").Call(t.Context(), "https://one.example:888/ping", nil, nil); bus.StatusOf(err) != 503 {
+				t.Errorf("it is on the bus of the test: %v", err)
+			}
+			assert.NoError(t, conn.Close(t.Context()))
+		})
 	}
 }
 
-// TestNoURLOfABroker fails at once, and not when the time is up; a login is not shown.
-func TestNoURLOfABroker(t *testing.T) {
+// TestConnect_RefusesURLs fails at once, and not when the time is up; a login is not shown.
+func TestConnect_RefusesURLs(t *testing.T) {
 	t.Parallel()
 	const none = " is none (BUS_NATS_URL or bus.WithURL): write nats://host:4222"
 	for url, want := range map[string]string{
@@ -204,8 +206,8 @@ func TestNoURLOfABroker(t *testing.T) {
 	}
 }
 
-// TestCommaInAPassword holds that a password is not told of where a comma in it looks like the end of an address.
-func TestCommaInAPassword(t *testing.T) {
+// TestConnect_CommaInAPassword holds that a password is not told of where a comma in it looks like the end of an address.
+func TestConnect_CommaInAPassword(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"nats://one:77,sec@127.0.0.1:1":                   "nats://…, 127.0.0.1:1",
@@ -220,8 +222,8 @@ func TestCommaInAPassword(t *testing.T) {
 	}
 }
 
-// TestURLsOfABroker connects with all that nats.go takes for the same broker.
-func TestURLsOfABroker(t *testing.T) { //nolint:paralleltest // the environment is that of the process
+// TestConnect_URLs connects with all that nats.go takes for the same broker.
+func TestConnect_URLs(t *testing.T) { //nolint:paralleltest // the environment is that of the process
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"))
 	require.NoError(t, err)
 	t.Cleanup(started.Close)
@@ -237,7 +239,7 @@ func TestURLsOfABroker(t *testing.T) { //nolint:paralleltest // the environment 
 	}
 }
 
-// TestNoConnection passes a connection that is nil, as after an error of Connect that nobody looked at.
+// TestNoConnection passes a connection that is nil, as after an error of Connect that was not checked.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for want, try := range map[string]func() error{
@@ -375,7 +377,7 @@ func TestNotUTF8(t *testing.T) {
 	}
 }
 
-// TestLongestHost holds that whoever has the longest hostname that there can be is called like anybody else: one instance of
+// TestLongestHost holds that a service with the longest possible hostname is called like any other: one instance of
 // it, in parts, and told that its caller has left.
 func TestLongestHost(t *testing.T) {
 	t.Parallel()
@@ -403,8 +405,8 @@ func TestLongestHost(t *testing.T) {
 
 const missingKeys = `"message":"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier"`
 
-// TestMissingKeysAreTold has whoever serves what nobody can call told so, once, when the first caller is refused.
-func TestMissingKeysAreTold(t *testing.T) {
+// TestConnect_MissingKeysAreLogged has a service that no caller can reach log so, once, when the first caller is refused.
+func TestConnect_MissingKeysAreLogged(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		for _, each := range []struct {
@@ -432,19 +434,20 @@ func TestMissingKeysAreTold(t *testing.T) {
 	})
 }
 
-// TestMissingKeysAreToldOfWhatReachesNoHandler refuses a token that the connection verifies for others, as an ingress does, and
+// TestConnect_MissingKeysAreLoggedWithoutAHandler refuses a token that the connection verifies for others, as an ingress does, and
 // the first part of a request in parts.
-func TestMissingKeysAreToldOfWhatReachesNoHandler(t *testing.T) {
+func TestConnect_MissingKeysAreLoggedWithoutAHandler(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const inParts = `"endpoint":"POST /echo",` + missingKeys
-		for name, each := range map[string]struct {
+		for _, each := range []struct {
+			name   string
 			refuse func(*bus.Conn)
 			want   string
 		}{
-			"verified": {func(conn *bus.Conn) { _, _ = conn.VerifyToken(t.Context(), "a.b.c") }, `"id":"$",` + missingKeys},
-			"in parts": {func(conn *bus.Conn) { checkRefusedAtOnce(t, b, conn, "a token", "a.b.c", "401 ") }, inParts},
-			"no token": {func(conn *bus.Conn) { checkRefusedAtOnce(t, b, conn, "no token", "", "401 ") }, inParts},
+			{"verified", func(conn *bus.Conn) { _, _ = conn.VerifyToken(t.Context(), "a.b.c") }, `"id":"$",` + missingKeys},
+			{"in parts", func(conn *bus.Conn) { checkRefusedAtOnce(t, b, conn, "a token", "a.b.c", "401 ") }, inParts},
+			{"no token", func(conn *bus.Conn) { checkRefusedAtOnce(t, b, conn, "no token", "", "401 ") }, inParts},
 		} {
 			log := new(lines)
 			conn := b.connect("bytes.example", bus.WithLogger(zerolog.New(log)))
@@ -453,7 +456,7 @@ func TestMissingKeysAreToldOfWhatReachesNoHandler(t *testing.T) {
 			each.refuse(conn)
 			bus.FlushLog(conn)
 			if told := log.count(strings.ReplaceAll(each.want, "$", conn.ID())); told != 1 {
-				t.Errorf("%s: %d warnings, want 1:\n%s", name, told, log)
+				t.Errorf("%s: %d warnings, want 1:\n%s", each.name, told, log)
 			}
 		}
 	})

@@ -78,8 +78,8 @@ func (g *guarded) both() map[string][]bus.ConnectOption {
 	return map[string][]bus.ConnectOption{"our own": {bus.WithURL(g.as("guest"))}, "given": {g.given("guest")}}
 }
 
-// TestDeniedSubscriptionFails names the subject, the user and the remedy.
-func TestDeniedSubscriptionFails(t *testing.T) {
+// TestDenied_Subscription names the subject, the user and the remedy.
+func TestDenied_Subscription(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, `subscribe: { deny: ["bus.443.example.calculator.|.>", "bus.r.example.mute.>"] }`)
 	for name, options := range g.both() {
@@ -100,9 +100,9 @@ func TestDeniedSubscriptionFails(t *testing.T) {
 	}
 }
 
-// TestDeniedSubscriptionsAtOnce has services of one process start together, none of which may. The broker client keeps only the
+// TestDenied_SubscriptionsAtOnce has services of one process start together, none of which may. The broker client keeps only the
 // last report, so that one must not take that of another for good news.
-func TestDeniedSubscriptionsAtOnce(t *testing.T) {
+func TestDenied_SubscriptionsAtOnce(t *testing.T) {
 	t.Parallel()
 	const services, rounds = 4, 8
 	g := newGuarded(t, `subscribe: { deny: ["bus.443.>"] }`)
@@ -126,8 +126,8 @@ func TestDeniedSubscriptionsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeniedSubscriptionAmongDeniedCalls serves what is denied while calls are, too.
-func TestDeniedSubscriptionAmongDeniedCalls(t *testing.T) {
+// TestDenied_SubscriptionAmongCalls serves what is denied while calls are, too.
+func TestDenied_SubscriptionAmongCalls(t *testing.T) {
 	t.Parallel()
 	const rounds = 10
 	g := newGuarded(t, `subscribe: { deny: ["bus.443.>"] }, publish: { deny: ["bus.443.>"] }`)
@@ -151,8 +151,8 @@ func TestDeniedSubscriptionAmongDeniedCalls(t *testing.T) {
 	calling.Wait()
 }
 
-// TestTooManySubscriptions connects to a broker that takes a few of each connection: what it refuses is not served in silence.
-func TestTooManySubscriptions(t *testing.T) {
+// TestDenied_TooManySubscriptions connects to a broker that takes a few of each connection: what it refuses is not served in silence.
+func TestDenied_TooManySubscriptions(t *testing.T) {
 	t.Parallel()
 	const want = "the broker takes no more subscriptions of this connection, so that some are missing: raise max_subscriptions of the broker"
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config("max_subscriptions: 10"))
@@ -163,28 +163,30 @@ func TestTooManySubscriptions(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(given.Close)
 	for name, option := range map[string]bus.ConnectOption{"our own": bus.WithURL(started.URL()), "given": bus.WithNATS(given)} {
-		conn, err := g.connectWith(calculatorHost, option)
-		require.NoError(t, err)
-		before := conn.NATS().NumSubscriptions()
-		for range 2 {
-			err := bus.Serve(conn, calculator{})
-			assert.ErrorContains(t, err, want, name)
-			assert.ErrorIs(t, err, nats.ErrMaxSubscriptionsExceeded, name)
-		}
-		if after := conn.NATS().NumSubscriptions(); after != before {
-			t.Errorf("%s: %d subscriptions, and %d after an error", name, before, after)
-		}
-		_, err = g.connectWith("other.example", option)
-		assert.ErrorContains(t, err, want, name)
+		t.Run(name, func(t *testing.T) {
+			conn, err := g.connectWith(calculatorHost, option)
+			require.NoError(t, err)
+			before := conn.NATS().NumSubscriptions()
+			for range 2 {
+				err := bus.Serve(conn, calculator{})
+				assert.ErrorContains(t, err, want)
+				assert.ErrorIs(t, err, nats.ErrMaxSubscriptionsExceeded)
+			}
+			if after := conn.NATS().NumSubscriptions(); after != before {
+				t.Errorf("%d subscriptions, and %d after an error", before, after)
+			}
+			_, err = g.connectWith("other.example", option)
+			assert.ErrorContains(t, err, want)
+		})
 	}
 	if told := g.log.count(want); told != 1 { // and of the given one nothing
 		t.Errorf("told %d times: %s", told, g.log)
 	}
 }
 
-// TestGivenConnectionIsDeniedLater comes back to a broker that denies what another has allowed. Its callbacks are not ours, and
+// TestDenied_GivenConnectionLater comes back to a broker that denies what another has allowed. Its callbacks are not ours, and
 // yet it is not healthy.
-func TestGivenConnectionIsDeniedLater(t *testing.T) {
+func TestDenied_GivenConnectionLater(t *testing.T) {
 	t.Parallel()
 	allow := func(permissions string) broker.Option {
 		return broker.Config(fmt.Sprintf("authorization { users: [ { user: guest, password: secret, permissions: { %s } } ] }", permissions))
@@ -207,13 +209,13 @@ func TestGivenConnectionIsDeniedLater(t *testing.T) {
 	await(t, "a connection", back)
 	flush(t, conn.NATS())
 	if conn.Healthy() {
-		t.Error("healthy, and nobody can call it")
+		t.Error("healthy, and no client can call it")
 	}
 }
 
-// TestDeniedCallEndsAtOnce calls what the broker does not let through. Of a connection that was given it is known when no
+// TestDenied_CallEndsAtOnce calls what the broker does not let through. Of a connection that was given it is known when no
 // ack has come.
-func TestDeniedCallEndsAtOnce(t *testing.T) {
+func TestDenied_CallEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, `publish: { deny: ["bus.443.example.calculator.|.>"] }`)
 	callee := g.mustConnect("owner", calculatorHost)
@@ -223,7 +225,8 @@ func TestDeniedCallEndsAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		for range 2 {
 			err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-			failed := checkError(t, err, 403, bus.ExecutedNo)
+			checkError(t, err, 403, bus.ExecutedNo)
+			failed := asBusError(t, err)
 			assert.NotEmpty(t, failed.MsgID, name)
 			assert.True(t, bus.IsInternal(err), name)
 			assert.Equal(t, `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md`, failed.Detail, name)
@@ -243,8 +246,8 @@ func TestDeniedCallEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeniedQuestionIsNotRepeated waits for an instance that it cannot ask after.
-func TestDeniedQuestionIsNotRepeated(t *testing.T) {
+// TestDenied_ProbeIsNotRepeated waits for an instance that it cannot ask after.
+func TestDenied_ProbeIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, `publish: { deny: ["bus.r.example.slow.>"] }`)
 	serveSlow(t, g.mustConnect("owner", "slow.example"))
@@ -266,8 +269,8 @@ func lacking(t *testing.T, granted bus.Permissions, subject string) string {
 	return granted.String()
 }
 
-// TestDeniedAtStart names what is missing, at once.
-func TestDeniedAtStart(t *testing.T) {
+// TestDenied_AtStart names what is missing, at once.
+func TestDenied_AtStart(t *testing.T) {
 	t.Parallel()
 	blocks, _ := rehearse(t, nil)
 	for subject, want := range map[string]string{
@@ -316,7 +319,8 @@ func TestDeniedCall(t *testing.T) {
 			caller := e.connect("caller.example", append(slices.Clip(options), bus.WithAckWait(time.Minute))...)
 			for range 2 {
 				err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil)
-				failed := checkError(t, err, 403, bus.ExecutedNo)
+				checkError(t, err, 403, bus.ExecutedNo)
+				failed := asBusError(t, err)
 				assert.ErrorIs(t, err, nats.ErrPermissionViolation, "what is denied")
 				assert.Contains(t, failed.Detail, `the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`, "what is denied")
 				add(t, caller, shopHost)

@@ -22,7 +22,7 @@ func (stack) Take(id string) (taken string) { return id }
 
 func (stack) Pages(id string) (pages int) { return len(id) }
 
-// TestDetour has a handler that cleans paths, as http.FileServer does, be asked by somebody without a token for what is
+// TestDetour has a handler that cleans paths, as http.FileServer does, be asked by a client without a token for what is
 // guarded, in all the ways in which its path can be written.
 func TestDetour(t *testing.T) {
 	t.Parallel()
@@ -100,26 +100,27 @@ func TestHandle_OpenMethods(t *testing.T) {
 	}
 	i := newIssuer(t)
 	b := bustest.New(t)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name                   string
 		narrower, wider, third route
 		open                   string
 	}{
-		"any method":          {route{"GET", narrow, guarded}, route{"*", wide, nil}, route{}, others},
-		"below a parameter":   {route{"GET", "/files/a.txt", guarded}, route{"*", "/files/{name}", nil}, route{}, others},
-		"one method":          {route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{}, "POST"},
-		"other claims":        {route{"GET", narrow, guarded}, route{"POST", wide, []bus.HandleOption{bus.RequireClaims("true")}}, route{}, "POST"},
-		"reading":             {route{"POST", narrow, guarded}, route{"*", wide, nil}, route{}, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
-		"a third covers one":  {route{"GET", narrow, guarded}, route{"*", wide, nil}, route{"POST", narrow, guarded}, "DELETE, OPTIONS, PATCH, PUT"},
-		"a third covers it":   {route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{"*", narrow, guarded}, ""},
-		"the same claims":     {route{"GET", narrow, guarded}, route{"*", wide, guarded}, route{}, ""},
-		"all methods guarded": {route{"*", narrow, guarded}, route{"*", wide, nil}, route{}, ""},
-		"the same methods":    {route{"GET", narrow, guarded}, route{"GET", wide, nil}, route{}, ""},
-		"reading is open":     {route{"POST", narrow, guarded}, route{"GET", wide, nil}, route{}, ""},
-		"nothing guarded":     {route{"GET", narrow, nil}, route{"*", wide, guarded}, route{}, ""},
-		"elsewhere":           {route{"GET", "/other/{path+}", guarded}, route{"*", wide, nil}, route{}, ""},
-		"the same path":       {route{"GET", narrow, guarded}, route{"POST", narrow, nil}, route{}, ""},
+		{"any method", route{"GET", narrow, guarded}, route{"*", wide, nil}, route{}, others},
+		{"below a parameter", route{"GET", "/files/a.txt", guarded}, route{"*", "/files/{name}", nil}, route{}, others},
+		{"one method", route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{}, "POST"},
+		{"other claims", route{"GET", narrow, guarded}, route{"POST", wide, []bus.HandleOption{bus.RequireClaims("true")}}, route{}, "POST"},
+		{"reading", route{"POST", narrow, guarded}, route{"*", wide, nil}, route{}, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
+		{"a third covers one", route{"GET", narrow, guarded}, route{"*", wide, nil}, route{"POST", narrow, guarded}, "DELETE, OPTIONS, PATCH, PUT"},
+		{"a third covers it", route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{"*", narrow, guarded}, ""},
+		{"the same claims", route{"GET", narrow, guarded}, route{"*", wide, guarded}, route{}, ""},
+		{"all methods guarded", route{"*", narrow, guarded}, route{"*", wide, nil}, route{}, ""},
+		{"the same methods", route{"GET", narrow, guarded}, route{"GET", wide, nil}, route{}, ""},
+		{"reading is open", route{"POST", narrow, guarded}, route{"GET", wide, nil}, route{}, ""},
+		{"nothing guarded", route{"GET", narrow, nil}, route{"*", wide, guarded}, route{}, ""},
+		{"elsewhere", route{"GET", "/other/{path+}", guarded}, route{"*", wide, nil}, route{}, ""},
+		{"the same path", route{"GET", narrow, guarded}, route{"POST", narrow, nil}, route{}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			for _, order := range [][2]route{{test.narrower, test.wider}, {test.wider, test.narrower}} {
 				logged := new(lines)
@@ -134,7 +135,7 @@ func TestHandle_OpenMethods(t *testing.T) {
 				want := fmt.Sprintf("the claims of %s do not guard its paths under %s, which %s answers without them: "+
 					"ask for the same claims there, or serve %s under the method *", from, test.open, to, test.narrower.path)
 				if warned := logged.count(want) == 1; warned != (test.open != "") || !warned && logged.String() != "" {
-					t.Errorf("%s, %s first: %s", name, order[0].path, logged)
+					t.Errorf("%s, %s first: %s", test.name, order[0].path, logged)
 				}
 			}
 		})

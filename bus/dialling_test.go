@@ -20,7 +20,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// unreachable is a broker that does not answer; whoever tries is told of.
+// unreachable is a broker that does not answer, and counts who connects.
 type unreachable struct{ tried chan struct{} }
 
 func newUnreachable() *unreachable { return &unreachable{make(chan struct{}, 1)} }
@@ -35,8 +35,8 @@ func (u *unreachable) InProcessConn() (net.Conn, error) {
 
 func errOutOfReach() error { return &net.OpError{Op: "dial", Err: errors.New("out of reach")} }
 
-// TestUnreachableBrokerHoldsNobodyUp connects to others meanwhile, and is impatient.
-func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
+// TestDial_UnreachableBrokerHoldsNoOtherUp connects to others meanwhile, and is impatient.
+func TestDial_UnreachableBrokerHoldsNoOtherUp(t *testing.T) {
 	t.Parallel()
 	w, nowhere := &testBus{Bus: newBus(t)}, newUnreachable()
 	connect := func(ctx context.Context, options ...bus.ConnectOption) <-chan error {
@@ -131,7 +131,7 @@ func TestConnect_WaitsForAGivenConnection(t *testing.T) {
 	closeConn(t, conn)
 }
 
-// TestConnect_TriesOnce where nobody wants to wait.
+// TestConnect_TriesOnce when there is no time to wait.
 func TestConnect_TriesOnce(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
@@ -153,8 +153,8 @@ func TestConnect_TriesOnce(t *testing.T) {
 	assert.NotErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestConnectionWithoutEcho would lose the multicasts among its hosts.
-func TestConnectionWithoutEcho(t *testing.T) {
+// TestDial_ConnectionWithoutEcho would lose the multicasts among its hosts.
+func TestDial_ConnectionWithoutEcho(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	app, err := nats.Connect("", nats.InProcessServer(w.Broker()), nats.NoEcho())
@@ -224,16 +224,18 @@ func TestSilentBrokers(t *testing.T) {
 		urls = append(urls, listener.Addr().String())
 	}
 	for name, options := range map[string][]bus.ConnectOption{"batched": nil, "unbatched": {bus.WithoutBatching()}} {
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			_, err := bus.Connect(ctx, "one.example", append(options, bus.WithURL(strings.Join(urls, ",")), bus.WithLogger(zerolog.Nop()))...)
-			ended <- err
-		}()
-		await(t, "an attempt", accepted)
-		cancel()
-		err := await(t, "the error", ended)
-		assert.EqualError(t, err, "connect one.example: context canceled before the broker was reached", name)
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				_, err := bus.Connect(ctx, "one.example", append(options, bus.WithURL(strings.Join(urls, ",")), bus.WithLogger(zerolog.Nop()))...)
+				ended <- err
+			}()
+			await(t, "an attempt", accepted)
+			cancel()
+			err := await(t, "the error", ended)
+			assert.EqualError(t, err, "connect one.example: context canceled before the broker was reached")
+		})
 	}
 }
 

@@ -129,15 +129,15 @@ type CanaryMetal struct {
 	CanaryName string `json:"canaryName" jsonschema:"enum=canary-gold,enum=canary-silver"`
 }
 
-// Stone is used by a hidden endpoint and by one that everybody sees.
+// Stone is used by a hidden endpoint and by one that every caller sees.
 type Stone struct {
 	Weight int `json:"weight"`
 }
 
-// treasury keeps things. Its comment is for everybody, since everybody sees something of it.
+// treasury keeps things. Its comment is open to every caller, since every caller sees something of it.
 type treasury struct{}
 
-// Stones are for everybody.
+// Stones are open to every caller.
 func (treasury) Stones(least Stone) (stones []Stone) { return []Stone{least} }
 
 // CanaryMint is a canary in a comment.
@@ -173,8 +173,8 @@ func serveTreasury(t *testing.T, conn *bus.Conn) {
 	}
 }
 
-// TestHiddenIsNowhere looks for every name, type and word of what a caller may not call, in all that the caller can read.
-func TestHiddenIsNowhere(t *testing.T) {
+// TestDocument_HidesWhatClaimsForbid looks for every name, type and word of what a caller may not call, in all that the caller can read.
+func TestDocument_HidesWhatClaimsForbid(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -182,32 +182,34 @@ func TestHiddenIsNowhere(t *testing.T) {
 		serveTreasury(t, conn)
 		caller := w.connect("caller.example")
 		for name, token := range map[string]string{
-			"nobody": "", "another role": i.token(claims.Claims{"roles": []string{"cook"}}), "bad": "x",
+			"anonymous": "", "another role": i.token(claims.Claims{"roles": []string{"cook"}}), "bad": "x",
 		} {
-			ctx := bus.WithActor(t.Context(), token)
-			for path, status := range map[string]int{
-				"/openapi.json": 200, ":444/openapi.json": 404, "/stones": 200, "/nothing": 404, "/mint": 404,
-			} {
-				response, err := caller.Do(mustRequest(t, "https://"+treasuryHost+path).WithContext(ctx))
-				require.NoError(t, err)
-				if name == "bad" && status == 200 || path == ":444/openapi.json" && name == "bad" {
-					status = 401
+			t.Run(name, func(t *testing.T) {
+				ctx := bus.WithActor(t.Context(), token)
+				for path, status := range map[string]int{
+					"/openapi.json": 200, ":444/openapi.json": 404, "/stones": 200, "/nothing": 404, "/mint": 404,
+				} {
+					response, err := caller.Do(mustRequest(t, "https://"+treasuryHost+path).WithContext(ctx))
+					require.NoError(t, err)
+					if name == "bad" && status == 200 || path == ":444/openapi.json" && name == "bad" {
+						status = 401
+					}
+					read := readAll(t, response)
+					if response.StatusCode != status {
+						t.Errorf("%s reads %s: %d, want %d", name, path, response.StatusCode, status)
+					}
+					if strings.Contains(strings.ToLower(read), "canar") {
+						t.Errorf("%s reads of a canary at %s: %s", name, path, read)
+					}
 				}
-				read := readAll(t, response)
-				if response.StatusCode != status {
-					t.Errorf("%s reads %s: %d, want %d", name, path, response.StatusCode, status)
+				for _, path := range []string{"/canary-mint", "/canary-vaults", "/canary/7", "/canary-sing"} {
+					err := caller.Call(ctx, "https://"+treasuryHost+path, nil, nil)
+					told := strings.ReplaceAll(fmt.Sprint(err), path, "") // what the caller knew
+					if status := bus.StatusOf(err); strings.Contains(strings.ToLower(told), "canar") || status != 401 && status != 403 && status != 405 {
+						t.Errorf("%s calls %s: %v", name, path, err)
+					}
 				}
-				if strings.Contains(strings.ToLower(read), "canar") {
-					t.Errorf("%s reads of a canary at %s: %s", name, path, read)
-				}
-			}
-			for _, path := range []string{"/canary-mint", "/canary-vaults", "/canary/7", "/canary-sing"} {
-				err := caller.Call(ctx, "https://"+treasuryHost+path, nil, nil)
-				told := strings.ReplaceAll(fmt.Sprint(err), path, "") // what the caller knew
-				if status := bus.StatusOf(err); strings.Contains(strings.ToLower(told), "canar") || status != 401 && status != 403 && status != 405 {
-					t.Errorf("%s calls %s: %v", name, path, err)
-				}
-			}
+			})
 		}
 		document := documentOf(t, caller, i.token(claims.Claims{"roles": []string{"keeper", "canary"}}), 443)
 		for _, path := range []string{"canary-mint", "canary-vaults", "canary/{canaryId}", "canary-sing", "stones"} {
@@ -218,7 +220,7 @@ func TestHiddenIsNowhere(t *testing.T) {
 	})
 }
 
-// documentOf reads a document as somebody sees it, which has to be valid.
+// documentOf reads a document as a client sees it, which has to be valid.
 func documentOf(t *testing.T, conn *bus.Conn, token string, port int) *openapi3.T {
 	t.Helper()
 	request := mustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost, port)).WithContext(bus.WithActor(t.Context(), token))
@@ -244,8 +246,8 @@ func documentOf(t *testing.T, conn *bus.Conn, token string, port int) *openapi3.
 	return document
 }
 
-// TestMoreClaimsShowMore holds that a document for fewer claims is part of that for more.
-func TestMoreClaimsShowMore(t *testing.T) {
+// TestDocument_MoreClaimsShowMore holds that a document for fewer claims is part of that for more.
+func TestDocument_MoreClaimsShowMore(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -336,8 +338,8 @@ func TestDocuments_AskForTokens(t *testing.T) {
 	})
 }
 
-// TestReadersAreNotMixedUp has two readers of one document ask at once, again and again.
-func TestReadersAreNotMixedUp(t *testing.T) {
+// TestDocument_OfConcurrentReaders has two readers of one document ask at once, again and again.
+func TestDocument_OfConcurrentReaders(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -394,44 +396,49 @@ func TestDocument_OfRefusesWhatServeRefuses(t *testing.T) {
 		"two claims": bus.Method("Two", bus.RequireClaims("a"), bus.RequireClaims("b")),
 		"no option":  nil,
 	} {
-		served := bus.Serve(conn, twins{}, option)
-		_, described := bus.OpenAPIOf("twins.example", twins{}, option)
-		if served == nil || described == nil {
-			t.Errorf("%s: served %v, described %v", name, served, described)
-			continue
-		}
-		_, why, found := strings.Cut(served.Error(), " on twins.example: ")
-		require.True(t, found, name)
-		assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
+		t.Run(name, func(t *testing.T) {
+			served := bus.Serve(conn, twins{}, option)
+			_, described := bus.OpenAPIOf("twins.example", twins{}, option)
+			if served == nil || described == nil {
+				t.Errorf("served %v, described %v", served, described)
+				return
+			}
+			_, why, found := strings.Cut(served.Error(), " on twins.example: ")
+			require.True(t, found)
+			assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
+		})
 	}
 	_, err := bus.OpenAPIOf("not a host", twins{})
 	assert.ErrorContains(t, err, "not a host", "a bad host")
 }
 
-// TestDocument_OfEventsRefusesWhatSubscribeRefuses holds that a document is not of events that nobody could handle.
+// TestDocument_OfEventsRefusesWhatSubscribeRefuses holds that a document has no events that no subscriber could handle.
 func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("twins.example")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		source string
 		impl   any
 		option bus.SubscribeOption
 	}{
-		"no events":  {"source.example", twins{}, bus.TimeBudget(0)},
-		"a bad host": {"not a host", happening{}, bus.TimeBudget(0)},
-		"port":       {"source.example", happening{}, bus.Method("OnDone", bus.Port(444))},
-		"body limit": {"source.example", happening{}, bus.MaxBodyBytes(-1)},
-		"no option":  {"source.example", happening{}, nil},
+		{"no events", "source.example", twins{}, bus.TimeBudget(0)},
+		{"a bad host", "not a host", happening{}, bus.TimeBudget(0)},
+		{"port", "source.example", happening{}, bus.Method("OnDone", bus.Port(444))},
+		{"body limit", "source.example", happening{}, bus.MaxBodyBytes(-1)},
+		{"no option", "source.example", happening{}, nil},
 	} {
-		subscribed := bus.Subscribe(conn, test.source, test.impl, test.option)
-		_, described := bus.EventsOpenAPIOf(test.source, test.impl, test.option)
-		if subscribed == nil || described == nil {
-			t.Errorf("%s: subscribed %v, described %v", name, subscribed, described)
-			continue
-		}
-		_, why, found := strings.Cut(subscribed.Error(), "to the events of "+test.source+": ")
-		require.True(t, found, name)
-		assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
+		t.Run(test.name, func(t *testing.T) {
+			subscribed := bus.Subscribe(conn, test.source, test.impl, test.option)
+			_, described := bus.EventsOpenAPIOf(test.source, test.impl, test.option)
+			if subscribed == nil || described == nil {
+				t.Errorf("subscribed %v, described %v", subscribed, described)
+				return
+			}
+			_, why, found := strings.Cut(subscribed.Error(), "to the events of "+test.source+": ")
+			require.True(t, found)
+			assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
+		})
 	}
 	document, err := bus.EventsOpenAPIOf("source.example", happening{}, bus.Durable())
 	for _, want := range []string{`"/source.example:417/on-done":{"post":`, `"x-stored":true`} {
@@ -445,8 +452,8 @@ type happening struct{}
 
 func (happening) OnDone() error { return nil }
 
-// TestDisplacedEndpointsAreTold serves paths that OpenAPI cannot distinguish.
-func TestDisplacedEndpointsAreTold(t *testing.T) {
+// TestDocument_WarnsOfConflicts serves paths that OpenAPI cannot distinguish.
+func TestDocument_WarnsOfConflicts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		log := new(lines)
@@ -473,8 +480,8 @@ func TestDisplacedEndpointsAreTold(t *testing.T) {
 	})
 }
 
-// TestFewEndpointsAreCompared holds that registering an endpoint does not take longer the more others there are.
-func TestFewEndpointsAreCompared(t *testing.T) {
+// TestDocument_ComparesFewEndpoints holds that registering an endpoint does not take longer the more others there are.
+func TestDocument_ComparesFewEndpoints(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("files.example")
 	for _, path := range []string{"/a", "/b", "/a/{x}", "/a/{y+}", "/a/{x}/c", "/{x}/b"} {

@@ -31,9 +31,9 @@ func (e *endless) Close() error {
 	return nil
 }
 
-// TestABodyWithoutEnd gives a call what a proxy gets from outside: it is refused when it is known to be too large, and not read
+// TestBody_WithoutEnd gives a call what a proxy gets from outside: it is refused when it is known to be too large, and not read
 // until no memory is left.
-func TestABodyWithoutEnd(t *testing.T) {
+func TestBody_WithoutEnd(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
 	conn := newBus(t).Connect("proxy.example", bus.WithMaxMessageBytes(limit))
@@ -67,8 +67,8 @@ func (p *pipe) Close() error {
 	return p.PipeReader.Close()
 }
 
-// TestABodyThatNeverComes has callers whose context ends while their request body, a pipe, is open: they do not wait for it.
-func TestABodyThatNeverComes(t *testing.T) {
+// TestBody_ThatNeverComes has callers whose context ends while their request body, a pipe, is open: they do not wait for it.
+func TestBody_ThatNeverComes(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn := b.connect("proxy.example")
@@ -76,13 +76,14 @@ func TestABodyThatNeverComes(t *testing.T) {
 		defer leave()
 		left, leave := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, leave)
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name   string
 			ctx    context.Context
 			status int
 			cause  error
 		}{
-			"late": {late, 504, bus.ErrTimeout},
-			"left": {left, 503, context.Canceled},
+			{"late", late, 504, bus.ErrTimeout},
+			{"left", left, 503, context.Canceled},
 		} {
 			reader, writer := io.Pipe()
 			body := &pipe{PipeReader: reader}
@@ -91,13 +92,13 @@ func TestABodyThatNeverComes(t *testing.T) {
 			_, err := conn.Do(request)
 			checkError(t, err, test.status, bus.ExecutedNo)
 			if !errors.Is(err, test.cause) {
-				t.Errorf("%s: %v, want %d, not executed", name, err, test.status)
+				t.Errorf("%s: %v, want %d, not executed", test.name, err, test.status)
 			}
 			if _, err := writer.Write([]byte("more")); !errors.Is(err, io.ErrClosedPipe) {
-				t.Errorf("%s: writing on: %v, want that the pipe is closed", name, err)
+				t.Errorf("%s: writing on: %v, want that the pipe is closed", test.name, err)
 			}
 			if body.closed != 1 {
-				t.Errorf("%s: the pipe is closed %d times", name, body.closed)
+				t.Errorf("%s: the pipe is closed %d times", test.name, body.closed)
 			}
 		}
 	})

@@ -74,7 +74,7 @@ func (e *enforcing) connect(host string, options ...bus.ConnectOption) *bus.Conn
 type journal struct {
 	mu   sync.Mutex // protects all below
 	text strings.Builder
-	news chan struct{} // closed at the next line; nil when nobody waits for it
+	news chan struct{} // closed at the next line; nil when no caller waits for it
 }
 
 func (j *journal) Write(line []byte) (int, error) {

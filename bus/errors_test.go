@@ -32,35 +32,36 @@ func (conflictError) StatusCode() int { return http.StatusConflict }
 func TestStatusOf(t *testing.T) {
 	t.Parallel()
 	missing := bus.Errorf(http.StatusNotFound, "no product 7")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		err    error
 		status int
 	}{
-		"none":                              {nil, 200},
-		"of the bus":                        {missing, 404},
-		"wrapped":                           {fmt.Errorf("loading: %w", missing), 404},
-		"an application's":                  {conflictError{}, 409},
-		"the outermost one counts":          {conflictError{missing}, 409},
-		"and the other way round":           {bus.Errorf(http.StatusBadGateway, "asked: %w", conflictError{}), 502},
-		"a deadline":                        {fmt.Errorf("waiting: %w", context.DeadlineExceeded), 504},
-		"a cancellation":                    {context.Canceled, 503},
-		"a caller who has left":             {fmt.Errorf("waiting: %w", bus.ErrCallerLeft), 503},
-		"anything else":                     {errors.New("the disk is full"), 500},
-		"a status that stands for no error": {bus.Errorf(200, "fine"), 500},
-		"of the bus, without a status":      {&bus.Error{Detail: "no status"}, 500},
-		"of the bus, with that of success":  {fmt.Errorf("loading: %w", &bus.Error{Status: 200}), 500},
+		{"none", nil, 200},
+		{"of the bus", missing, 404},
+		{"wrapped", fmt.Errorf("loading: %w", missing), 404},
+		{"an application's", conflictError{}, 409},
+		{"the outermost one counts", conflictError{missing}, 409},
+		{"and the other way round", bus.Errorf(http.StatusBadGateway, "asked: %w", conflictError{}), 502},
+		{"a deadline", fmt.Errorf("waiting: %w", context.DeadlineExceeded), 504},
+		{"a cancellation", context.Canceled, 503},
+		{"a caller who has left", fmt.Errorf("waiting: %w", bus.ErrCallerLeft), 503},
+		{"anything else", errors.New("the disk is full"), 500},
+		{"a status that stands for no error", bus.Errorf(200, "fine"), 500},
+		{"of the bus, without a status", &bus.Error{Detail: "no status"}, 500},
+		{"of the bus, with that of success", fmt.Errorf("loading: %w", &bus.Error{Status: 200}), 500},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if got := bus.StatusOf(test.err); got != test.status {
-				t.Errorf("%s: %d, want %d", name, got, test.status)
+				t.Errorf("%s: %d, want %d", test.name, got, test.status)
 			}
 		})
 	}
 }
 
-// TestTextOfEnums holds what loggers that write JSON make of them, and that it can be read again.
-func TestTextOfEnums(t *testing.T) {
+// TestError_TextOfEnums holds what loggers that write JSON make of them, and that it can be read again.
+func TestError_TextOfEnums(t *testing.T) {
 	t.Parallel()
 	type call struct {
 		Side     bus.Side
@@ -85,29 +86,30 @@ func TestTextOfEnums(t *testing.T) {
 func TestIsInternal(t *testing.T) {
 	t.Parallel()
 	late := fmt.Errorf("dialling: %w", context.DeadlineExceeded)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name string
 		err  error
 		want bool
 	}{
-		"none":                     {nil, false},
-		"with a status":            {bus.Errorf(http.StatusNotFound, "no product 7"), false},
-		"of status 500":            {bus.Errorf(http.StatusInternalServerError, "broken"), true},
-		"without a status":         {errors.New("the disk is full"), true},
-		"a deadline":               {late, true},
-		"a cancellation":           {fmt.Errorf("reading: %w", context.Canceled), true},
-		"that of a context":        {context.Canceled, false},
-		"the cause of a context":   {bus.ErrCallerLeft, false},
-		"a cause that is wrapped":  {fmt.Errorf("reading: %w", bus.ErrCallerLeft), true},
-		"a deadline with a status": {bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", late), false},
-		"an application's":         {conflictError{late}, false},
-		"a status that is wrapped": {fmt.Errorf("loading: %w", bus.Errorf(http.StatusGatewayTimeout, "late")), false},
-		"made of parts":            {&bus.Error{Status: http.StatusServiceUnavailable, Detail: "busy"}, false},
-		"a status that is none":    {bus.Errorf(200, "fine"), true},
+		{"none", nil, false},
+		{"with a status", bus.Errorf(http.StatusNotFound, "no product 7"), false},
+		{"of status 500", bus.Errorf(http.StatusInternalServerError, "broken"), true},
+		{"without a status", errors.New("the disk is full"), true},
+		{"a deadline", late, true},
+		{"a cancellation", fmt.Errorf("reading: %w", context.Canceled), true},
+		{"that of a context", context.Canceled, false},
+		{"the cause of a context", bus.ErrCallerLeft, false},
+		{"a cause that is wrapped", fmt.Errorf("reading: %w", bus.ErrCallerLeft), true},
+		{"a deadline with a status", bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", late), false},
+		{"an application's", conflictError{late}, false},
+		{"a status that is wrapped", fmt.Errorf("loading: %w", bus.Errorf(http.StatusGatewayTimeout, "late")), false},
+		{"made of parts", &bus.Error{Status: http.StatusServiceUnavailable, Detail: "busy"}, false},
+		{"a status that is none", bus.Errorf(200, "fine"), true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if got := bus.IsInternal(test.err); got != test.want {
-				t.Errorf("%s: %t, want %t", name, got, test.want)
+				t.Errorf("%s: %t, want %t", test.name, got, test.want)
 			}
 		})
 	}
@@ -128,7 +130,7 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-func TestErrorfKeepsItsCauses(t *testing.T) {
+func TestErrorf_KeepsItsCauses(t *testing.T) {
 	t.Parallel()
 	one, two := errors.New("one"), errors.New("two")
 	err := bus.Errorf(http.StatusConflict, "%w and %w", one, two)
@@ -144,7 +146,7 @@ func (wrapper) Wrapped() error {
 	return fmt.Errorf("loading order 7: %w", bus.Errorf(http.StatusNotFound, "no product 7"))
 }
 
-func TestTheTextOfAWrappedErrorTravels(t *testing.T) {
+func TestError_TextOfAWrappedErrorTravels(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("wrapper.example")
@@ -172,7 +174,7 @@ type custom int
 func (custom) Error() string     { return "custom" }
 func (c custom) StatusCode() int { return int(c) }
 
-func TestAnErrorIsNeverASuccess(t *testing.T) {
+func TestError_IsNeverASuccess(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		logged := new(lines)
@@ -209,35 +211,37 @@ func (dialler) Dial(why string) error {
 	return fmt.Errorf("dialling secret@db.internal: %w", cause)
 }
 
-// TestTheTextOfADriverIsInternal holds that a text without a status of its own is logged where it arose, and that the
+// TestError_TextOfADriverIsInternal holds that a text without a status of its own is logged where it arose, and that the
 // far end of a chain knows what it is.
-func TestTheTextOfADriverIsInternal(t *testing.T) {
+func TestError_TextOfADriverIsInternal(t *testing.T) {
 	t.Parallel()
 	for why, status := range map[string]int{"late": 504, "left": 503, "lost": 500} {
-		overBoth(t, func(t *testing.T, w *testBus) {
-			logged := new(lines)
-			serve(t, w.connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
-			caller := w.connect("caller.example")
-			require.NoError(t, caller.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				bus.WriteError(w, r, caller.Call(r.Context(), "https://dialler.example/dial", bus.Args{"why": why}, nil))
-			})))
-			err := caller.Call(t.Context(), "GET https://caller.example/", nil, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			require.NotNil(t, failed, why)
-			assert.Equal(t, status, failed.Status, why)
-			assert.True(t, strings.HasPrefix(failed.Detail, "dialling secret@db.internal: "), failed.Detail)
-			assert.True(t, bus.IsInternal(err), why)
-			line := logged.line(t, "request failed")
-			assert.Equal(t, "error", line["level"], why)
-			assert.Equal(t, failed.Detail, line["detail"], why)
-			assert.Equal(t, float64(status), line["status"], why)
+		t.Run(why, func(t *testing.T) {
+			overBoth(t, func(t *testing.T, w *testBus) {
+				logged := new(lines)
+				serve(t, w.connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
+				caller := w.connect("caller.example")
+				require.NoError(t, caller.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					bus.WriteError(w, r, caller.Call(r.Context(), "https://dialler.example/dial", bus.Args{"why": why}, nil))
+				})))
+				err := caller.Call(t.Context(), "GET https://caller.example/", nil, nil)
+				failed, _ := errors.AsType[*bus.Error](err)
+				require.NotNil(t, failed)
+				assert.Equal(t, status, failed.Status)
+				assert.True(t, strings.HasPrefix(failed.Detail, "dialling secret@db.internal: "), failed.Detail)
+				assert.True(t, bus.IsInternal(err))
+				line := logged.line(t, "request failed")
+				assert.Equal(t, "error", line["level"])
+				assert.Equal(t, failed.Detail, line["detail"])
+				assert.Equal(t, float64(status), line["status"])
+			})
 		})
 	}
 }
 
-// TestWhatACallerLeavesIsNoFault has a caller go away from a handler that heeds its context: nobody is left who would look for
+// TestError_OfACallerThatLeft has a caller go away from a handler that heeds its context: no caller is left who would look for
 // the reason, so that it is logged for debugging alone.
-func TestWhatACallerLeavesIsNoFault(t *testing.T) {
+func TestError_OfACallerThatLeft(t *testing.T) {
 	t.Parallel()
 	for path, detail := range map[string]string{"wait": "waiting: context canceled", "explain": "waiting: the caller stopped waiting"} {
 		inBubble(t, func(t *testing.T, b *bubble) {
@@ -271,9 +275,9 @@ func (patient) Explain(ctx context.Context) error {
 	return fmt.Errorf("waiting: %w", context.Cause(ctx))
 }
 
-// TestTheErrorOfAContextIsNoFault has a handler return what its context says when its time is over: that is no fault to be
+// TestError_OfAContext has a handler return what its context says when its time is over: that is no error to be
 // looked into, and no secret.
-func TestTheErrorOfAContextIsNoFault(t *testing.T) {
+func TestError_OfAContext(t *testing.T) {
 	t.Parallel()
 	for end, status := range map[error]int{context.DeadlineExceeded: 504, context.Canceled: 503} {
 		overBoth(t, func(t *testing.T, w *testBus) {
@@ -353,44 +357,47 @@ func TestDetails_Travel(t *testing.T) {
 		conn := w.connect("shop.example")
 		serve(t, conn, merchant{conn})
 		caller := w.connect("caller.example")
-		for why, test := range map[string]struct {
+		for _, test := range []struct {
+			name     string
 			status   int
 			kind     string
 			detail   string
 			details  bool
 			internal bool
 		}{
-			"sold out":       {409, soldOut, "none left", true, false},
-			"stopped":        {409, stopped, "no longer made", false, false},
-			"plain":          {409, "", "no", false, false},
-			"literal":        {409, stopped, "", false, false},
-			"internal":       {500, soldOut, "the disk is full", true, true},
-			"wrapped":        {409, soldOut, "order 7: none left", true, false},
-			"another status": {502, "", "asked: none left", false, false},
+			{"sold out", 409, soldOut, "none left", true, false},
+			{"stopped", 409, stopped, "no longer made", false, false},
+			{"plain", 409, "", "no", false, false},
+			{"literal", 409, stopped, "", false, false},
+			{"internal", 500, soldOut, "the disk is full", true, true},
+			{"wrapped", 409, soldOut, "order 7: none left", true, false},
+			{"another status", 502, "", "asked: none left", false, false},
 		} {
-			for hops := range 3 {
-				err := caller.Call(t.Context(), "https://shop.example/relay", bus.Args{"why": why, "hops": hops}, nil)
-				failed := asBusError(t, err)
-				assert.Equal(t, test.status, failed.Status, "%s over %d hops", why, hops)
-				assert.Equal(t, test.kind, failed.Type, "%s over %d hops", why, hops)
-				assert.Equal(t, test.detail, failed.Detail, "%s over %d hops", why, hops)
-				assert.Equal(t, test.internal, bus.IsInternal(err), "%s over %d hops", why, hops)
-				assert.Equal(t, "/order", failed.Path, "%s over %d hops", why, hops)
-				assert.Equal(t, "shop.example", failed.Host, "%s over %d hops", why, hops)
-				var got shortage
-				err = failed.DecodeDetails(&got)
-				if test.details && (err != nil || fmt.Sprint(got) != fmt.Sprint(precise)) {
-					t.Errorf("%s over %d hops: %+v, %v", why, hops, got, err)
+			t.Run(test.name, func(t *testing.T) {
+				for hops := range 3 {
+					err := caller.Call(t.Context(), "https://shop.example/relay", bus.Args{"why": test.name, "hops": hops}, nil)
+					failed := asBusError(t, err)
+					assert.Equal(t, test.status, failed.Status, "%s over %d hops", test.name, hops)
+					assert.Equal(t, test.kind, failed.Type, "%s over %d hops", test.name, hops)
+					assert.Equal(t, test.detail, failed.Detail, "%s over %d hops", test.name, hops)
+					assert.Equal(t, test.internal, bus.IsInternal(err), "%s over %d hops", test.name, hops)
+					assert.Equal(t, "/order", failed.Path, "%s over %d hops", test.name, hops)
+					assert.Equal(t, "shop.example", failed.Host, "%s over %d hops", test.name, hops)
+					var got shortage
+					err = failed.DecodeDetails(&got)
+					if test.details && (err != nil || fmt.Sprint(got) != fmt.Sprint(precise)) {
+						t.Errorf("%s over %d hops: %+v, %v", test.name, hops, got, err)
+					}
+					if !test.details && (err == nil || err.Error() != "the error has no details") {
+						t.Errorf("%s over %d hops has details: %+v, %v", test.name, hops, got, err)
+					}
 				}
-				if !test.details && (err == nil || err.Error() != "the error has no details") {
-					t.Errorf("%s over %d hops has details: %+v, %v", why, hops, got, err)
-				}
-			}
+			})
 		}
 	})
 }
 
-// TestDetails_AreNotShared holds that what one who gets an error does with its details is seen by nobody else.
+// TestDetails_AreNotShared holds that what one who gets an error does with its details is seen by no other.
 func TestDetails_AreNotShared(t *testing.T) {
 	t.Parallel()
 	given := map[string]any{"where": []string{"a"}}
@@ -411,23 +418,24 @@ func TestErrors_OfOneTypeAreAlike(t *testing.T) {
 	t.Parallel()
 	kind := &bus.Error{Type: soldOut}
 	wrapped := bus.Errorf(http.StatusBadGateway, "asked: %w", merchant{}.Order("sold out"))
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name        string
 		err, target error
 		want        bool
 	}{
-		"the same":       {merchant{}.Order("sold out"), kind, true},
-		"wrapped":        {merchant{}.Order("wrapped"), kind, true},
-		"inside another": {wrapped, kind, true},
-		"another":        {merchant{}.Order("stopped"), kind, false},
-		"none":           {merchant{}.Order("plain"), kind, false},
-		"neither":        {merchant{}.Order("plain"), &bus.Error{Status: http.StatusConflict}, false},
-		"no error":       {errors.New("x"), kind, false},
-		"a sentinel":     {merchant{}.Order("sold out"), bus.ErrTimeout, false},
+		{"the same", merchant{}.Order("sold out"), kind, true},
+		{"wrapped", merchant{}.Order("wrapped"), kind, true},
+		{"inside another", wrapped, kind, true},
+		{"another", merchant{}.Order("stopped"), kind, false},
+		{"none", merchant{}.Order("plain"), kind, false},
+		{"neither", merchant{}.Order("plain"), &bus.Error{Status: http.StatusConflict}, false},
+		{"no error", errors.New("x"), kind, false},
+		{"a sentinel", merchant{}.Order("sold out"), bus.ErrTimeout, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if got := errors.Is(test.err, test.target); got != test.want {
-				t.Errorf("%s: %t", name, got)
+				t.Errorf("%s: %t", test.name, got)
 			}
 		})
 	}
@@ -467,44 +475,45 @@ func TestDetails_LeftOut(t *testing.T) {
 		nested = []any{nested}
 	}
 	var nothing *shortage
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		details any
 		want    string // JSON; "" for none
 		told    string // of DecodeDetails, when there are none
 	}{
-		"nothing":         {nil, "", "the error has no details"},
-		"a nil pointer":   {nothing, "", "the error has no details"},
-		"an empty object": {struct{}{}, "", "the error has no details"},
-		"a nil map":       {map[string]int(nil), "", "the error has no details"},
-		"a list":          {[]int{1}, "", "left out: []int is no JSON object"},
-		"a text":          {"x", "", "left out: string is no JSON object"},
-		"a function":      {map[string]any{"a": func() {}}, "", "left out: map[string]interface {} is no JSON object"},
-		"not a number":    {map[string]float64{"a": math.NaN()}, "", "left out: map[string]float64 is no JSON object"},
-		"endless":         {endless, "", "left out: *bus_test.cyclic is no JSON object"},
-		"too deep":        {map[string]any{"a": nested}, "", "nests deeper than 64 levels"},
-		"too large":       {map[string]string{"a": strings.Repeat("x", 64<<10)}, "", "they are 65544 bytes of JSON; the limit is 65536"},
-		"not UTF-8":       {map[string]string{"a": "x\xffy"}, `{"a":"x�y"}`, ""},
-		"names of others": {map[string]any{"id": 7, "status": 1, "ID": 8, "": nil}, `{"":null,"ID":8}`, ""},
-		"only others":     {map[string]any{"errors": 7, "title": 1}, "", "left out: every error has members of these names: errors, title"},
-		"digits":          {map[string]json.Number{"a": "1e400", "b": "0.10", "c": "12345678901234567890123"}, `{"a":1e400,"b":0.10,"c":12345678901234567890123}`, ""},
-		"raw":             {json.RawMessage(`{ "a": [1.50] }`), `{"a":[1.50]}`, ""},
-		"almost too long": {map[string]string{"a": strings.Repeat("x", 64<<10-8)}, `{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`, ""},
+		{"nothing", nil, "", "the error has no details"},
+		{"a nil pointer", nothing, "", "the error has no details"},
+		{"an empty object", struct{}{}, "", "the error has no details"},
+		{"a nil map", map[string]int(nil), "", "the error has no details"},
+		{"a list", []int{1}, "", "left out: []int is no JSON object"},
+		{"a text", "x", "", "left out: string is no JSON object"},
+		{"a function", map[string]any{"a": func() {}}, "", "left out: map[string]interface {} is no JSON object"},
+		{"not a number", map[string]float64{"a": math.NaN()}, "", "left out: map[string]float64 is no JSON object"},
+		{"endless", endless, "", "left out: *bus_test.cyclic is no JSON object"},
+		{"too deep", map[string]any{"a": nested}, "", "nests deeper than 64 levels"},
+		{"too large", map[string]string{"a": strings.Repeat("x", 64<<10)}, "", "they are 65544 bytes of JSON; the limit is 65536"},
+		{"not UTF-8", map[string]string{"a": "x\xffy"}, `{"a":"x�y"}`, ""},
+		{"names of others", map[string]any{"id": 7, "status": 1, "ID": 8, "": nil}, `{"":null,"ID":8}`, ""},
+		{"only others", map[string]any{"errors": 7, "title": 1}, "", "left out: every error has members of these names: errors, title"},
+		{"digits", map[string]json.Number{"a": "1e400", "b": "0.10", "c": "12345678901234567890123"}, `{"a":1e400,"b":0.10,"c":12345678901234567890123}`, ""},
+		{"raw", json.RawMessage(`{ "a": [1.50] }`), `{"a":[1.50]}`, ""},
+		{"almost too long", map[string]string{"a": strings.Repeat("x", 64<<10-8)}, `{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
-			assert.Equal(t, soldOut, failed.Type, name)
-			assert.Equal(t, 409, failed.Status, name)
+			assert.Equal(t, soldOut, failed.Type, test.name)
+			assert.Equal(t, 409, failed.Status, test.name)
 			members := map[string]json.RawMessage{}
 			err := failed.DecodeDetails(&members)
 			if test.want == "" {
-				assert.ErrorContains(t, err, test.told, name)
+				assert.ErrorContains(t, err, test.told, test.name)
 				return
 			}
-			got, fault := json.Marshal(members)
-			require.NoError(t, err, name)
-			require.NoError(t, fault, name)
-			assert.Equal(t, test.want, string(got), name)
+			got, failure := json.Marshal(members)
+			require.NoError(t, err, test.name)
+			require.NoError(t, failure, test.name)
+			assert.Equal(t, test.want, string(got), test.name)
 		})
 	}
 }
@@ -567,47 +576,50 @@ func TestForeignProblems(t *testing.T) {
 		answer("/passed", func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, conn.Call(r.Context(), "https://web.example/foreign", nil, nil))
 		})
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name                        string
 			body, kind, detail, details string
 			arguments                   int
 		}{
-			"credit": {
+			{"credit",
 				`{"type":"https://example.com/probs/out-of-credit","title":"You do not have enough credit.","detail":"Your balance is 30.",` +
 					`"instance":"/account/12345/msgs/abc","balance":30.00,"accounts":["/account/12345","/account/67890"]}`,
 				"https://example.com/probs/out-of-credit", "Your balance is 30.", `{"accounts":["/account/12345","/account/67890"],"balance":30.00}`, 0,
 			},
-			"validation": {
+			{"validation",
 				`{"type":"https://example.net/validation-error","errors":[{"detail":"must be positive","pointer":"#/age"}]}`,
 				"https://example.net/validation-error", "", `{"errors":[{"detail":"must be positive","pointer":"#/age"}]}`, 1,
 			},
-			"by name":       {`{"type":"about:blank","errors":{"age":["must be positive"]}}`, "", "", `{"errors":{"age":["must be positive"]}}`, 0},
-			"arguments":     {`{"errors":[{"name":"x","in":"body","detail":"is odd"}]}`, "", "", `{}`, 1},
-			"other types":   {`{"type":5,"detail":"yes","id":7,"status":"403","internal":"no","host":{},"left":1,"errors":null}`, "", "yes", `{"left":1}`, 0},
-			"relative":      {`{"type":"/problems/x"}`, "/problems/x", "", `{}`, 0},
-			"a large one":   {`{"more":"` + strings.Repeat("x", 1<<19) + `"}`, "", "", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, 0},
-			"too large":     {`{"type":"x","detail":"y","more":"` + strings.Repeat("x", 1<<20) + `"}`, "x", "y", `{}`, 0},
-			"too strange":   {`{"type":"x","detail":{},"more":"` + strings.Repeat("x", 1<<20) + `"}`, "", "", `{}`, 0},
-			"no object":     {`["x"]`, "", "", `{}`, 0},
-			"null":          {`null`, "", "", `{}`, 0},
-			"not JSON":      {`{"type":"x"`, "", "", `{}`, 0},
-			"twice":         {`{"type":"x","type":"y"}`, "", "", `{}`, 0},
-			"case counts":   {`{"Type":"x","Detail":"y"}`, "", "", `{"Detail":"y","Type":"x"}`, 0},
-			"not UTF-8":     {"{\"type\":\"\xff\"}", "", "", `{}`, 0},
-			"escaped names": {`{"\u0074ype":"x","a\nb":1}`, "x", "", `{"a\nb":1}`, 0},
+			{"by name", `{"type":"about:blank","errors":{"age":["must be positive"]}}`, "", "", `{"errors":{"age":["must be positive"]}}`, 0},
+			{"arguments", `{"errors":[{"name":"x","in":"body","detail":"is odd"}]}`, "", "", `{}`, 1},
+			{"other types", `{"type":5,"detail":"yes","id":7,"status":"403","internal":"no","host":{},"left":1,"errors":null}`, "", "yes", `{"left":1}`, 0},
+			{"relative", `{"type":"/problems/x"}`, "/problems/x", "", `{}`, 0},
+			{"a large one", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, "", "", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, 0},
+			{"too large", `{"type":"x","detail":"y","more":"` + strings.Repeat("x", 1<<20) + `"}`, "x", "y", `{}`, 0},
+			{"too strange", `{"type":"x","detail":{},"more":"` + strings.Repeat("x", 1<<20) + `"}`, "", "", `{}`, 0},
+			{"no object", `["x"]`, "", "", `{}`, 0},
+			{"null", `null`, "", "", `{}`, 0},
+			{"not JSON", `{"type":"x"`, "", "", `{}`, 0},
+			{"twice", `{"type":"x","type":"y"}`, "", "", `{}`, 0},
+			{"case counts", `{"Type":"x","Detail":"y"}`, "", "", `{"Detail":"y","Type":"x"}`, 0},
+			{"not UTF-8", "{\"type\":\"\xff\"}", "", "", `{}`, 0},
+			{"escaped names", `{"\u0074ype":"x","a\nb":1}`, "x", "", `{"a\nb":1}`, 0},
 		} {
-			body = test.body
-			for _, path := range []string{"/foreign", "/passed"} {
-				failed := asBusError(t, conn.Call(t.Context(), "https://web.example"+path, nil, nil))
-				members := map[string]json.RawMessage{}
-				_ = failed.DecodeDetails(&members)
-				got, err := json.Marshal(members)
-				require.NoError(t, err, name)
-				assert.Equal(t, 403, failed.Status, name)
-				assert.Equal(t, test.kind, failed.Type, name)
-				assert.Equal(t, test.detail, failed.Detail, name)
-				assert.Equal(t, test.details, string(got), name)
-				assert.Len(t, failed.Arguments, test.arguments, name)
-			}
+			t.Run(test.name, func(t *testing.T) {
+				body = test.body
+				for _, path := range []string{"/foreign", "/passed"} {
+					failed := asBusError(t, conn.Call(t.Context(), "https://web.example"+path, nil, nil))
+					members := map[string]json.RawMessage{}
+					_ = failed.DecodeDetails(&members)
+					got, err := json.Marshal(members)
+					require.NoError(t, err)
+					assert.Equal(t, 403, failed.Status)
+					assert.Equal(t, test.kind, failed.Type)
+					assert.Equal(t, test.detail, failed.Detail)
+					assert.Equal(t, test.details, string(got))
+					assert.Len(t, failed.Arguments, test.arguments)
+				}
+			})
 		}
 	})
 }

@@ -36,9 +36,9 @@ func newRefuser() *sink {
 	return s
 }
 
-// TestParkedEventsAreRetried has a service refuse an event until it is mended; another one that has handled it does not get it
+// TestDeadLetters_Retry has a service refuse an event until it is mended; another one that has handled it does not get it
 // again.
-func TestParkedEventsAreRetried(t *testing.T) {
+func TestDeadLetters_Retry(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source, operator := b.Connect(ordersHost), b.Connect("operator.example")
@@ -83,8 +83,8 @@ func TestParkedEventsAreRetried(t *testing.T) {
 	assert.Len(t, stock.taken(), 3)
 }
 
-// TestParkedEventsOfNobodyStay has an event retried that nobody handles any more.
-func TestParkedEventsOfNobodyStay(t *testing.T) {
+// TestDeadLetters_WithoutSubscriberStay has an event retried without a subscriber.
+func TestDeadLetters_WithoutSubscriberStay(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := newRefuser()
@@ -143,8 +143,8 @@ func TestParkedPermissions(t *testing.T) {
 	}
 }
 
-// TestParkedEventsAreRetriedOnce has two operators at work.
-func TestParkedEventsAreRetriedOnce(t *testing.T) {
+// TestDeadLetters_RetryOnce has two operators at work.
+func TestDeadLetters_RetryOnce(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := newRefuser()
@@ -154,9 +154,11 @@ func TestParkedEventsAreRetriedOnce(t *testing.T) {
 	one := parked(t, source)[0]
 	assert.NoError(t, one.Redeliver(t.Context()))
 	for name, again := range map[string]func(context.Context) error{"retry": one.Redeliver, "remove": one.Delete} {
-		err := again(t.Context())
-		assert.Equal(t, http.StatusNotFound, bus.StatusOf(err), name)
-		assert.ErrorContains(t, err, "is not parked any more", name)
+		t.Run(name, func(t *testing.T) {
+			err := again(t.Context())
+			assert.Equal(t, http.StatusNotFound, bus.StatusOf(err))
+			assert.ErrorContains(t, err, "is not parked any more")
+		})
 	}
 	if err := (bus.DeadLetter{Event: "on-ordered"}).Redeliver(t.Context()); bus.StatusOf(err) != http.StatusBadRequest {
 		t.Error(err)
@@ -187,8 +189,8 @@ func TestParkingAnew(t *testing.T) {
 	}
 }
 
-// TestParkingIsTriedAgain has no room for a parked event, until another one is removed.
-func TestParkingIsTriedAgain(t *testing.T) {
+// TestDeadLetters_StoringIsTriedAgain has no room for a parked event, until another one is removed.
+func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer, log := newSink(), new(journal)
@@ -214,7 +216,7 @@ func TestParkingIsTriedAgain(t *testing.T) {
 	}
 }
 
-// makeStream makes the stream of orders.example for some events, and nothing else, as somebody else may do.
+// makeStream makes the stream of orders.example for some events, and nothing else, as another client may do.
 func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, events string, retention jetstream.RetentionPolicy) {
 	t.Helper()
 	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders." + events}, Retention: retention}
@@ -222,8 +224,8 @@ func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, events string, r
 	require.NoError(t, err)
 }
 
-// TestStreamsOfOthers has one made beforehand, which takes events and nothing else.
-func TestStreamsOfOthers(t *testing.T) {
+// TestDeadLetters_StreamsOfOthers has one made beforehand, which takes events and nothing else.
+func TestDeadLetters_StreamsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
@@ -245,9 +247,9 @@ func TestStreamsOfOthers(t *testing.T) {
 	assert.ErrorContains(t, err, "does not take "+b.Plane()+".a.example.orders.mailer_example.on-ordered")
 }
 
-// TestRetriesNeedAFilter has the stream of others take what is retried. JetStream would confirm it, and drop it, until an instance
+// TestDeadLetters_RetryNeedsAFilter has the stream of others take what is retried. JetStream would confirm it, and drop it, until an instance
 // has started and its consumer takes it, too.
-func TestRetriesNeedAFilter(t *testing.T) {
+func TestDeadLetters_RetryNeedsAFilter(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
@@ -281,14 +283,15 @@ func takeRetries(t *testing.T, b *bustest.Bus, source *bus.Conn) {
 	require.NoError(t, err)
 }
 
-// TestStreamsThatTakeOtherEvents has one made beforehand that takes another event than is fired: waiting for it would be in vain.
-func TestStreamsThatTakeOtherEvents(t *testing.T) {
+// TestDeadLetters_StreamsThatTakeOtherEvents has one made beforehand that takes another event than is fired: waiting for it would be in vain.
+func TestDeadLetters_StreamsThatTakeOtherEvents(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	makeStream(t, b, source, "on-paid", jetstream.InterestPolicy)
 	err := newOrdered(t, source, bus.Durable()).Publish(t.Context(), orderedArguments{1})
-	failed := checkError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
+	checkError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
+	failed := asBusError(t, err)
 	if !strings.Contains(failed.Detail, "no stream takes the events of orders.example") {
 		t.Error(err)
 	}

@@ -59,29 +59,32 @@ func TestRefusedSubscriptions(t *testing.T) {
 	to := func(source string, impl any, options ...bus.SubscribeOption) error {
 		return bus.Subscribe(conn, source, impl, options...)
 	}
-	for name, refused := range map[string]struct {
+	for _, refused := range []struct {
+		name string
 		err  error
 		want string
 	}{
-		"a name":           {to(ordersHost, notOn{}), `method Online: is not an event handler: rename it to OnOnline, or leave it out with bus.ExcludeMethods("Online")`},
-		"a web endpoint":   {to(ordersHost, webEvent{}), "method OnWeb: is a web endpoint"},
-		"a result":         {to(ordersHost, answering{}), "method OnAsked: returns answer, which no caller receives: return only an error"},
-		"no error":         {to(ordersHost, silent{}), "method OnSilence: returns no error"},
-		"REST":             {to(ordersHost, restful{}), "method OnREST: ends in REST"},
-		"all":              {to("all", &onlyOrdered{}), `the host "all" has no events`},
-		"no host":          {to("Orders", &onlyOrdered{}), `label "Orders" is not`},
-		"another method":   {to(ordersHost, &onlyOrdered{}), "method Close: is not an event handler"},
-		"a port":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Port(444))), "events are on port 417: leave bus.Port out"},
-		"a path":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
-		"a route":          {bus.Subscribe[routedEvents](conn, ordersHost, routedSink{}), "method OnRouted: its interface declares the route PUT /routed, but its name decides"},
-		"stored for each":  {to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},
-		"a stored actor":   {to(ordersHost, newSink(), bus.Durable(), bus.RequireClaims("true")), "leave out bus.RequireClaims or bus.Durable"},
-		"no store":         {to(ordersHost, newSink(), bus.MaxInFlight(3)), "are for stored events: add bus.Durable()"},
-		"no attempt":       {to(ordersHost, newSink(), bus.Durable(), bus.MaxDeliver(0)), "at least one attempt"},
-		"too many":         {to(ordersHost, newSink(), bus.Durable(), bus.MaxInFlight(1001)), "choose 1 to 1000"},
-		"a number of more": {to(ordersHost, newSink(), bus.Method("OnNothing", bus.NoQueue())), "method OnNothing: has options, but the service has no such method"},
+		{"a name", to(ordersHost, notOn{}), `method Online: is not an event handler: rename it to OnOnline, or leave it out with bus.ExcludeMethods("Online")`},
+		{"a web endpoint", to(ordersHost, webEvent{}), "method OnWeb: is a web endpoint"},
+		{"a result", to(ordersHost, answering{}), "method OnAsked: returns answer, which no caller receives: return only an error"},
+		{"no error", to(ordersHost, silent{}), "method OnSilence: returns no error"},
+		{"REST", to(ordersHost, restful{}), "method OnREST: ends in REST"},
+		{"all", to("all", &onlyOrdered{}), `the host "all" has no events`},
+		{"no host", to("Orders", &onlyOrdered{}), `label "Orders" is not`},
+		{"another method", to(ordersHost, &onlyOrdered{}), "method Close: is not an event handler"},
+		{"a port", to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Port(444))), "events are on port 417: leave bus.Port out"},
+		{"a path", to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
+		{"a route", bus.Subscribe[routedEvents](conn, ordersHost, routedSink{}), "method OnRouted: its interface declares the route PUT /routed, but its name decides"},
+		{"stored for each", to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},
+		{"a stored actor", to(ordersHost, newSink(), bus.Durable(), bus.RequireClaims("true")), "leave out bus.RequireClaims or bus.Durable"},
+		{"no store", to(ordersHost, newSink(), bus.MaxInFlight(3)), "are for stored events: add bus.Durable()"},
+		{"no attempt", to(ordersHost, newSink(), bus.Durable(), bus.MaxDeliver(0)), "at least one attempt"},
+		{"too many", to(ordersHost, newSink(), bus.Durable(), bus.MaxInFlight(1001)), "choose 1 to 1000"},
+		{"a number of more", to(ordersHost, newSink(), bus.Method("OnNothing", bus.NoQueue())), "method OnNothing: has options, but the service has no such method"},
 	} {
-		assert.ErrorContains(t, refused.err, refused.want, name)
+		t.Run(refused.name, func(t *testing.T) {
+			assert.ErrorContains(t, refused.err, refused.want)
+		})
 	}
 	subscribe(t, conn, newSink())
 	err := to(ordersHost, &onlyOrdered{}, bus.ExcludeMethods("Close"))
@@ -108,32 +111,35 @@ func TestRefusedFirings(t *testing.T) {
 		}
 		return conn
 	}())
-	for name, refused := range map[string]struct {
+	for _, refused := range []struct {
+		name   string
 		err    error
 		status int
 		want   string
 	}{
-		"all":             {events(conn, "all"), 400, `the host "all" has no events`},
-		"no host":         {events(conn, "a b"), 400, `label "a b" is not`},
-		"no store":        {events(conn, ordersHost, bus.Replicas(3)), 400, "are for stored events: add bus.Durable()"},
-		"no connection":   {events(nil, ordersHost, bus.Durable()), 503, "without a connection"},
-		"nowhere":         {(*bus.Conn)(nil).Publish(t.Context(), "https://orders.example:417/on-ordered", nil), 503, "without a connection"},
-		"no limits":       {events(conn, ordersHost, bus.Durable(), bus.MaxAge(-1)), 400, "no limits below zero"},
-		"a port":          {conn.Publish(t.Context(), "https://orders.example/on-ordered", nil), 400, "is not on port 417: write https://host:417/on-…"},
-		"a method":        {conn.Publish(t.Context(), "GET https://orders.example:417/on-ordered", nil), 400, "is published with POST: leave the method out"},
-		"a function":      {conn.Publish(t.Context(), "POST https://orders.example/on-ordered", nil), 400, "is not on port 417"},
-		"no URL":          {conn.Publish(t.Context(), "://", nil), 400, "is not a URL"},
-		"arguments":       {conn.Publish(t.Context(), "https://orders.example:417/on-ordered", make(chan int)), 400, "cannot be written as JSON"},
-		"too large":       {conn.Publish(t.Context(), "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "must fit into one broker message"},
-		"too late":        {newOrdered(t, conn).Publish(gone, orderedArguments{1}), 503, "the context ended before the event was published"},
-		"closed":          {closed.Publish(t.Context(), orderedArguments{1}), 503, "is closed"},
-		"a strange actor": {newOrdered(t, conn).Publish(bus.WithActor(t.Context(), "Bearer x"), orderedArguments{1}), 401, "without Bearer"},
+		{"all", events(conn, "all"), 400, `the host "all" has no events`},
+		{"no host", events(conn, "a b"), 400, `label "a b" is not`},
+		{"no store", events(conn, ordersHost, bus.Replicas(3)), 400, "are for stored events: add bus.Durable()"},
+		{"no connection", events(nil, ordersHost, bus.Durable()), 503, "without a connection"},
+		{"nowhere", (*bus.Conn)(nil).Publish(t.Context(), "https://orders.example:417/on-ordered", nil), 503, "without a connection"},
+		{"no limits", events(conn, ordersHost, bus.Durable(), bus.MaxAge(-1)), 400, "no limits below zero"},
+		{"a port", conn.Publish(t.Context(), "https://orders.example/on-ordered", nil), 400, "is not on port 417: write https://host:417/on-…"},
+		{"a method", conn.Publish(t.Context(), "GET https://orders.example:417/on-ordered", nil), 400, "is published with POST: leave the method out"},
+		{"a function", conn.Publish(t.Context(), "POST https://orders.example/on-ordered", nil), 400, "is not on port 417"},
+		{"no URL", conn.Publish(t.Context(), "://", nil), 400, "is not a URL"},
+		{"arguments", conn.Publish(t.Context(), "https://orders.example:417/on-ordered", make(chan int)), 400, "cannot be written as JSON"},
+		{"too large", conn.Publish(t.Context(), "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "must fit into one broker message"},
+		{"too late", newOrdered(t, conn).Publish(gone, orderedArguments{1}), 503, "the context ended before the event was published"},
+		{"closed", closed.Publish(t.Context(), orderedArguments{1}), 503, "is closed"},
+		{"a strange actor", newOrdered(t, conn).Publish(bus.WithActor(t.Context(), "Bearer x"), orderedArguments{1}), 401, "without Bearer"},
 	} {
-		assert.ErrorContains(t, refused.err, refused.want, name)
-		assert.Equal(t, refused.status, bus.StatusOf(refused.err), name)
-		if failed, ok := errors.AsType[*bus.Error](refused.err); ok && failed.Executed != bus.ExecutedNo {
-			t.Errorf("%s: executed %s", name, failed.Executed)
-		}
+		t.Run(refused.name, func(t *testing.T) {
+			assert.ErrorContains(t, refused.err, refused.want)
+			assert.Equal(t, refused.status, bus.StatusOf(refused.err))
+			if failed, ok := errors.AsType[*bus.Error](refused.err); ok && failed.Executed != bus.ExecutedNo {
+				t.Errorf("executed %s", failed.Executed)
+			}
+		})
 	}
 }
 
@@ -253,9 +259,9 @@ func TestEvents_AreUndocumented(t *testing.T) {
 	assert.NotContains(t, body, "ordered")
 }
 
-// TestHostileStoredEvents has a source in another language store events that break the rules of requests. None is handled, and
+// TestEvents_HostileStored has a source in another language store events that break the rules of requests. None is handled, and
 // what is parked says why.
-func TestHostileStoredEvents(t *testing.T) {
+func TestEvents_HostileStored(t *testing.T) {
 	t.Parallel()
 	b, source, _ := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
@@ -283,7 +289,7 @@ func TestHostileStoredEvents(t *testing.T) {
 	for _, test := range refused {
 		store(test.old, test.replacement)
 	}
-	accepted := []string{"", "Bus-Call-Depth: 64\r\n", "Bus-Time-Budget: 0\r\n", "Bus-Fragment: 1/1\r\n"} // nobody waits, so there is no budget
+	accepted := []string{"", "Bus-Call-Depth: 64\r\n", "Bus-Time-Budget: 0\r\n", "Bus-Fragment: 1/1\r\n"} // no caller waits, so there is no budget
 	for _, field := range accepted {
 		store("Content-Type", field+"Content-Type")
 	}

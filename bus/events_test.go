@@ -96,8 +96,8 @@ func fire(t *testing.T, event bus.Event[orderedArguments], numbers ...int) {
 	}
 }
 
-// TestEachServiceGetsEachEventOnce has two services with two instances each.
-func TestEachServiceGetsEachEventOnce(t *testing.T) {
+// TestEvents_EachServiceGetsEachOnce has two services with two instances each.
+func TestEvents_EachServiceGetsEachOnce(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	ordered := newOrdered(t, b.Connect(ordersHost))
@@ -166,9 +166,9 @@ type olderEvents interface {
 	OnCancelled(ctx context.Context, number int, why string) error
 }
 
-// TestOlderInstancesTakeNothingAway has an instance of an older version come and go while a new one handles an event that the
+// TestEvents_OlderInstancesTakeNothingAway has an instance of an older version come and go while a new one handles an event that the
 // old one does not know.
-func TestOlderInstancesTakeNothingAway(t *testing.T) {
+func TestEvents_OlderInstancesTakeNothingAway(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
@@ -182,9 +182,9 @@ func TestOlderInstancesTakeNothingAway(t *testing.T) {
 	awaitHandled(t, b, source)
 }
 
-// TestRefusalsOfOthersAreTriedAgain has events refused that another version of a service would have taken: the one that the
+// TestEvents_RefusalsOfOthersAreTriedAgain has events refused that another version of a service would have taken: the one that the
 // handler calls, or its own.
-func TestRefusalsOfOthersAreTriedAgain(t *testing.T) {
+func TestEvents_RefusalsOfOthersAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	conn, catalog := b.Connect("mailer.example", quiet()), b.Connect("catalog.example")
@@ -215,8 +215,8 @@ func TestRefusalsOfOthersAreTriedAgain(t *testing.T) {
 	assert.LessOrEqual(t, len(picky.taken()), 0)
 }
 
-// TestRestartsLoseNoEvent replaces instance after instance of a service while events are fired: each is handled once.
-func TestRestartsLoseNoEvent(t *testing.T) {
+// TestEvents_RestartsLoseNone replaces instance after instance of a service while events are fired: each is handled once.
+func TestEvents_RestartsLoseNone(t *testing.T) {
 	t.Parallel()
 	for name, durable := range map[string]bool{"plain": false, "stored": true} {
 		t.Run(name, func(t *testing.T) {
@@ -314,9 +314,9 @@ func TestEvents_WaitForRoom(t *testing.T) {
 	awaitHandled(t, b, source)
 }
 
-// TestLateEventsWaitForTheirTurn has JetStream answer a request that the instance has taken for lost, as after a stall: what comes
+// TestEvents_LateOnesWaitForTheirTurn has JetStream answer a request that the instance has taken for lost, as after a stall: what comes
 // too much waits here, in order.
-func TestLateEventsWaitForTheirTurn(t *testing.T) {
+func TestEvents_LateOnesWaitForTheirTurn(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	var mu sync.Mutex
@@ -393,8 +393,8 @@ func TestClose_GivesBackEvents(t *testing.T) {
 	}
 }
 
-// TestBusyServicesParkNothing has far more events than an instance may handle at once.
-func TestBusyServicesParkNothing(t *testing.T) {
+// TestEvents_BusyServicesLoseNone has far more events than an instance may handle at once.
+func TestEvents_BusyServicesLoseNone(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := newSink()
@@ -406,8 +406,8 @@ func TestBusyServicesParkNothing(t *testing.T) {
 	awaitHandled(t, b, source)
 }
 
-// TestKindsOfEventsDoNotWaitForEachOther has one that is never done.
-func TestKindsOfEventsDoNotWaitForEachOther(t *testing.T) {
+// TestEvents_KindsDoNotWaitForEachOther has one that is never done.
+func TestEvents_KindsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := newSink()

@@ -47,11 +47,11 @@ func manager(t *testing.T, conn *bus.Conn) jetstream.JetStream {
 // fastBackoff is for tests.
 func fastBackoff() bus.SubscribeOption { return bus.Backoff(time.Millisecond, 10*time.Millisecond) }
 
-// TestStoredEventsWait has a service away while events are fired.
-func TestStoredEventsWait(t *testing.T) {
+// TestDurable_EventsWait has a service away while events are fired.
+func TestDurable_EventsWait(t *testing.T) {
 	t.Parallel()
 	b, _, ordered := newOrders(t)
-	fire(t, ordered, 1) // before anybody has ever subscribed
+	fire(t, ordered, 1) // before the first subscription
 	away := b.Connect("mailer.example")
 	first := subscribe(t, away, newSink(), bus.Durable())
 	fire(t, ordered, 2)
@@ -90,8 +90,8 @@ func TestInstances_ShareStoredEvents(t *testing.T) {
 	}
 }
 
-// TestStoredEventsComeAgain fails twice.
-func TestStoredEventsComeAgain(t *testing.T) {
+// TestDurable_Redelivery fails twice.
+func TestDurable_Redelivery(t *testing.T) {
 	t.Parallel()
 	b, _, ordered := newOrders(t)
 	ids := make(chan string, 3)
@@ -126,8 +126,8 @@ func readParked(t *testing.T, source *bus.Conn) jetstream.Consumer {
 	return reader
 }
 
-// TestHopelessEventsAreParked has one that is refused, and one that always fails.
-func TestHopelessEventsAreParked(t *testing.T) {
+// TestDurable_DeadLetters has one that is refused, and one that always fails.
+func TestDurable_DeadLetters(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	var attempts [2]atomic.Int64
@@ -176,8 +176,8 @@ func checkParked(t *testing.T, conn *bus.Conn, want int) {
 	}
 }
 
-// TestLargestEventCanBeParked refuses the largest event that is taken, for a long reason.
-func TestLargestEventCanBeParked(t *testing.T) {
+// TestDurable_LargestEventAsDeadLetter refuses the largest event that is taken, for a long reason.
+func TestDurable_LargestEventAsDeadLetter(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
@@ -221,8 +221,8 @@ func TestEvent_IDs(t *testing.T) {
 	}
 }
 
-// TestDurableNeedsJetStream says so on both sides.
-func TestDurableNeedsJetStream(t *testing.T) {
+// TestDurable_NeedsJetStream says so on both sides.
+func TestDurable_NeedsJetStream(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	_, err := b.Connect(ordersHost).NewPublisher(ordersHost, bus.Durable())
@@ -290,8 +290,8 @@ func awaitHandled(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
 	})
 }
 
-// TestConsumersAreMadeAnew has somebody delete one under a service that runs.
-func TestConsumersAreMadeAnew(t *testing.T) {
+// TestDurable_ConsumersAreMadeAnew has a client delete one under a service that runs.
+func TestDurable_ConsumersAreMadeAnew(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
@@ -307,7 +307,7 @@ func TestConsumersAreMadeAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
-// TestServices_MakeStreamsAnew has somebody delete the stream of a source under a service that runs: it is made as it was.
+// TestServices_MakeStreamsAnew has a client delete the stream of a source under a service that runs: it is made as it was.
 func TestServices_MakeStreamsAnew(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
@@ -385,9 +385,9 @@ func TestSmallRequests(t *testing.T) {
 	}
 }
 
-// TestServersOfAClusterComeAndGo has JetStream say that a request for events is void because another server leads now, or this one
-// shuts down: the instance asks again, and worries nobody. It says so if no server answers.
-func TestServersOfAClusterComeAndGo(t *testing.T) {
+// TestDurable_ServersOfAClusterComeAndGo has JetStream say that a request for events is void because another server leads now, or this one
+// shuts down: the instance asks again without a warning. It says so if no server answers.
+func TestDurable_ServersOfAClusterComeAndGo(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]int{"409 Leadership Change": 0, "409 Server Shutdown": 0, "503 ": 1} {
 		t.Run(status, func(t *testing.T) {
@@ -432,18 +432,19 @@ func limitConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn, change func(*je
 	require.NoError(t, err)
 }
 
-// TestFewUnfinishedEvents has a broker, a stream and an operator that let a service have fewer events at a time than it would.
-func TestFewUnfinishedEvents(t *testing.T) {
+// TestDurable_MaxInFlight has a broker, a stream and an operator that let a service have fewer events at a time than it would.
+func TestDurable_MaxInFlight(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		limited []broker.Option
 		limits  jetstream.StreamConsumerLimits
 		want    int
 	}{
-		"the broker": {limited: []broker.Option{broker.Config("jetstream { limits { max_ack_pending: 500 } }")}, want: 500},
-		"the stream": {limits: jetstream.StreamConsumerLimits{MaxAckPending: 5000, InactiveThreshold: 2 * time.Hour}, want: 5000},
+		{name: "the broker", limited: []broker.Option{broker.Config("jetstream { limits { max_ack_pending: 500 } }")}, want: 500},
+		{name: "the stream", limits: jetstream.StreamConsumerLimits{MaxAckPending: 5000, InactiveThreshold: 2 * time.Hour}, want: 5000},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			b := newStored(t, test.limited...)
 			source := b.Connect(ordersHost)
@@ -483,9 +484,9 @@ func TestLongerKeep(t *testing.T) {
 	}
 }
 
-// TestJetStreamIsFull has a stream without a limit of its own in a broker that stores less than what is fired, and none that the
+// TestDurable_JetStreamIsFull has a stream without a limit of its own in a broker that stores less than what is fired, and none that the
 // bus could make.
-func TestJetStreamIsFull(t *testing.T) {
+func TestDurable_JetStreamIsFull(t *testing.T) {
 	t.Parallel()
 	b := newStored(t, broker.Config("jetstream { max_file_store: 64KB }"))
 	source := b.Connect(ordersHost)
@@ -502,8 +503,8 @@ func TestJetStreamIsFull(t *testing.T) {
 	}
 }
 
-// TestStreamThatStoresNothing has a stream confirm nothing, as one does whose disk is full.
-func TestStreamThatStoresNothing(t *testing.T) {
+// TestDurable_StreamThatStoresNothing has a stream confirm nothing, as one does whose disk is full.
+func TestDurable_StreamThatStoresNothing(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
@@ -518,14 +519,15 @@ func TestStreamThatStoresNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	err = bus.NewEvent[bus.Args](events, "/on-ordered").Publish(ctx, nil)
-	failed := checkError(t, err, http.StatusInsufficientStorage, bus.ExecutedUnknown)
+	checkError(t, err, http.StatusInsufficientStorage, bus.ExecutedUnknown)
+	failed := asBusError(t, err)
 	if !strings.Contains(failed.Detail, "its disk may be full") {
 		t.Errorf("%v, want status 507, executed unknown", err)
 	}
 }
 
-// TestStoredEventsAreRefused says why.
-func TestStoredEventsAreRefused(t *testing.T) {
+// TestDurable_PublishIsRefused says why.
+func TestDurable_PublishIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)

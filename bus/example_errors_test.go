@@ -46,7 +46,7 @@ func ExampleErrorf() {
 	// from library.example executed yes
 }
 
-// If nobody is there a call fails at once, and says that it was not executed.
+// If no instance is there a call fails at once, and says that it was not executed.
 func ExampleError() {
 	ctx := context.Background()
 	embedded, err := broker.Start()

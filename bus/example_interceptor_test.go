@@ -25,7 +25,7 @@ func readOnly(next bus.CallFunc) bus.CallFunc {
 	}
 }
 
-// tryAgain calls a second time where nobody was there, or had no room, and it is certain that nothing has run.
+// tryAgain calls a second time where no instance was there, or had no room, and it is certain that nothing has run.
 func tryAgain(next bus.CallFunc) bus.CallFunc {
 	return func(ctx context.Context, call *bus.Exchange) error {
 		err := next(ctx, call)

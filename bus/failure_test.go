@@ -63,8 +63,8 @@ func TestTryAgain(t *testing.T) {
 	})
 }
 
-// TestFailureIsWhatTheCallerGets holds what interceptors on both sides see of a call that fails: what its caller does.
-func TestFailureIsWhatTheCallerGets(t *testing.T) {
+// TestFailure_IsWhatTheCallerGets holds what interceptors on both sides see of a call that fails: what its caller does.
+func TestFailure_IsWhatTheCallerGets(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		var seen []*bus.Error // of one call at a time
@@ -127,34 +127,37 @@ func TestFailureIsWhatTheCallerGets(t *testing.T) {
 	})
 }
 
-// TestFailureOfMadeUpExchanges as tests of interceptors have them.
-func TestFailureOfMadeUpExchanges(t *testing.T) {
+// TestFailure_OfInventedExchanges as tests of interceptors have them.
+func TestFailure_OfInventedExchanges(t *testing.T) {
 	t.Parallel()
 	refused := bus.Errorf(http.StatusConflict, "no")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		call   bus.Exchange
 		err    error
 		status int
 	}{
-		"nothing":      {bus.Exchange{}, nil, 0},
-		"a response":   {bus.Exchange{Response: &wire.Response{Status: 399}}, nil, 0},
-		"a failure":    {bus.Exchange{Response: &wire.Response{Status: 400}}, nil, 400},
-		"an error":     {bus.Exchange{}, refused, 409},
-		"both":         {bus.Exchange{Response: &wire.Response{Status: 404}}, refused, 409},
-		"of no status": {bus.Exchange{}, errors.New("disk full"), 500},
-		"a multicast":  {bus.Exchange{Multicast: true, Answers: 2}, nil, 0},
+		{"nothing", bus.Exchange{}, nil, 0},
+		{"a response", bus.Exchange{Response: &wire.Response{Status: 399}}, nil, 0},
+		{"a failure", bus.Exchange{Response: &wire.Response{Status: 400}}, nil, 400},
+		{"an error", bus.Exchange{}, refused, 409},
+		{"both", bus.Exchange{Response: &wire.Response{Status: 404}}, refused, 409},
+		{"of no status", bus.Exchange{}, errors.New("disk full"), 500},
+		{"a multicast", bus.Exchange{Multicast: true, Answers: 2}, nil, 0},
 	} {
-		failed := test.call.Failure(test.err)
-		if test.status == 0 && failed != nil || test.status != 0 && (failed == nil || failed.Status != test.status) {
-			t.Errorf("%s: %v", name, failed)
-		}
-		if test.err == refused && failed.Executed != bus.ExecutedYes { //nolint:errorlint // this very error
-			t.Errorf("%s: executed %s", name, failed.Executed)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			failed := test.call.Failure(test.err)
+			if test.status == 0 && failed != nil || test.status != 0 && (failed == nil || failed.Status != test.status) {
+				t.Errorf("%v", failed)
+			}
+			if test.err == refused && failed.Executed != bus.ExecutedYes { //nolint:errorlint // this very error
+				t.Errorf("executed %s", failed.Executed)
+			}
+		})
 	}
 }
 
-func TestFailureOfSuccessAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
+func TestFailure_OfSuccessAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	call := &bus.Exchange{Response: &wire.Response{Status: http.StatusOK}}
 	if got := leastAllocations(func() {
 		if call.Failure(nil) != nil {
@@ -179,7 +182,7 @@ func whatFails() map[string]struct {
 		status        int
 		detail, level string
 	}{
-		"fault":    {errors.New("the disk is full"), 500, "the disk is full", "error"},
+		"error":    {errors.New("the disk is full"), 500, "the disk is full", "error"},
 		"late":     {fmt.Errorf("asking the disk: %w", context.DeadlineExceeded), 504, "asking the disk: context deadline exceeded", "error"},
 		"over":     {context.DeadlineExceeded, 504, "context deadline exceeded", "debug"},
 		"missing":  {bus.Errorf(http.StatusNotFound, "no product 7"), 404, "no product 7", "debug"},
@@ -222,9 +225,9 @@ func (f failing) err(ctx context.Context, why string) error {
 	return whatFails()[why].err
 }
 
-// TestLinesOfFailures holds that a failure is logged once, in the same way whether a function returns it or a web handler writes
+// TestFailure_LogLines holds that a failure is logged once, in the same way whether a function returns it or a web handler writes
 // it, at first hand or passed on from another service.
-func TestLinesOfFailures(t *testing.T) {
+func TestFailure_LogLines(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		serve(t, w.connect("far.example"), failing{})
@@ -263,8 +266,8 @@ func checkLineOfFailure(t *testing.T, w *testBus, path, why string, passedOn boo
 	}
 }
 
-// TestLineOfAFailedCall holds that the caller's line tells what it was answered.
-func TestLineOfAFailedCall(t *testing.T) {
+// TestFailure_LogLineOfACall holds that the caller's line tells what it was answered.
+func TestFailure_LogLineOfACall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		logged := new(lines)
@@ -335,9 +338,9 @@ func (tooMuch) Fields(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// TestAResponseThatIsTooLargeHasFailed holds that what cannot be sent is a fault of its service: it counts as one, and its log
+// TestFailure_ResponseTooLarge holds that what cannot be sent is an error of its service: it counts as one, and its log
 // says which limit it exceeds.
-func TestAResponseThatIsTooLargeHasFailed(t *testing.T) {
+func TestFailure_ResponseTooLarge(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		for path, want := range map[string]string{
@@ -349,7 +352,8 @@ func TestAResponseThatIsTooLargeHasFailed(t *testing.T) {
 			conn := w.connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMaxMessageBytes(64<<10))
 			serve(t, conn, tooMuch{})
 			err := w.connect("caller.example").Call(t.Context(), "GET https://large.example/"+path, nil, nil)
-			failed := checkError(t, err, 500, bus.ExecutedYes)
+			checkError(t, err, 500, bus.ExecutedYes)
+			failed := asBusError(t, err)
 			if !strings.HasPrefix(failed.Detail, want) {
 				t.Errorf("%s: %v", path, err)
 			}
@@ -370,8 +374,8 @@ func TestAResponseThatIsTooLargeHasFailed(t *testing.T) {
 	})
 }
 
-// faults are handlers that go wrong.
-func faults() map[string]http.HandlerFunc {
+// failingHandlers are handlers that go wrong.
+func failingHandlers() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"/text":    func(http.ResponseWriter, *http.Request) { panic("boom") },
 		"/error":   func(http.ResponseWriter, *http.Request) { panic(errors.New("boom")) },
@@ -388,22 +392,23 @@ func faults() map[string]http.HandlerFunc {
 	}
 }
 
-// TestPanicsEndTheirOwnCall has handlers panic in every way beside one that is at work, which does not hear of it.
-func TestPanicsEndTheirOwnCall(t *testing.T) {
+// TestFailure_PanicEndsItsOwnCall has handlers panic in every way beside one that is at work, which does not hear of it.
+func TestFailure_PanicEndsItsOwnCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("faults.example"), w.connect("caller.example")
+		callee, caller := w.connect("failing.example"), w.connect("caller.example")
 		entered, leave, answered := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		all := faults()
+		all := failingHandlers()
 		all["/work"] = func(http.ResponseWriter, *http.Request) { close(entered); <-leave }
 		for path, handler := range all {
 			require.NoError(t, callee.Handle(http.MethodGet, path, handler))
 		}
-		go func() { answered <- caller.Call(t.Context(), "GET https://faults.example/work", nil, nil) }()
+		go func() { answered <- caller.Call(t.Context(), "GET https://failing.example/work", nil, nil) }()
 		await(t, "the one that works", entered)
-		for path := range faults() {
-			err := caller.Call(t.Context(), "GET https://faults.example"+path, nil, nil)
-			failed := checkError(t, err, 500, bus.ExecutedYes)
+		for path := range failingHandlers() {
+			err := caller.Call(t.Context(), "GET https://failing.example"+path, nil, nil)
+			checkError(t, err, 500, bus.ExecutedYes)
+			failed := asBusError(t, err)
 			assert.Equal(t, callee.ID(), failed.ID, path)
 			assert.Contains(t, failed.Detail, "the handler panicked: ", path)
 			assert.NotContains(t, failed.Detail, "goroutine", path)
@@ -422,13 +427,14 @@ func TestAbort(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		logged := new(lines)
-		callee, caller := w.connect("faults.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.connect("caller.example")
+		callee, caller := w.connect("failing.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.connect("caller.example")
 		require.NoError(t, callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("half"))
 			panic(http.ErrAbortHandler)
 		})))
-		err := caller.Call(t.Context(), "GET https://faults.example/", nil, nil)
-		failed := checkError(t, err, 500, bus.ExecutedYes)
+		err := caller.Call(t.Context(), "GET https://failing.example/", nil, nil)
+		checkError(t, err, 500, bus.ExecutedYes)
+		failed := asBusError(t, err)
 		if failed.Detail != "the handler gave no answer: net/http: abort Handler" {
 			t.Errorf("%v", err)
 		}
@@ -444,7 +450,7 @@ func TestAbort(t *testing.T) {
 func TestHandler_ThatWritesTooMuch(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("faults.example"), w.connect("caller.example")
+		callee, caller := w.connect("failing.example"), w.connect("caller.example")
 		over, wrote := make(chan struct{}), make(chan error, 1)
 		err := callee.Handle(http.MethodGet, "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusEarlyHints) // passed over
@@ -461,7 +467,7 @@ func TestHandler_ThatWritesTooMuch(t *testing.T) {
 			}()
 		}))
 		require.NoError(t, err)
-		response, body := do(t, caller, http.MethodGet, "https://faults.example/", "", "")
+		response, body := do(t, caller, http.MethodGet, "https://failing.example/", "", "")
 		assert.Equal(t, http.StatusTeapot, response.StatusCode)
 		assert.Equal(t, "short", body)
 		assert.Empty(t, response.Header.Get("X-Late"))
@@ -488,7 +494,7 @@ func TestEvent_OfClosedConnection(t *testing.T) {
 	assert.Equal(t, int64(2), made[0].Failed)
 }
 
-// TestFailedMulticast has the interceptors, the metrics and the log tell of a multicast that has reached nobody what its caller
+// TestFailedMulticast has the interceptors, the metrics and the log tell of a multicast that has reached no instance what its caller
 // is told.
 func TestFailedMulticast(t *testing.T) {
 	t.Parallel()
@@ -497,19 +503,20 @@ func TestFailedMulticast(t *testing.T) {
 		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name            string
 			ctx             context.Context
 			body            string
 			end             func(*bus.Conn)
 			status          int
 			refused, failed int64
 		}{
-			"too large":   {t.Context(), strings.Repeat("x", 2<<20), func(*bus.Conn) {}, 413, 1, 0},
-			"cancelled":   {cancelled, "", func(*bus.Conn) {}, 503, 0, 1},
-			"not allowed": {bus.WithOutgoingHeader(t.Context(), "Host", "x"), "", func(*bus.Conn) {}, 400, 1, 0},
-			"closed":      {t.Context(), "", func(c *bus.Conn) { _ = c.Close(t.Context()) }, 503, 0, 1},
+			{"too large", t.Context(), strings.Repeat("x", 2<<20), func(*bus.Conn) {}, 413, 1, 0},
+			{"cancelled", cancelled, "", func(*bus.Conn) {}, 503, 0, 1},
+			{"not allowed", bus.WithOutgoingHeader(t.Context(), "Host", "x"), "", func(*bus.Conn) {}, 400, 1, 0},
+			{"closed", t.Context(), "", func(c *bus.Conn) { _ = c.Close(t.Context()) }, 503, 0, 1},
 		} {
-			t.Run(name, func(t *testing.T) {
+			t.Run(test.name, func(t *testing.T) {
 				log, seen := new(lines), 0
 				caller := w.connect("caller.example", bus.WithLogger(zerolog.New(log)), bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {

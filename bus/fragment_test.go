@@ -86,8 +86,8 @@ func checkNothingLeft(t *testing.T, conns ...*bus.Conn) {
 	}
 }
 
-// TestEverySizeAroundTheLimitOfTheBroker moves the end of a message over the end of what one message of the broker holds.
-func TestEverySizeAroundTheLimitOfTheBroker(t *testing.T) {
+// TestFragments_EverySizeAroundTheBrokersLimit moves the end of a message over the end of what one message of the broker holds.
+func TestFragments_EverySizeAroundTheBrokersLimit(t *testing.T) {
 	t.Parallel()
 	const payload = 2048
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
@@ -122,22 +122,24 @@ func TestMessage_Limit(t *testing.T) {
 				{"the callee", small, large, [2]int{413, 500}},
 				{"the caller", large, small, [2]int{413, 413}},
 			} {
-				callee, caller := w.connect("bytes.example", test.callee), w.connect("caller.example", test.caller)
-				handleBytes(t, callee)
-				checkEcho(t, caller, limit)
-				err := caller.Call(t.Context(), bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", limit-1)}, nil)
-				checkError(t, err, test.status[0], bus.ExecutedNo)
-				err = caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": limit + 1}, nil)
-				checkError(t, err, test.status[1], bus.ExecutedYes)
-				assert.NoError(t, callee.Close(t.Context()))
-				checkNothingLeft(t, caller, callee)
+				t.Run(test.what, func(t *testing.T) {
+					callee, caller := w.connect("bytes.example", test.callee), w.connect("caller.example", test.caller)
+					handleBytes(t, callee)
+					checkEcho(t, caller, limit)
+					err := caller.Call(t.Context(), bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", limit-1)}, nil)
+					checkError(t, err, test.status[0], bus.ExecutedNo)
+					err = caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": limit + 1}, nil)
+					checkError(t, err, test.status[1], bus.ExecutedYes)
+					assert.NoError(t, callee.Close(t.Context()))
+					checkNothingLeft(t, caller, callee)
+				})
 			}
 		})
 	}
 }
 
-// TestLargestMessageLimit holds that there is room for messages in parts, also where an int has 32 bits.
-func TestLargestMessageLimit(t *testing.T) {
+// TestFragments_LargestMessageLimit holds that there is room for messages in parts, also where an int has 32 bits.
+func TestFragments_LargestMessageLimit(t *testing.T) {
 	t.Parallel()
 	w := transports()["broker"](newBus(t, broker.MaxPayload(8192)))
 	callee, caller := w.connect("bytes.example", bus.WithMaxMessageBytes(512<<20)), w.connect("caller.example", bus.WithMaxMessageBytes(512<<20))
@@ -145,8 +147,8 @@ func TestLargestMessageLimit(t *testing.T) {
 	checkEcho(t, caller, 100_000)
 }
 
-// TestLimitOfAnEndpoint sends more in parts than an endpoint takes.
-func TestLimitOfAnEndpoint(t *testing.T) {
+// TestFragments_LimitOfAnEndpoint sends more in parts than an endpoint takes.
+func TestFragments_LimitOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
@@ -166,8 +168,8 @@ func TestLimitOfAnEndpoint(t *testing.T) {
 	}
 }
 
-// TestLargeCallsAtOnce mixes the parts of many messages.
-func TestLargeCallsAtOnce(t *testing.T) {
+// TestFragments_CallsAtOnce mixes the parts of many messages.
+func TestFragments_CallsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, other, caller := w.connect("bytes.example"), w.connect("bytes.example"), w.connect("caller.example")
@@ -216,8 +218,8 @@ func TestMulticast_LargeMessages(t *testing.T) {
 	checkNothingLeft(t, caller)
 }
 
-// TestLargeCallWithoutQueue sends a request in parts to an endpoint on which every instance takes the first.
-func TestLargeCallWithoutQueue(t *testing.T) {
+// TestFragments_WithoutQueue sends a request in parts to an endpoint on which every instance takes the first.
+func TestFragments_WithoutQueue(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -232,8 +234,8 @@ func TestLargeCallWithoutQueue(t *testing.T) {
 	})
 }
 
-// TestAHeadLargerThanTheBrokerTakes cannot travel in parts either.
-func TestAHeadLargerThanTheBrokerTakes(t *testing.T) {
+// TestFragments_HeadLargerThanTheBrokerTakes cannot travel in parts either.
+func TestFragments_HeadLargerThanTheBrokerTakes(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
@@ -245,8 +247,8 @@ func TestAHeadLargerThanTheBrokerTakes(t *testing.T) {
 	assert.ErrorContains(t, err, "does not fit into a message of the broker, whose limit is 4096")
 }
 
-// TestAnySizeOverBrokersOfAnySize makes calls of any size over brokers that take messages of any size.
-func TestAnySizeOverBrokersOfAnySize(t *testing.T) {
+// TestFragments_AnySizeOverAnyBroker makes calls of any size over brokers that take messages of any size.
+func TestFragments_AnySizeOverAnyBroker(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
 		source := rand.New(rand.NewPCG(seed, 2))
@@ -263,9 +265,9 @@ func TestAnySizeOverBrokersOfAnySize(t *testing.T) {
 	}
 }
 
-// TestHalfFinishedRequestsCostNoMoreThanIsCounted compares what first parts take with what they are said to take, on which the
+// TestFragments_MemoryOfUnfinishedRequests compares what first parts take with what they are said to take, on which the
 // bounds rely.
-func TestHalfFinishedRequestsCostNoMoreThanIsCounted(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
+func TestFragments_MemoryOfUnfinishedRequests(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	for _, fields := range []int{0, 8} {
 		t.Run(fmt.Sprintf("%d fields", fields), func(t *testing.T) {
 			w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
@@ -309,8 +311,8 @@ func awaitUnfinished(t *testing.T, callee *bus.Conn, count int) {
 	}
 }
 
-// TestReplacedInstanceLosesNoLargeCall replaces instances while they are sent requests in parts.
-func TestReplacedInstanceLosesNoLargeCall(t *testing.T) {
+// TestFragments_ReplacedInstanceLosesNoCall replaces instances while they are sent requests in parts.
+func TestFragments_ReplacedInstanceLosesNoCall(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
@@ -340,9 +342,9 @@ func TestReplacedInstanceLosesNoLargeCall(t *testing.T) {
 	checkNothingLeft(t, caller)
 }
 
-// TestLargeCallOutlivesTheInstancesThatTakeIt has each instance leave when it has the first part, and together they take far
+// TestFragments_CallOutlivesInstances has each instance leave when it has the first part, and together they take far
 // longer than a host may be away.
-func TestLargeCallOutlivesTheInstancesThatTakeIt(t *testing.T) {
+func TestFragments_CallOutlivesInstances(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, next := b.connect("caller.example"), b.connect("bytes.example")
@@ -388,8 +390,8 @@ func TestClose_DoesNotWaitForParts(t *testing.T) {
 	})
 }
 
-// TestCallerLeavesAmongParts has callers give up while their request, or the response, is on its way.
-func TestCallerLeavesAmongParts(t *testing.T) {
+// TestFragments_CallerLeaves has callers give up while their request, or the response, is on its way.
+func TestFragments_CallerLeaves(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
@@ -402,7 +404,7 @@ func TestCallerLeavesAmongParts(t *testing.T) {
 				t.Errorf("within %s: %v", budget, err)
 			}
 		}
-		time.Sleep(time.Minute) // on the clock of the bubble: nobody has time left
+		time.Sleep(time.Minute) // on the clock of the bubble: no caller has time left
 		synctest.Wait()
 		checkNothingLeft(t, caller, callee)
 		if open := caller.PendingCalls(); open != 0 {
@@ -411,8 +413,8 @@ func TestCallerLeavesAmongParts(t *testing.T) {
 	})
 }
 
-// TestAnotherBrokerTakesLess replaces the broker by one that takes smaller messages, and by one that takes larger ones.
-func TestAnotherBrokerTakesLess(t *testing.T) {
+// TestFragments_AnotherBrokerTakesLess replaces the broker by one that takes smaller messages, and by one that takes larger ones.
+func TestFragments_AnotherBrokerTakesLess(t *testing.T) {
 	t.Parallel()
 	running, err := broker.Start(broker.Listen("127.0.0.1:0"))
 	require.NoError(t, err)

@@ -55,7 +55,7 @@ func (a *answerer) receive(message *nats.Msg) {
 func (a *answerer) send(message *nats.Msg, parts ...*wire.Response) {
 	var request wire.Request
 	if err := wire.ParseRequest(message.Data, &request); err != nil {
-		return // nothing is answered, which fails whoever waits for it
+		return // nothing is answered, which fails the client that waits for it
 	}
 	for _, part := range parts {
 		part.MsgID = request.MsgID
@@ -71,8 +71,8 @@ func answerPart(number, count int, body string) *wire.Response {
 	}
 }
 
-// TestAnswersInParts answers with parts in any order.
-func TestAnswersInParts(t *testing.T) {
+// TestFragmentedResponse_Arrives answers with parts in any order.
+func TestFragmentedResponse_Arrives(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example", bus.WithMaxMessageBytes(64<<10))
@@ -81,23 +81,24 @@ func TestAnswersInParts(t *testing.T) {
 			return part
 		}
 		large := strings.Repeat("l", 40_000)
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name   string
 			parts  []*wire.Response
 			status int
 			told   string
 		}{
-			"as they should be":     {[]*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 200, "abc"},
-			"a repeated part":       {[]*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(1, 3, "x"), answerPart(3, 3, "c")}, 200, "abc"},
-			"with another answer":   {[]*wire.Response{answerPart(1, 3, "a"), answerPart(0, 0, "whole"), answerPart(2, 3, "b")}, 200, "whole"},
-			"among those of others": {[]*wire.Response{answerPart(1, 2, "a"), from("s2aaaaaaaa", answerPart(2, 2, "x")), answerPart(2, 2, "b")}, 200, "ab"},
-			"a part is missing":     {[]*wire.Response{answerPart(1, 3, "a"), answerPart(3, 3, "c")}, 502, "part 2 of 3 was lost on the way"},
-			"the first is missing":  {[]*wire.Response{answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 502, "part 1 of 3 was lost on the way"},
-			"another count":         {[]*wire.Response{answerPart(1, 3, "a"), answerPart(2, 2, "b")}, 502, "part 2 of 2 does not match the first part, which announced 3 parts"},
-			"too many parts":        {[]*wire.Response{answerPart(1, 1<<20, "a")}, 413, "1048576 parts"},
-			"too large from 1 on":   {[]*wire.Response{answerPart(1, 3, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
-			"too large from 2 on":   {[]*wire.Response{answerPart(1, 2, large), answerPart(2, 2, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
-			"a whole too large":     {[]*wire.Response{answerPart(0, 0, large+large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
-			"the last never comes":  {[]*wire.Response{answerPart(1, 2, "a")}, 504, "did not answer within the time budget"},
+			{"as they should be", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 200, "abc"},
+			{"a repeated part", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(1, 3, "x"), answerPart(3, 3, "c")}, 200, "abc"},
+			{"with another answer", []*wire.Response{answerPart(1, 3, "a"), answerPart(0, 0, "whole"), answerPart(2, 3, "b")}, 200, "whole"},
+			{"among those of others", []*wire.Response{answerPart(1, 2, "a"), from("s2aaaaaaaa", answerPart(2, 2, "x")), answerPart(2, 2, "b")}, 200, "ab"},
+			{"a part is missing", []*wire.Response{answerPart(1, 3, "a"), answerPart(3, 3, "c")}, 502, "part 2 of 3 was lost on the way"},
+			{"the first is missing", []*wire.Response{answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 502, "part 1 of 3 was lost on the way"},
+			{"another count", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 2, "b")}, 502, "part 2 of 2 does not match the first part, which announced 3 parts"},
+			{"too many parts", []*wire.Response{answerPart(1, 1<<20, "a")}, 413, "1048576 parts"},
+			{"too large from 1 on", []*wire.Response{answerPart(1, 3, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
+			{"too large from 2 on", []*wire.Response{answerPart(1, 2, large), answerPart(2, 2, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
+			{"a whole too large", []*wire.Response{answerPart(0, 0, large+large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
+			{"the last never comes", []*wire.Response{answerPart(1, 2, "a")}, 504, "did not answer within the time budget"},
 		} {
 			a := newAnswerer(t, b.testBus, test.parts)
 			response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
@@ -105,10 +106,10 @@ func TestAnswersInParts(t *testing.T) {
 			if err == nil {
 				status, told = response.StatusCode, bodyOf(t, response)
 			}
-			assert.Equal(t, test.status, status, name)
-			assert.Contains(t, told, test.told, name)
+			assert.Equal(t, test.status, status, test.name)
+			assert.Contains(t, told, test.told, test.name)
 			if status == 200 && test.told != "whole" && response.Header.Get("X-Part") != "1" {
-				t.Errorf("%s: the head is that of part %s", name, response.Header.Get("X-Part"))
+				t.Errorf("%s: the head is that of part %s", test.name, response.Header.Get("X-Part"))
 			}
 			synctest.Wait()
 			checkNothingLeft(t, caller)
@@ -129,9 +130,9 @@ func bodyOf(t *testing.T, response *http.Response) string {
 	return string(body)
 }
 
-// TestAnotherStartsMeanwhile has an instance take the first part of a request and no other, while another instance has begun
-// to register: that it does not serve the path yet does not mean that nobody does.
-func TestAnotherStartsMeanwhile(t *testing.T) {
+// TestFragmentedResponse_AnotherStartsMeanwhile has an instance take the first part of a request and no other, while another instance has begun
+// to register: that it does not serve the path yet does not mean that no instance does.
+func TestFragmentedResponse_AnotherStartsMeanwhile(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		gone, caller, starts := newScripted(t, b.testBus, scriptedHost, ack), b.connect("caller.example"), b.connect(scriptedHost)
@@ -159,8 +160,8 @@ func TestAnotherStartsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestAPartIsAsGoodAsAnAck has an instance answer in parts, slowly, without an ack before them.
-func TestAPartIsAsGoodAsAnAck(t *testing.T) {
+// TestFragmentedResponse_FragmentServesAsAck has an instance answer in parts, slowly, without an ack before them.
+func TestFragmentedResponse_FragmentServesAsAck(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		server := &answerer{raw: newScripted(t, b.testBus, scriptedHost).raw, plane: b.Plane()}
@@ -181,8 +182,8 @@ func TestAPartIsAsGoodAsAnAck(t *testing.T) {
 	})
 }
 
-// TestTheFirstPartIsTaken has instances that take the first part of a request, and then are not there for the others.
-func TestTheFirstPartIsTaken(t *testing.T) {
+// TestFragmentedResponse_FirstFragmentIsTaken has instances that take the first part of a request, and then are not there for the others.
+func TestFragmentedResponse_FirstFragmentIsTaken(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		gone := newScripted(t, b.testBus, scriptedHost, ack)
@@ -227,8 +228,8 @@ func printedForBytes(t *testing.T, options []bus.ConnectOption) map[string]strin
 	}
 }
 
-// TestLargeCallsUnderPermissions sends messages in parts, both ways, with the printed permissions and no more.
-func TestLargeCallsUnderPermissions(t *testing.T) {
+// TestFragmentedResponse_UnderPermissions sends messages in parts, both ways, with the printed permissions and no more.
+func TestFragmentedResponse_UnderPermissions(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -255,9 +256,9 @@ func TestLargeCallsUnderPermissions(t *testing.T) {
 	}
 }
 
-// TestTooFewResponses has a broker that lets a service answer twice, with an ack and a response. One in parts is cut off:
+// TestFragmentedResponse_TooFewAllowed has a broker that lets a service answer twice, with an ack and a response. One in parts is cut off:
 // the log of the service says why, and smaller ones still arrive.
-func TestTooFewResponses(t *testing.T) {
+func TestFragmentedResponse_TooFewAllowed(t *testing.T) {
 	t.Parallel()
 	options := []bus.ConnectOption{bus.WithAllowResponses()}
 	blocks := printedForBytes(t, options)
@@ -281,7 +282,7 @@ func TestTooFewResponses(t *testing.T) {
 }
 
 // TestForgedParts answers in parts in the name of another, who is busy answering in parts. With allow_responses the broker
-// denies it where it would count, and where it does not, nobody hears it.
+// denies it where it would count, and where it does not, no client hears it.
 func TestForgedParts(t *testing.T) {
 	t.Parallel()
 	options := []bus.ConnectOption{bus.WithAllowResponses()}
@@ -320,7 +321,7 @@ func TestForgedParts(t *testing.T) {
 			t.Errorf("to the response subject: %s", refused)
 		}
 		if evil.publish(hears+"."+msgID, "", forged) == nil {
-			t.Error("the broker lets somebody answer who was not asked")
+			t.Error("the broker lets a client answer who was not asked")
 		}
 	}
 	close(answer)
@@ -337,8 +338,8 @@ func TestForgedParts(t *testing.T) {
 	checkNothingLeft(t, caller)
 }
 
-// TestAnswerInPartsWithoutTheOption has a service answer where its caller does not listen.
-func TestAnswerInPartsWithoutTheOption(t *testing.T) {
+// TestFragmentedResponse_WithoutTheOption has a service answer where its caller does not listen.
+func TestFragmentedResponse_WithoutTheOption(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		callee := b.Connect(bytesHost, bus.WithoutShortCircuit())

@@ -84,8 +84,8 @@ func (s *sender) heard() (told []string) {
 	return told
 }
 
-// TestPartsThatAreNotInOrder sends what no connection of ours would.
-func TestPartsThatAreNotInOrder(t *testing.T) {
+// TestHostileFragments_NotInOrder sends what no connection of ours would.
+func TestHostileFragments_NotInOrder(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(64<<10))
@@ -95,33 +95,34 @@ func TestPartsThatAreNotInOrder(t *testing.T) {
 			change(part)
 			return part
 		}
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name    string
 			parts   []*wire.Request
 			told    []string // acks left out
 			dropped int64
 		}{
-			"as they should be":     {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")}, []string{"200 abc"}, 0},
-			"a part without a body": {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 3, ""), s.part(3, 3, "c")}, []string{"200 ac"}, 0},
-			"a repeated part":       {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(2, 3, "x"), s.part(3, 3, "c")}, []string{"200 abc"}, 1},
-			"a repeated first part": {[]*wire.Request{s.part(1, 2, "a"), s.part(1, 2, "x"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
-			"parts after the last":  {[]*wire.Request{s.part(1, 2, "a"), s.part(2, 2, "b"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
-			"a part is missing":     {[]*wire.Request{s.part(1, 4, "a"), s.part(2, 4, "b"), s.part(4, 4, "d")}, []string{"503 part 3 of 4 was lost on the way"}, 0},
-			"no first part":         {[]*wire.Request{s.part(2, 2, "b")}, nil, 1},
-			"another count":         {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 2, "b"), s.part(3, 3, "c")}, []string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}, 0},
-			"too many parts":        {[]*wire.Request{s.part(1, 1<<20, "a"), s.part(2, 1<<20, "b")}, []string{"413 the message has 1048576 parts, and the limit is 65536"}, 0},
-			"too large from 1 on":   {[]*wire.Request{s.part(1, 4, strings.Repeat("a", 30_000)), s.part(2, 4, "b")}, []string{"413 a body of at least 90000 bytes exceeds the limit of 65536"}, 0},
-			"too large from 3 on":   {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 3, strings.Repeat("b", 40_000)), s.part(3, 3, strings.Repeat("c", 40_000))}, []string{"413 a body of at least 80001 bytes exceeds the limit of 65536"}, 0},
-			"another path":          {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			"another query":         {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target += "?x=1" })}, []string{"400 part 2 of 2 is for POST /echo?x=1, but the first part was for POST /echo"}, 0},
-			"not to the instance":   {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Host = "bytes.example" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			"from another instance": {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromID = "x1aaaaaaaa" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			"from another host":     {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromHost = "x.example" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			"of another message":    {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.MsgID = "m2" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			"nothing but part 1":    {[]*wire.Request{s.part(1, 2, "a")}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 1},
-			"nobody serves that":    {[]*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.Host, p.Target = callee.ID()+"."+p.Host, "/else" }), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"404 bytes.example serves nothing at /else"}, 0},
-			"no time left":          {[]*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.TimeBudget = 0 })}, []string{"504 the time budget was spent"}, 0},
-			"one part is no part":   {[]*wire.Request{s.part(1, 1, "a")}, []string{"200 a"}, 0},
-			"too deep":              {[]*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.CallDepth = 65 }), s.part(2, 2, "b")}, []string{"508 calls are nested"}, 0},
+			{"as they should be", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")}, []string{"200 abc"}, 0},
+			{"a part without a body", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, ""), s.part(3, 3, "c")}, []string{"200 ac"}, 0},
+			{"a repeated part", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(2, 3, "x"), s.part(3, 3, "c")}, []string{"200 abc"}, 1},
+			{"a repeated first part", []*wire.Request{s.part(1, 2, "a"), s.part(1, 2, "x"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
+			{"parts after the last", []*wire.Request{s.part(1, 2, "a"), s.part(2, 2, "b"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
+			{"a part is missing", []*wire.Request{s.part(1, 4, "a"), s.part(2, 4, "b"), s.part(4, 4, "d")}, []string{"503 part 3 of 4 was lost on the way"}, 0},
+			{"no first part", []*wire.Request{s.part(2, 2, "b")}, nil, 1},
+			{"another count", []*wire.Request{s.part(1, 3, "a"), s.part(2, 2, "b"), s.part(3, 3, "c")}, []string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}, 0},
+			{"too many parts", []*wire.Request{s.part(1, 1<<20, "a"), s.part(2, 1<<20, "b")}, []string{"413 the message has 1048576 parts, and the limit is 65536"}, 0},
+			{"too large from 1 on", []*wire.Request{s.part(1, 4, strings.Repeat("a", 30_000)), s.part(2, 4, "b")}, []string{"413 a body of at least 90000 bytes exceeds the limit of 65536"}, 0},
+			{"too large from 3 on", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, strings.Repeat("b", 40_000)), s.part(3, 3, strings.Repeat("c", 40_000))}, []string{"413 a body of at least 80001 bytes exceeds the limit of 65536"}, 0},
+			{"another path", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"another query", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target += "?x=1" })}, []string{"400 part 2 of 2 is for POST /echo?x=1, but the first part was for POST /echo"}, 0},
+			{"not to the instance", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Host = "bytes.example" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"from another instance", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromID = "x1aaaaaaaa" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"from another host", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromHost = "x.example" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"of another message", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.MsgID = "m2" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"nothing but part 1", []*wire.Request{s.part(1, 2, "a")}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 1},
+			{"nobody serves that", []*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.Host, p.Target = callee.ID()+"."+p.Host, "/else" }), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"404 bytes.example serves nothing at /else"}, 0},
+			{"no time left", []*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.TimeBudget = 0 })}, []string{"504 the time budget was spent"}, 0},
+			{"one part is no part", []*wire.Request{s.part(1, 1, "a")}, []string{"200 a"}, 0},
+			{"too deep", []*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.CallDepth = 65 }), s.part(2, 2, "b")}, []string{"508 calls are nested"}, 0},
 		} {
 			before := callee.Stats().Malformed
 			var told []string
@@ -131,9 +132,9 @@ func TestPartsThatAreNotInOrder(t *testing.T) {
 			}
 			time.Sleep(11 * time.Second) // on the clock of the bubble: all time budgets are over
 			told = append(told, s.heard()...)
-			checkTold(t, name, told, test.told)
+			checkTold(t, test.name, told, test.told)
 			if dropped := callee.Stats().Malformed - before; dropped != test.dropped {
-				t.Errorf("%s: %d messages were dropped, want %d", name, dropped, test.dropped)
+				t.Errorf("%s: %d messages were dropped, want %d", test.name, dropped, test.dropped)
 			}
 			checkNothingLeft(t, callee)
 		}
@@ -160,8 +161,8 @@ func checkTold(t *testing.T, name string, told, want []string) {
 	}
 }
 
-// TestPartsThatAreNone sends numbers that are no part of anything.
-func TestPartsThatAreNone(t *testing.T) {
+// TestHostileFragments_Malformed sends numbers that are no part of anything.
+func TestHostileFragments_Malformed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example")
@@ -187,39 +188,40 @@ func TestMalformedPart(t *testing.T) {
 		handleBytes(t, callee)
 		s := newSender(t, b.testBus, callee)
 		first, second, last := s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name             string
 			old, replacement string // in the second part
 			told             string // of the second part
 		}{
-			"a wrong length":     {"Content-Length: 1", "Content-Length: 9", "400 body: 1 bytes, but Content-Length is 9"},
-			"a wrong number":     {"2/3", "x", "400 header Bus-Fragment: "},
-			"no op code":         {"\r\nBus-Op-Code: Req", "", "400 header Bus-Op-Code: absent or empty"},
-			"a bad budget":       {"Bus-Time-Budget: ", "Bus-Time-Budget: x", "400 header Bus-Time-Budget: "},
-			"another message":    {"Bus-Msg-Id: m1", "X: y\r\nX\r\nBus-Msg-Id: m2", ""},
-			"another sender":     {"Bus-From-Id: " + senderID, "X\r\nBus-From-Id: x1aaaaaaaa", ""},
-			"no sender":          {"Bus-From-Id: " + senderID, "X: y", ""},
-			"an ack, not a part": {"Bus-Op-Code: Req", "Bus-Op-Code: Ack", ""},
+			{"a wrong length", "Content-Length: 1", "Content-Length: 9", "400 body: 1 bytes, but Content-Length is 9"},
+			{"a wrong number", "2/3", "x", "400 header Bus-Fragment: "},
+			{"no op code", "\r\nBus-Op-Code: Req", "", "400 header Bus-Op-Code: absent or empty"},
+			{"a bad budget", "Bus-Time-Budget: ", "Bus-Time-Budget: x", "400 header Bus-Time-Budget: "},
+			{"another message", "Bus-Msg-Id: m1", "X: y\r\nX\r\nBus-Msg-Id: m2", ""},
+			{"another sender", "Bus-From-Id: " + senderID, "X\r\nBus-From-Id: x1aaaaaaaa", ""},
+			{"no sender", "Bus-From-Id: " + senderID, "X: y", ""},
+			{"an ack, not a part", "Bus-Op-Code: Req", "Bus-Op-Code: Ack", ""},
 		} {
 			before := callee.Stats().Malformed
 			s.send(first)
 			told := s.heard()
-			require.Len(t, told, 1, name)
-			assert.Equal(t, "202 ", told[0], name)
+			require.Len(t, told, 1, test.name)
+			assert.Equal(t, "202 ", told[0], test.name)
 			text := string(wire.AppendRequest(nil, second))
 			s.sendText(second, []byte(strings.Replace(text, test.old, test.replacement, 1)))
 			told = s.heard()
 			s.send(second)
 			s.send(last)
 			if test.told == "" {
-				checkTold(t, name, append(told, s.heard()...), []string{"200 abc"})
-			} else if checkTold(t, name, told, []string{test.told}); len(told) != 1 || len(s.heard()) != 0 {
-				t.Errorf("%s: told %q, want one answer and nothing more", name, told)
+				checkTold(t, test.name, append(told, s.heard()...), []string{"200 abc"})
+			} else if checkTold(t, test.name, told, []string{test.told}); len(told) != 1 || len(s.heard()) != 0 {
+				t.Errorf("%s: told %q, want one answer and nothing more", test.name, told)
 			}
 			if dropped := callee.Stats().Malformed - before; (dropped == 1) != (test.told == "") {
-				t.Errorf("%s: %d messages were dropped", name, dropped)
+				t.Errorf("%s: %d messages were dropped", test.name, dropped)
 			}
 			time.Sleep(11 * time.Second) // on the clock of the bubble: the note is gone, too
-			checkTold(t, name, s.heard(), nil)
+			checkTold(t, test.name, s.heard(), nil)
 			checkNothingLeft(t, callee)
 		}
 		before := callee.Stats().Malformed
@@ -230,8 +232,8 @@ func TestMalformedPart(t *testing.T) {
 	})
 }
 
-// TestThousandsOfHalfFinishedRequests holds that they take no more memory than allowed, and none when their time is over.
-func TestThousandsOfHalfFinishedRequests(t *testing.T) {
+// TestHostileFragments_ThousandsUnfinished holds that they take no more memory than allowed, and none when their time is over.
+func TestHostileFragments_ThousandsUnfinished(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const limit = 256 << 10
@@ -268,9 +270,9 @@ func TestThousandsOfHalfFinishedRequests(t *testing.T) {
 	})
 }
 
-// TestFirstPartsOfForgedSenders floods an instance with first parts, those that are refused and those of many senders: they leave
+// TestHostileFragments_ForgedSenders floods an instance with first parts, those that are refused and those of many senders: they leave
 // nothing, and an honest sender has its large calls answered.
-func TestFirstPartsOfForgedSenders(t *testing.T) {
+func TestHostileFragments_ForgedSenders(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
@@ -307,8 +309,8 @@ func countRefused(told []string) (refused int) {
 	return refused
 }
 
-// TestACancelledHalfIsFreed calls off a request of which a part has come.
-func TestACancelledHalfIsFreed(t *testing.T) {
+// TestHostileFragments_CancelFreesTheRest calls off a request of which a part has come.
+func TestHostileFragments_CancelFreesTheRest(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example")
@@ -345,7 +347,7 @@ func (s *sender) parts(token string) []*wire.Request {
 	return made
 }
 
-// TestToken_OfPartsIsVerifiedWithTheFirst holds that nobody without a good token has memory for parts.
+// TestToken_OfPartsIsVerifiedWithTheFirst holds that no client without a good token has memory for parts.
 func TestToken_OfPartsIsVerifiedWithTheFirst(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -426,22 +428,23 @@ func (k slowKeys) become(t *testing.T, keys ...*claimstest.Key) {
 	k <- string(text)
 }
 
-// TestPartsComeWhileTheirTokenIsVerified holds that a request is answered once, whether its parts have come first or the key of
+// TestHostileFragments_WhileTheTokenIsVerified holds that a request is answered once, whether its parts have come first or the key of
 // its token.
-func TestPartsComeWhileTheirTokenIsVerified(t *testing.T) {
+func TestHostileFragments_WhileTheTokenIsVerified(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name   string
 			before int // so many parts come before the key set
 			isKey  bool
 			told   string
 		}{
-			"one part, a key":   {1, true, "200 aaa"},
-			"one part, no key":  {1, false, "401 token: signed with a key"},
-			"two parts, a key":  {2, true, "200 aaa"},
-			"two parts, no key": {2, false, "401 token: signed with a key"},
-			"all parts, a key":  {3, true, "200 aaa"},
-			"all parts, no key": {3, false, "401 token: signed with a key"},
+			{"one part, a key", 1, true, "200 aaa"},
+			{"one part, no key", 1, false, "401 token: signed with a key"},
+			{"two parts, a key", 2, true, "200 aaa"},
+			{"two parts, no key", 2, false, "401 token: signed with a key"},
+			{"all parts, a key", 3, true, "200 aaa"},
+			{"all parts, no key", 3, false, "401 token: signed with a key"},
 		} {
 			keys, known, another := make(slowKeys, 1), newKey(t), newKey(t)
 			keys.become(t, known)
@@ -456,7 +459,7 @@ func TestPartsComeWhileTheirTokenIsVerified(t *testing.T) {
 				s.send(part)
 			}
 			told := s.heard()
-			checkTold(t, name+", before", told, nil)
+			checkTold(t, test.name+", before", told, nil)
 			if test.isKey {
 				known = another
 			}
@@ -467,7 +470,7 @@ func TestPartsComeWhileTheirTokenIsVerified(t *testing.T) {
 			}
 			told = append(told, s.heard()...)
 			time.Sleep(11 * time.Second) // all time budgets are over
-			checkTold(t, name, append(told, s.heard()...), []string{test.told})
+			checkTold(t, test.name, append(told, s.heard()...), []string{test.told})
 			checkNothingLeft(t, callee)
 			assert.NoError(t, callee.Close(t.Context()))
 			verifier.Close()

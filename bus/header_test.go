@@ -177,14 +177,15 @@ func TestRequestHeader_OfEach(t *testing.T) {
 	})
 }
 
-// TestFieldsOfTheBusAreNotForCallers holds that a call which cannot carry what it was given is not made.
-func TestFieldsOfTheBusAreNotForCallers(t *testing.T) {
+// TestHeader_RefusesFieldsOfTheBus holds that a call which cannot carry what it was given is not made.
+func TestHeader_RefusesFieldsOfTheBus(t *testing.T) {
 	t.Parallel()
 	overBothLingual(t, func(t *testing.T, _ *testBus, caller *bus.Conn) {
 		for _, name := range []string{"", "Host", "content-type", "Content-Encoding", "Content-Length", "Bus-Actor", "bus-else", "Connection", "No Token", "New\nLine"} {
 			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), name, "x"), "X-Word", "y")
 			err := caller.Call(ctx, "https://lingual.example/hear", nil, nil)
-			failed := checkError(t, err, http.StatusBadRequest, bus.ExecutedNo)
+			checkError(t, err, http.StatusBadRequest, bus.ExecutedNo)
+			failed := asBusError(t, err)
 			if !strings.Contains(failed.Detail, fmt.Sprintf("the header field %q cannot be set", name)) {
 				t.Errorf("%q: %v", name, err)
 			}
@@ -233,8 +234,8 @@ func TestResponseHeader(t *testing.T) {
 	assert.Equal(t, 5, y, "outside a handler")
 }
 
-// TestWithResponseHeader has callers that get only results see the header of the response.
-func TestWithResponseHeader(t *testing.T) {
+// TestHeader_OfAResponse has callers that get only results see the header of the response.
+func TestHeader_OfAResponse(t *testing.T) {
 	t.Parallel()
 	overBothLingual(t, func(t *testing.T, w *testBus, caller *bus.Conn) {
 		var header http.Header
@@ -340,8 +341,8 @@ func TestTrace_OfTheHeader(t *testing.T) {
 	})
 }
 
-// TestLateResponseHeader has a method go on setting fields after it has returned, while its response is sent.
-func TestLateResponseHeader(t *testing.T) {
+// TestHeader_OfAResponseThatIsLate has a method go on setting fields after it has returned, while its response is sent.
+func TestHeader_OfAResponseThatIsLate(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		late := &late{make(chan struct{})}

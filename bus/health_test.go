@@ -14,9 +14,9 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestOverflowIsCounted floods a connection that has no time: what is thrown away is counted, logged once, and turns it
+// TestHealth_CountsOverflow floods a connection that has no time: what is thrown away is counted, logged once, and turns it
 // unhealthy until it has stopped.
-func TestOverflowIsCounted(t *testing.T) {
+func TestHealth_CountsOverflow(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		log := new(lines)

@@ -64,6 +64,7 @@ func newBus(t *testing.T, options ...broker.Option) *bustest.Bus {
 	return bustest.New(t, options...)
 }
 
+// asBusError requires an error to be a *bus.Error, and returns it.
 func asBusError(t *testing.T, err error) *bus.Error {
 	t.Helper()
 	failed, ok := errors.AsType[*bus.Error](err)
@@ -73,8 +74,8 @@ func asBusError(t *testing.T, err error) *bus.Error {
 	return failed
 }
 
-// checkError requires that an error is a *bus.Error with the given Status and Executed, and returns it.
-func checkError(t *testing.T, err error, status int, executed bus.Executed) *bus.Error {
+// checkError requires an error to be a *bus.Error with the given Status and Executed.
+func checkError(t *testing.T, err error, status int, executed bus.Executed) {
 	t.Helper()
 	failed := asBusError(t, err)
 	if failed.Status != status {
@@ -83,7 +84,6 @@ func checkError(t *testing.T, err error, status int, executed bus.Executed) *bus
 	if failed.Executed != executed {
 		t.Errorf("executed = %s, want %s: %v", failed.Executed, executed, err)
 	}
-	return failed
 }
 
 // withShortCircuit returns an option that leaves the short circuit on, or turns it off.
@@ -144,7 +144,7 @@ func (i *issuer) sign(key *claimstest.Key, more claims.Claims) string {
 	return token
 }
 
-// keeper returns the token of somebody who may do everything in the vault.
+// keeper returns the token with every role in the vault.
 func (i *issuer) keeper() string {
 	i.t.Helper()
 	return i.token(claims.Claims{"roles": []string{"keeper"}, "level": 3})
@@ -194,10 +194,10 @@ func (securedService) Open() (gold int) { return 7 }
 // Change is for keepers of a level.
 func (securedService) Change(by int) (gold int) { return 7 + by }
 
-// Weigh is for everybody.
+// Weigh is open to every caller.
 func (securedService) Weigh() (stones int) { return 3 }
 
-// Who is for everybody, too, and says who that is.
+// Who is open to every caller, too, and says who that is.
 func (securedService) Who(ctx context.Context) (name string, known bool) {
 	told, known := bus.ClaimsOf(ctx)
 	name, _ = told["sub"].(string)

@@ -74,54 +74,57 @@ func request(line, host string, fields ...string) string {
 	return text + strings.Join(append(fields, ""), "\n") + "\n"
 }
 
-func TestHostileRequestsAreAnswered(t *testing.T) {
+func TestHostile_Requests(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	newCalculator(t, w)
 	evil := newHostile(t, w)
 	good := "GET /add?x=1&y=2 HTTP/1.1"
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name          string
 		subject, text string
 		status        int
 		told          string
 	}{
-		"a good one":            {addSubject, request(good, calculatorHost), 200, `{"sum":3}`},
-		"no depth, no budget":   {addSubject, request(good, calculatorHost), 200, `{"sum":3}`},
-		"host with port":        {addSubject, request(good, calculatorHost+":443"), 200, `{"sum":3}`},
-		"absolute form":         {addSubject, request("GET https://calculator.example/add?x=1&y=2 HTTP/1.1", calculatorHost), 200, `{"sum":3}`},
-		"another path":          {addSubject, request("GET /panic HTTP/1.1", calculatorHost), 400, "was published to"},
-		"another host":          {addSubject, request(good, "payroll.example"), 400, "was published to"},
-		"another method":        {addSubject, request("POST /add HTTP/1.1", calculatorHost), 400, "was published to"},
-		"another port":          {addSubject, request(good, calculatorHost+":444"), 400, "port 444"},
-		"absolute, other host":  {addSubject, request("GET https://evil:888/add HTTP/1.1", calculatorHost), 400, ""},
-		"budget not a number":   {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1e3"), 400, `"instance":"/add"`},
-		"budget too long":       {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 9223372036854775807"), 400, "Bus-Time-Budget"},
-		"budget spent":          {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 0"), 504, "time budget"},
-		"budget below zero":     {addSubject, request(good, calculatorHost, "Bus-Time-Budget: -1"), 504, "time budget"},
-		"budget above the most": {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 999999999"), 200, `{"sum":3}`},
-		"depth not a number":    {addSubject, request(good, calculatorHost, "Bus-Call-Depth: x"), 400, "Bus-Call-Depth"},
-		"depth zero":            {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 0"), 400, "Bus-Call-Depth"},
-		"depth 64":              {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 64"), 200, `{"sum":3}`},
-		"depth 65":              {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 65"), 508, "nested"},
-		"no op code":            {addSubject, strings.Replace(request(good, calculatorHost), "Bus-Op-Code: Req\n", "", 1), 400, "Bus-Op-Code: absent or empty"},
-		"two budgets":           {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1000", "Bus-Time-Budget: 2000"), 400, "Bus-Time-Budget"},
-		"chunked":               {addSubject, request(good, calculatorHost, "Transfer-Encoding: chunked"), 400, "Transfer-Encoding"},
-		"body without length":   {addSubject, request(good, calculatorHost) + "tail", 400, ""},
-		"body too short":        {addSubject, request(good, calculatorHost, "Content-Length: 5") + "tail", 400, "Content-Length"},
-		"folded line":           {addSubject, request(good, calculatorHost, "X-A: 1", " 2"), 400, ""},
-		"HTTP/1.0":              {addSubject, request("GET /add HTTP/1.0", calculatorHost), 400, "HTTP/1.1"},
-		"bad path escape":       {addSubject, request("GET /add%zz HTTP/1.1", calculatorHost), 400, ""},
-		"gzip":                  {"443.example.calculator.|.POST.add", request("POST /add HTTP/1.1", calculatorHost, "Content-Encoding: gzip", "Content-Type: application/json"), 415, "content encoding"},
+		{"a good one", addSubject, request(good, calculatorHost), 200, `{"sum":3}`},
+		{"no depth, no budget", addSubject, request(good, calculatorHost), 200, `{"sum":3}`},
+		{"host with port", addSubject, request(good, calculatorHost+":443"), 200, `{"sum":3}`},
+		{"absolute form", addSubject, request("GET https://calculator.example/add?x=1&y=2 HTTP/1.1", calculatorHost), 200, `{"sum":3}`},
+		{"another path", addSubject, request("GET /panic HTTP/1.1", calculatorHost), 400, "was published to"},
+		{"another host", addSubject, request(good, "payroll.example"), 400, "was published to"},
+		{"another method", addSubject, request("POST /add HTTP/1.1", calculatorHost), 400, "was published to"},
+		{"another port", addSubject, request(good, calculatorHost+":444"), 400, "port 444"},
+		{"absolute, other host", addSubject, request("GET https://evil:888/add HTTP/1.1", calculatorHost), 400, ""},
+		{"budget not a number", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1e3"), 400, `"instance":"/add"`},
+		{"budget too long", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 9223372036854775807"), 400, "Bus-Time-Budget"},
+		{"budget spent", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 0"), 504, "time budget"},
+		{"budget below zero", addSubject, request(good, calculatorHost, "Bus-Time-Budget: -1"), 504, "time budget"},
+		{"budget above the most", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 999999999"), 200, `{"sum":3}`},
+		{"depth not a number", addSubject, request(good, calculatorHost, "Bus-Call-Depth: x"), 400, "Bus-Call-Depth"},
+		{"depth zero", addSubject, request(good, calculatorHost, "Bus-Call-Depth: 0"), 400, "Bus-Call-Depth"},
+		{"depth 64", addSubject, request(good, calculatorHost, "Bus-Call-Depth: 64"), 200, `{"sum":3}`},
+		{"depth 65", addSubject, request(good, calculatorHost, "Bus-Call-Depth: 65"), 508, "nested"},
+		{"no op code", addSubject, strings.Replace(request(good, calculatorHost), "Bus-Op-Code: Req\n", "", 1), 400, "Bus-Op-Code: absent or empty"},
+		{"two budgets", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1000", "Bus-Time-Budget: 2000"), 400, "Bus-Time-Budget"},
+		{"chunked", addSubject, request(good, calculatorHost, "Transfer-Encoding: chunked"), 400, "Transfer-Encoding"},
+		{"body without length", addSubject, request(good, calculatorHost) + "tail", 400, ""},
+		{"body too short", addSubject, request(good, calculatorHost, "Content-Length: 5") + "tail", 400, "Content-Length"},
+		{"folded line", addSubject, request(good, calculatorHost, "X-A: 1", " 2"), 400, ""},
+		{"HTTP/1.0", addSubject, request("GET /add HTTP/1.0", calculatorHost), 400, "HTTP/1.1"},
+		{"bad path escape", addSubject, request("GET /add%zz HTTP/1.1", calculatorHost), 400, ""},
+		{"gzip", "443.example.calculator.|.POST.add", request("POST /add HTTP/1.1", calculatorHost, "Content-Encoding: gzip", "Content-Type: application/json"), 415, "content encoding"},
 	} {
-		response, body := evil.send(test.subject, test.text)
-		assert.Equal(t, test.status, response.StatusCode, name)
-		assert.Contains(t, body, test.told, name)
-		assert.Equal(t, "m1", response.Header.Get("Bus-Msg-Id"), name)
-		assert.Equal(t, "Res", response.Header.Get("Bus-Op-Code"), name)
+		t.Run(test.name, func(t *testing.T) {
+			response, body := evil.send(test.subject, test.text)
+			assert.Equal(t, test.status, response.StatusCode)
+			assert.Contains(t, body, test.told)
+			assert.Equal(t, "m1", response.Header.Get("Bus-Msg-Id"))
+			assert.Equal(t, "Res", response.Header.Get("Bus-Op-Code"))
+		})
 	}
 }
 
-func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
+func TestHostile_MessagesAreCounted(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, callee := newCalculator(t, w)
@@ -221,7 +224,7 @@ func TestRequests_WithoutMessageIDHaveNoReplySubject(t *testing.T) {
 	}
 }
 
-func TestForgedAnswersAreIgnored(t *testing.T) {
+func TestHostile_ForgedResponses(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
@@ -245,7 +248,7 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 	}
 }
 
-func TestBadAddressesDoNotLeave(t *testing.T) {
+func TestHostile_BadAddressesAreNotSent(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
@@ -277,7 +280,7 @@ func TestBadAddressesDoNotLeave(t *testing.T) {
 	})
 }
 
-func TestPlanesDoNotMeet(t *testing.T) {
+func TestHostile_PlanesDoNotMeet(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
@@ -401,8 +404,8 @@ func wantMalformed(t *testing.T, what string, err error, told string) {
 	assert.True(t, bus.IsInternal(err), what)
 }
 
-// TestMalformedResponseEndsTheCall answers a unicast with what cannot be understood: the call ends in no time.
-func TestMalformedResponseEndsTheCall(t *testing.T) {
+// TestMalformedResponse_EndsTheCall answers a unicast with what cannot be understood: the call ends in no time.
+func TestMalformedResponse_EndsTheCall(t *testing.T) {
 	t.Parallel()
 	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
 		call := func(what, told string, texts ...string) *bus.Error {
@@ -480,8 +483,8 @@ func TestMulticast_MalformedResponse(t *testing.T) {
 	})
 }
 
-// TestMalformedResponseFreesItsParts has a multicast go on, for which no parts of the malformed response are kept.
-func TestMalformedResponseFreesItsParts(t *testing.T) {
+// TestMalformedResponse_FreesItsFragments has a multicast go on, for which no parts of the malformed response are kept.
+func TestMalformedResponse_FreesItsFragments(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		f, caller := newForeign(t, b.testBus, false), b.connect("caller.example")
@@ -514,9 +517,9 @@ func TestMalformedResponseFreesItsParts(t *testing.T) {
 	})
 }
 
-// TestMalformedResponseOfOthers has those who were not asked send what cannot be understood, and a message that only says it is
+// TestMalformedResponse_OfOthers has those who were not asked send what cannot be understood, and a message that only says it is
 // an ack. The calls go on.
-func TestMalformedResponseOfOthers(t *testing.T) {
+func TestMalformedResponse_OfOthers(t *testing.T) {
 	t.Parallel()
 	malformed := strings.Replace(foreignAnswer, ": 7", ": x", 1)
 	otherHost := strings.Replace(malformed, "scripted.example", "evil.example", 1)
@@ -565,8 +568,8 @@ func TestMalformedResponseOfOthers(t *testing.T) {
 	})
 }
 
-// TestMalformedAckIsTold drops an ack that breaks a rule, as if it had not come, and says so when the call has ended.
-func TestMalformedAckIsTold(t *testing.T) {
+// TestMalformedResponse_Ack drops an ack that breaks a rule, as if it had not come, and says so when the call has ended.
+func TestMalformedResponse_Ack(t *testing.T) {
 	t.Parallel()
 	const dropped = `; a malformed ack was dropped: header Bus-Fragment: not allowed on an ack, which has no parts`
 	badAck := strings.Replace(foreignAck, "Bus-Op-Code", "Bus-Fragment: 1/2\nBus-Op-Code", 1)
@@ -574,17 +577,19 @@ func TestMalformedAckIsTold(t *testing.T) {
 		"no ack from scripted.example within 10s":                                   {badAck},
 		"scripted.example took the call, and did not answer within the time budget": {foreignAck, badAck},
 	} {
-		inBubble(t, func(t *testing.T, b *bubble) {
-			newForeign(t, b.testBus, false, texts...)
-			caller := b.connect("caller.example")
-			err := caller.Call(t.Context(), scriptedURL, nil, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			require.NotNil(t, failed)
-			assert.Equal(t, what+dropped, failed.Detail)
-			assert.True(t, bus.IsInternal(err))
-			if count := caller.Stats().Malformed; count != 1 {
-				t.Errorf("%d messages were dropped", count)
-			}
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				newForeign(t, b.testBus, false, texts...)
+				caller := b.connect("caller.example")
+				err := caller.Call(t.Context(), scriptedURL, nil, nil)
+				failed, _ := errors.AsType[*bus.Error](err)
+				require.NotNil(t, failed)
+				assert.Equal(t, what+dropped, failed.Detail)
+				assert.True(t, bus.IsInternal(err))
+				if count := caller.Stats().Malformed; count != 1 {
+					t.Errorf("%d messages were dropped", count)
+				}
+			})
 		})
 	}
 }

@@ -25,7 +25,7 @@ type impostor struct {
 	raw   *nats.Conn
 	of    *bus.Conn
 	heard chan *nats.Msg // acks and responses, the other's too
-	told  chan *nats.Msg // by the broker, that nobody is there
+	told  chan *nats.Msg // by the broker, that no instance is there
 }
 
 func newImpostor(t *testing.T, w *testBus, of *bus.Conn) *impostor {
@@ -54,7 +54,7 @@ func (w *impostor) call(host, target, msgID string) {
 	require.NoError(w.t, w.raw.PublishRequest(to, w.response()+"."+msgID, wire.AppendRequest(nil, request)))
 }
 
-// sums waits for as many responses of the calculator, whoever they are for, and returns what they say, by message id.
+// sums waits for as many responses of the calculator, for any caller, and returns what they say, by message id.
 func (w *impostor) sums(count int) map[string][]string {
 	w.t.Helper()
 	said := make(map[string][]string)
@@ -69,9 +69,9 @@ func (w *impostor) sums(count int) map[string][]string {
 	return said
 }
 
-// TestCallersWithOneID has both call at once. Each hears all that comes for either, because the subscription is a plain
+// TestImpostor_CallersWithOneID has both call at once. Each hears all that comes for either, because the subscription is a plain
 // one, and takes what has the id of a message of its own.
-func TestCallersWithOneID(t *testing.T) {
+func TestImpostor_CallersWithOneID(t *testing.T) {
 	t.Parallel()
 	const calls = 100
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
@@ -107,8 +107,8 @@ func TestCallersWithOneID(t *testing.T) {
 	assert.Equal(t, before.Malformed, after.Malformed, after.Malformed-before.Malformed)
 }
 
-// TestNobodyThereWithOneID holds that the broker tells each of its own calls.
-func TestNobodyThereWithOneID(t *testing.T) {
+// TestImpostor_NoInstanceBesideIt holds that the broker tells each of its own calls.
+func TestImpostor_NoInstanceBesideIt(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
@@ -165,9 +165,9 @@ func TestInstances_WithOneID(t *testing.T) {
 	}
 }
 
-// TestHostWithTheNameOfAnInstance has a service whose first label is the id of an instance: in subjects they are one, so
+// TestImpostor_HostNamedLikeAnInstance has a service whose first label is the id of an instance: in subjects they are one, so
 // that both get the call, and one of them answers.
-func TestHostWithTheNameOfAnInstance(t *testing.T) {
+func TestImpostor_HostNamedLikeAnInstance(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, callee := newCalculator(t, w)

@@ -237,7 +237,8 @@ func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 			t.Errorf("a multicast is answered %v", answers)
 		}
 		err := caller.Publish(t.Context(), "https://orders.example:417/on-ordered", nil)
-		if failed := checkError(t, err, 503, bus.ExecutedNo); failed.RetryAfter != 7*time.Second {
+		checkError(t, err, 503, bus.ExecutedNo)
+		if failed := asBusError(t, err); failed.RetryAfter != 7*time.Second {
 			t.Errorf("an event is fired: %v", err)
 		}
 	})
@@ -428,7 +429,7 @@ func TestInterceptor_RetriedCall_MsgID(t *testing.T) {
 	})
 }
 
-// TestMulticast_RepeatedByInterceptor calls again whoever has ended the loop over the answers, who wants no more of them; and
+// TestMulticast_RepeatedByInterceptor calls again after the caller has ended the loop over the answers; and
 // ranges over one multicast several times at once, whose header each call may add to.
 func TestMulticast_RepeatedByInterceptor(t *testing.T) {
 	t.Parallel()

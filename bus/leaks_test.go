@@ -49,8 +49,8 @@ func failures() map[string]failure {
 	}
 }
 
-// TestFailuresLeaveNothingBehind makes more than a thousand calls that fail, many at a time.
-func TestFailuresLeaveNothingBehind(t *testing.T) {
+// TestLeaks_OfFailures makes more than a thousand calls that fail, many at a time.
+func TestLeaks_OfFailures(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		deaf, mute := newScripted(t, b.testBus, "deaf.example"), newScripted(t, b.testBus, "mute.example", ack)
@@ -88,8 +88,8 @@ func TestFailuresLeaveNothingBehind(t *testing.T) {
 	})
 }
 
-// TestFailedMulticastsLeaveNothingBehind does so with multicasts.
-func TestFailedMulticastsLeaveNothingBehind(t *testing.T) {
+// TestLeaks_OfFailedMulticasts does so with multicasts.
+func TestLeaks_OfFailedMulticasts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		newScripted(t, b.testBus, "deaf.example")
@@ -97,16 +97,17 @@ func TestFailedMulticastsLeaveNothingBehind(t *testing.T) {
 		caller := b.connect("caller.example")
 		idle := b.goroutines()
 		const times = 80
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name    string
 			address string
 			errors  int
 			within  func(context.Context) (context.Context, context.CancelFunc)
 		}{
-			"nobody":    {"https://nobody.example/who", 0, context.WithCancel},
-			"no ack":    {"https://deaf.example/who", 0, context.WithCancel},
-			"no answer": {"https://mute.example/who", 1, context.WithCancel},
-			"cancelled": {"https://mute.example/who", 1, failures()["cancelled"].within},
-			"too late":  {"https://mute.example/who", 1, failures()["too late"].within},
+			{"nobody", "https://nobody.example/who", 0, context.WithCancel},
+			{"no ack", "https://deaf.example/who", 0, context.WithCancel},
+			{"no answer", "https://mute.example/who", 1, context.WithCancel},
+			{"cancelled", "https://mute.example/who", 1, failures()["cancelled"].within},
+			{"too late", "https://mute.example/who", 1, failures()["too late"].within},
 		} {
 			var calls sync.WaitGroup
 			for range times {
@@ -121,20 +122,20 @@ func TestFailedMulticastsLeaveNothingBehind(t *testing.T) {
 					errors := 0
 					for response, err := range caller.Multicast(request) {
 						if errors++; err == nil {
-							t.Errorf("%s: answered by %v", name, response.Header)
+							t.Errorf("%s: answered by %v", test.name, response.Header)
 						}
 					}
 					if errors != test.errors {
-						t.Errorf("%s: %d errors, want %d", name, errors, test.errors)
+						t.Errorf("%s: %d errors, want %d", test.name, errors, test.errors)
 					}
 				})
 			}
 			calls.Wait()
 			if open := caller.PendingCalls(); open != 0 {
-				t.Errorf("%s: %d slots are left open", name, open)
+				t.Errorf("%s: %d slots are left open", test.name, open)
 			}
 			if left := b.goroutines() - idle; left != 0 {
-				t.Fatalf("%s: %d goroutines are left\n%s", name, left, stacks(true))
+				t.Fatalf("%s: %d goroutines are left\n%s", test.name, left, stacks(true))
 			}
 		}
 	})

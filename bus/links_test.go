@@ -66,7 +66,7 @@ func newPair(t *testing.T, w *testBus, options func() []bus.ConnectOption) (one,
 	return made[0], made[1]
 }
 
-func TestConnectionsShareALink(t *testing.T) {
+func TestSharedConn_OfTwoConnections(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
@@ -98,7 +98,7 @@ func TestConnectionsShareALink(t *testing.T) {
 	add(t, again, "one.example")
 }
 
-func TestConnectionsWithoutSharing(t *testing.T) {
+func TestSharedConn_WithoutSharing(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	shared := w.Connect("shared.example")
@@ -176,8 +176,8 @@ func TestWithNATS(t *testing.T) {
 	add(t, apart, "again.example")
 }
 
-// TestWithNATSKeepsCallbacks loses the broker for a moment.
-func TestWithNATSKeepsCallbacks(t *testing.T) {
+// TestWithNATS_KeepsCallbacks loses the broker for a moment.
+func TestWithNATS_KeepsCallbacks(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	app := newApplication(t, w)
@@ -243,7 +243,7 @@ func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	assert.True(t, app.IsDraining(), app.Status())
 }
 
-func TestWithClosedNATS(t *testing.T) {
+func TestWithNATS_Closed(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	app := newApplication(t, w)
@@ -253,8 +253,8 @@ func TestWithClosedNATS(t *testing.T) {
 	assert.ErrorContains(t, err, "closed")
 }
 
-// TestClosedLinkIsMadeAnew has somebody close what is shared.
-func TestClosedLinkIsMadeAnew(t *testing.T) {
+// TestSharedConn_ClosedIsMadeAnew has a client close what is shared.
+func TestSharedConn_ClosedIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	before := w.Connect("before.example")
@@ -272,9 +272,9 @@ func TestClosedLinkIsMadeAnew(t *testing.T) {
 	add(t, late, "one.example")
 }
 
-// TestLinksComeAndGo opens and closes connections from many goroutines at once: no one gets a link that is closed
+// TestSharedConn_ComesAndGoes opens and closes connections from many goroutines at once: no one gets a link that is closed
 // under it.
-func TestLinksComeAndGo(t *testing.T) {
+func TestSharedConn_ComesAndGoes(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	var (

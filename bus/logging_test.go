@@ -126,11 +126,13 @@ func TestLogLines(t *testing.T) {
 		require.NotNil(t, line["duration"], "exited")
 		assert.Equal(t, "/exit", line["path"], "exited")
 		for name, log := range map[string]*lines{"served": served, "made": made} {
-			log.mu.Lock()
-			text := log.text.String()
-			assert.NotContains(t, text, "secret", name)
-			assert.NotContains(t, text, token, name)
-			log.mu.Unlock()
+			t.Run(name, func(t *testing.T) {
+				log.mu.Lock()
+				text := log.text.String()
+				assert.NotContains(t, text, "secret")
+				assert.NotContains(t, text, token)
+				log.mu.Unlock()
+			})
 		}
 	})
 }
@@ -235,8 +237,8 @@ level=INFO msg="no level" host=library.example
 	assert.NotContains(t, got, "below")
 }
 
-// TestWithSlogAtItsLevel has the level of a logger change while the connection is open.
-func TestWithSlogAtItsLevel(t *testing.T) {
+// TestWithSlog_AtItsLevel has the level of a logger change while the connection is open.
+func TestWithSlog_AtItsLevel(t *testing.T) {
 	t.Parallel()
 	written, level := new(lines), new(slog.LevelVar)
 	b := bustest.New(t)
@@ -254,8 +256,8 @@ func TestWithSlogAtItsLevel(t *testing.T) {
 	assert.Equal(t, 1, made)
 }
 
-// TestTheLastLoggerCounts has both kinds of logger given, and none.
-func TestTheLastLoggerCounts(t *testing.T) {
+// TestWithLogger_LastOneCounts has both kinds of logger given, and none.
+func TestWithLogger_LastOneCounts(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	first, second := new(lines), new(lines)
@@ -284,9 +286,9 @@ func (p passer) Explain(ctx context.Context) error {
 	return bus.Errorf(http.StatusBadGateway, "asked: %w", p.Pass(ctx, 1))
 }
 
-// TestAWrappedErrorIsOneSentence holds that no status and no sender turns up in a text that is shown to people, however long
+// TestLog_WrappedErrorIsOneSentence holds that no status and no sender turns up in a text that is shown to people, however long
 // the chain is, and that the log tells all of it.
-func TestAWrappedErrorIsOneSentence(t *testing.T) {
+func TestLog_WrappedErrorIsOneSentence(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
 		"pass?depth=3": "404 Not Found: at depth 3: at depth 2: at depth 1: no product 7",

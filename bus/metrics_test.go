@@ -98,9 +98,9 @@ type twofold struct{}
 
 func (twofold) ReadNote(id int) (text string) { return "" }
 
-// TestMadeUpHostsAreNotCounted has a caller be asked for many hosts that are not there, as an ingress is. They fill
+// TestMetrics_InventedHostsAreNotCounted has a caller be asked for many hosts that are not there, as an ingress is. They fill
 // neither its counters, and a host that is there is counted under its name.
-func TestMadeUpHostsAreNotCounted(t *testing.T) {
+func TestMetrics_InventedHostsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	const madeUp, most = 300, 200
 	b := newBus(t)
@@ -195,7 +195,7 @@ func TestTraffic_WithOneInstance(t *testing.T) {
 	})
 }
 
-// TestTraffic_WithoutTheFramework leaves out what is asked on port 888, whoever asks: also who collects the metrics.
+// TestTraffic_WithoutTheFramework leaves out what is asked on port 888, the collector of metrics included.
 func TestTraffic_WithoutTheFramework(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -289,19 +289,20 @@ func TestStats_CountCalls(t *testing.T) {
 			return func() { _ = caller.Call(ctx, address, nil, nil) }
 		}
 		multicast := caller.Multicast(mustRequest(t, calculatorURL+"/who"))
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name  string
 			make  func()
 			count int64
 		}{
-			"a call":              {call(t.Context(), calculatorURL+"/add"), 1},
-			"one that fails":      {call(t.Context(), calculatorURL+"/broken"), 1},
-			"one that is retried": {call(t.Context(), "https://nobody.example/add"), 1},
-			"another method":      {call(t.Context(), "PUT "+calculatorURL+"/add"), 1},
-			"cancelled":           {call(over, calculatorURL+"/add"), 1},
-			"no address":          {call(t.Context(), "https://a..b/add"), 0},
-			"a multicast":         {func() { publish(t, caller, calculatorURL+"/who") }, 1},
-			"a range never taken": {func() { caller.Multicast(mustRequest(t, calculatorURL+"/who")) }, 0},
-			"two ranges": {func() {
+			{"a call", call(t.Context(), calculatorURL+"/add"), 1},
+			{"one that fails", call(t.Context(), calculatorURL+"/broken"), 1},
+			{"one that is retried", call(t.Context(), "https://nobody.example/add"), 1},
+			{"another method", call(t.Context(), "PUT "+calculatorURL+"/add"), 1},
+			{"cancelled", call(over, calculatorURL+"/add"), 1},
+			{"no address", call(t.Context(), "https://a..b/add"), 0},
+			{"a multicast", func() { publish(t, caller, calculatorURL+"/who") }, 1},
+			{"a range never taken", func() { caller.Multicast(mustRequest(t, calculatorURL+"/who")) }, 0},
+			{"two ranges", func() {
 				for range 2 {
 					for _, err := range multicast {
 						assert.NoError(t, err)
@@ -312,7 +313,7 @@ func TestStats_CountCalls(t *testing.T) {
 			before := caller.Stats().Calls
 			test.make()
 			if made := caller.Stats().Calls - before; made != test.count {
-				t.Errorf("%s: counted %d times, want %d", name, made, test.count)
+				t.Errorf("%s: counted %d times, want %d", test.name, made, test.count)
 			}
 		}
 	})
@@ -341,27 +342,28 @@ func TestStats_CountInterceptedCalls(t *testing.T) {
 		}
 		for name, interceptor := range interceptors {
 			caller := b.connect("caller.example", bus.WithInterceptors(interceptor))
-			for what, test := range map[string]struct {
+			for _, test := range []struct {
+				name  string
 				make  func()
 				count int64
 			}{
-				"a call":               {func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
-				"an http.Request":      {func() { _, _ = caller.Do(mustRequest(t, calculatorURL+"/add")) }, 1}, //nolint:bodyclose // it is in memory
-				"unwritable arguments": {func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
-				"a multicast": {func() {
+				{"a call", func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
+				{"an http.Request", func() { _, _ = caller.Do(mustRequest(t, calculatorURL+"/add")) }, 1}, //nolint:bodyclose // it is in memory
+				{"unwritable arguments", func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
+				{"a multicast", func() {
 					for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 						_ = err
 					}
 				}, 1},
-				"an event": {func() { _ = caller.Publish(t.Context(), "https://"+ordersHost+":417/on-ordered", nil) }, 1},
+				{"an event", func() { _ = caller.Publish(t.Context(), "https://"+ordersHost+":417/on-ordered", nil) }, 1},
 			} {
-				if name == "one that refuses" && what == "unwritable arguments" {
+				if name == "one that refuses" && test.name == "unwritable arguments" {
 					continue // which of both refuses it first depends on where the callee is
 				}
 				before := caller.Stats().Calls
 				test.make()
 				if made := caller.Stats().Calls - before; made != test.count {
-					t.Errorf("%s with %s: counted %d times, want %d", what, name, made, test.count)
+					t.Errorf("%s with %s: counted %d times, want %d", test.name, name, made, test.count)
 				}
 			}
 		}

@@ -70,7 +70,7 @@ func TestMulticast_NamesTheSilent(t *testing.T) {
 			wantFailed(t, name, got.errors[0], ending.acked.status, ending.acked.causes...)
 			failed, _ := errors.AsType[*bus.Error](got.errors[0])
 			if named := failed != nil && failed.Host == silent.host && failed.ID == silent.id; named != (ending.acked.status == 504) {
-				t.Errorf("%s: %+v; %s %s is to be named when it is at fault, and only then", name, failed, silent.host, silent.id)
+				t.Errorf("%s: %+v; %s %s is to be named when it is to blame, and only then", name, failed, silent.host, silent.id)
 			}
 		}
 		silent.raw.Close()
@@ -153,7 +153,7 @@ func TestMulticast_LeftAtTheFirstSilent(t *testing.T) {
 	})
 }
 
-// TestMulticast_TooLate begins when there is no time left, or nobody who waits.
+// TestMulticast_TooLate begins when there is no time left, or no caller that waits.
 func TestMulticast_TooLate(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -164,22 +164,24 @@ func TestMulticast_TooLate(t *testing.T) {
 		cancel()
 		over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
-		for name, test := range map[string]struct {
+		for _, test := range []struct {
+			name   string
 			ctx    context.Context
 			status int
 			cause  error
 		}{
-			"cancelled": {cancelled, 503, context.Canceled},
-			"over":      {over, 504, context.DeadlineExceeded},
+			{"cancelled", cancelled, 503, context.Canceled},
+			{"over", over, 504, context.DeadlineExceeded},
 		} {
 			got := gather(test.ctx, t, caller, everything)
 			if len(got.ids) != 0 || len(got.errors) != 1 {
-				t.Errorf("%s: %v answered, then %v; want one error", name, got.ids, got.errors)
+				t.Errorf("%s: %v answered, then %v; want one error", test.name, got.ids, got.errors)
 				continue
 			}
-			failed := checkError(t, got.errors[0], test.status, bus.ExecutedNo)
+			checkError(t, got.errors[0], test.status, bus.ExecutedNo)
+			failed := asBusError(t, got.errors[0])
 			if !errors.Is(failed, test.cause) {
-				t.Errorf("%s: %v is %+v", name, got.errors[0], failed)
+				t.Errorf("%s: %v is %+v", test.name, got.errors[0], failed)
 			}
 		}
 		if synctest.Wait(); len(sent) != 0 {
@@ -194,7 +196,7 @@ func TestMulticast_TooLate(t *testing.T) {
 	})
 }
 
-// TestMulticast_EndedByClose closes the caller while an instance has not answered: whoever waits is told why.
+// TestMulticast_EndedByClose closes the caller while an instance has not answered: its own call fails and says why.
 func TestMulticast_EndedByClose(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -216,7 +218,8 @@ func TestMulticast_EndedByClose(t *testing.T) {
 		require.Len(t, got.errors, 1)
 		wantFailed(t, "the multicast", got.errors[0], 503, bus.ErrClosed)
 		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
-			if failed := checkError(t, err, 503, bus.ExecutedNo); !errors.Is(failed, bus.ErrClosed) {
+			checkError(t, err, 503, bus.ExecutedNo)
+			if failed := asBusError(t, err); !errors.Is(failed, bus.ErrClosed) {
 				t.Errorf("afterwards: %v", err)
 			}
 		}
@@ -245,8 +248,8 @@ func (b *bubble) newCrowd() {
 	}
 }
 
-// TestKilledInstanceIsWaitedForOnce kills an instance that has acked the greeting of the caller.
-func TestKilledInstanceIsWaitedForOnce(t *testing.T) {
+// TestMulticast_KilledInstanceIsWaitedForOnce kills an instance that has acked the greeting of the caller.
+func TestMulticast_KilledInstanceIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.newCrowd()
@@ -265,8 +268,8 @@ func TestKilledInstanceIsWaitedForOnce(t *testing.T) {
 	})
 }
 
-// TestStalledInstanceIsExpectedAgain has an instance that misses one multicast, and is slow at the next.
-func TestStalledInstanceIsExpectedAgain(t *testing.T) {
+// TestMulticast_StalledInstanceIsExpectedAgain has an instance that misses one multicast, and is slow at the next.
+func TestMulticast_StalledInstanceIsExpectedAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const id = "s1aaaaaaaa"
@@ -284,8 +287,8 @@ func TestStalledInstanceIsExpectedAgain(t *testing.T) {
 	})
 }
 
-// TestQueueSpeaksForItsInstances calls an endpoint with a queue: that one instance alone has acked says nothing of the others.
-func TestQueueSpeaksForItsInstances(t *testing.T) {
+// TestMulticast_QueueAnswersForItsInstances calls an endpoint with a queue: that one instance alone has acked says nothing of the others.
+func TestMulticast_QueueAnswersForItsInstances(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const id = "s1aaaaaaaa"
@@ -378,7 +381,7 @@ func TestMulticast_EndCancelsNone(t *testing.T) {
 }
 
 // TestInstances_ThatNameOneQueueAllCount multicasts to instances, not ours, that answer without a queue and say the hostname in
-// Bus-Queue, as one may read the interface. Each response counts, whoever acks first, and also once it is known who
+// Bus-Queue, as one may read the interface. Each response counts, whichever instance acks first, and also once it is known who
 // answers.
 func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
 	t.Parallel()
@@ -410,8 +413,8 @@ func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
 	})
 }
 
-// TestGreetingsWaitForEachOther holds that a connection does not greet while the greetings of others are still to be taken.
-func TestGreetingsWaitForEachOther(t *testing.T) {
+// TestHello_WaitsForOthers holds that a connection does not greet while the greetings of others are still to be taken.
+func TestHello_WaitsForOthers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		first, second := b.connect("first.example"), b.connect("second.example")

@@ -55,7 +55,7 @@ func (b *bubble) newSlow(s slow) {
 	s.serve(b.t, rawClient(b.t, b.testBus), b.Plane())
 }
 
-// greet tells everybody that it has come.
+// greet tells every instance that it has come.
 func (b *bubble) greet(s slow) {
 	b.t.Helper()
 	hello := wire.AppendRequest(nil, &wire.Request{
@@ -211,17 +211,18 @@ func TestMulticast_InventedGreetings(t *testing.T) {
 // TestMulticast_FirstAck holds that a multicast waits for its first ack as long as a unicast call, and no longer.
 func TestMulticast_FirstAck(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name           string
 		ackWait, takes time.Duration // takes: until the only instance acks
 		answers        int
 		most           time.Duration
 	}{
-		"it comes in time":          {time.Second, 900 * time.Millisecond, 1, 1150 * time.Millisecond},
-		"it comes too late":         {time.Second, 1100 * time.Millisecond, 0, time.Second},
-		"calls wait but a little":   {time.Millisecond, 200 * time.Millisecond, 1, 450 * time.Millisecond},
-		"it takes too long for all": {time.Millisecond, 300 * time.Millisecond, 0, 250 * time.Millisecond},
+		{"it comes in time", time.Second, 900 * time.Millisecond, 1, 1150 * time.Millisecond},
+		{"it comes too late", time.Second, 1100 * time.Millisecond, 0, time.Second},
+		{"calls wait but a little", time.Millisecond, 200 * time.Millisecond, 1, 450 * time.Millisecond},
+		{"it takes too long for all", time.Millisecond, 300 * time.Millisecond, 0, 250 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bubble) {
 				b.newSlow(slow{host: calculatorHost, id: "s1aaaaaaaa", takes: test.takes})

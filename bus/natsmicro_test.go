@@ -37,7 +37,7 @@ func newOperator(t *testing.T, b *bustest.Bus) *operator {
 }
 
 // ask returns all that is answered to a subject. A service answers in the order in which it is asked, so that nothing more
-// comes once each of those that are there has also answered to its own name. A word that nobody is there has no data.
+// comes once each of those that are there has also answered to its own name. A word that no instance is there has no data.
 func (o *operator) ask(subject string, there ...*bus.Conn) (answers [][]byte) {
 	o.t.Helper()
 	inbox, heard := nats.NewInbox(), make(chan *nats.Msg, 1024)
@@ -64,7 +64,7 @@ func (o *operator) say(subject, reply, body string) {
 	require.NoError(o.t, o.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: []byte(body)}))
 }
 
-// isAbsent reports whether the broker reports that nobody is asked by a subject.
+// isAbsent reports whether the broker reports that no instance is asked by a subject.
 func (o *operator) isAbsent(subject string) bool {
 	o.t.Helper()
 	answers := o.ask(subject)
@@ -167,20 +167,22 @@ func TestService_Info(t *testing.T) {
 			Metadata: map[string]string{"method": "GET", "path": "/files/{path+}", "port": "444"},
 		},
 	} {
-		at := slices.IndexFunc(info.Endpoints, func(e micro.EndpointInfo) bool { return e.Name == name })
-		if at < 0 {
-			t.Errorf("no %s among %v", name, info.Endpoints)
-			continue
-		}
-		got := info.Endpoints[at]
-		assert.Equal(t, want.Subject, got.Subject, name)
-		assert.Equal(t, want.QueueGroup, got.QueueGroup, name)
-		assert.Len(t, got.Metadata, 3, name)
-		for key, value := range want.Metadata {
-			if got.Metadata[key] != value {
-				t.Errorf("%s: metadata %v, want %v", name, got.Metadata, want.Metadata)
+		t.Run(name, func(t *testing.T) {
+			at := slices.IndexFunc(info.Endpoints, func(e micro.EndpointInfo) bool { return e.Name == name })
+			if at < 0 {
+				t.Errorf("no %s among %v", name, info.Endpoints)
+				return
 			}
-		}
+			got := info.Endpoints[at]
+			assert.Equal(t, want.Subject, got.Subject)
+			assert.Equal(t, want.QueueGroup, got.QueueGroup)
+			assert.Len(t, got.Metadata, 3)
+			for key, value := range want.Metadata {
+				if got.Metadata[key] != value {
+					t.Errorf("metadata %v, want %v", got.Metadata, want.Metadata)
+				}
+			}
+		})
 	}
 	for _, hidden := range []string{"calculator-Panic", "GET-openapi-json"} {
 		if slices.ContainsFunc(info.Endpoints, func(e micro.EndpointInfo) bool { return e.Name == hidden }) {
@@ -211,27 +213,29 @@ func TestService_Stats(t *testing.T) {
 		"calculator-Broken": {NumRequests: 1, NumErrors: 1, LastError: "500 Internal Server Error", Data: json.RawMessage(`{"refused":0,"failed":1}`)},
 		"calculator-Who":    {},
 	} {
-		at := slices.IndexFunc(stats.Endpoints, func(e *micro.EndpointStats) bool { return e.Name == name })
-		if at < 0 {
-			t.Errorf("no %s", name)
-			continue
-		}
-		got := stats.Endpoints[at]
-		assert.Equal(t, want.NumRequests, got.NumRequests, name)
-		assert.Equal(t, want.NumErrors, got.NumErrors, name)
-		assert.Equal(t, want.LastError, got.LastError, name)
-		assert.Equal(t, string(want.Data), string(got.Data), name)
-		assert.Equal(t, calculatorHost, got.QueueGroup, name)
-		assert.True(t, strings.HasPrefix(got.Subject, b.Plane()+".443.example.calculator.|.*."), got.Subject)
-		n := time.Duration(max(got.NumRequests, 1))
-		assert.Equal(t, got.NumRequests > 0, (got.ProcessingTime > 0), name)
-		assert.Equal(t, got.ProcessingTime/n, got.AverageProcessingTime, name)
+		t.Run(name, func(t *testing.T) {
+			at := slices.IndexFunc(stats.Endpoints, func(e *micro.EndpointStats) bool { return e.Name == name })
+			if at < 0 {
+				t.Errorf("no %s", name)
+				return
+			}
+			got := stats.Endpoints[at]
+			assert.Equal(t, want.NumRequests, got.NumRequests)
+			assert.Equal(t, want.NumErrors, got.NumErrors)
+			assert.Equal(t, want.LastError, got.LastError)
+			assert.Equal(t, string(want.Data), string(got.Data))
+			assert.Equal(t, calculatorHost, got.QueueGroup)
+			assert.True(t, strings.HasPrefix(got.Subject, b.Plane()+".443.example.calculator.|.*."), got.Subject)
+			n := time.Duration(max(got.NumRequests, 1))
+			assert.Equal(t, got.NumRequests > 0, (got.ProcessingTime > 0))
+			assert.Equal(t, got.ProcessingTime/n, got.AverageProcessingTime)
+		})
 	}
 }
 
-// TestServices_AreToldApart has two instances, another plane and another host, in this process and on connections of
+// TestServices_AreDistinguished has two instances, another plane and another host, in this process and on connections of
 // their own.
-func TestServices_AreToldApart(t *testing.T) {
+func TestServices_AreDistinguished(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]bus.ConnectOption{"one link": nil, "links of their own": {bus.WithoutSharing()}} {
 		t.Run(name, func(t *testing.T) {
@@ -269,7 +273,7 @@ func TestServices_AreToldApart(t *testing.T) {
 				"$SRV.PING." + calculatorName + ".x1aaaaaaaa", "$SRV.PING.other-example." + one.ID(), "$SRV.PING.other-example." + other.ID() + ".x", "$SRV",
 			} {
 				if !asks.isAbsent(subject) {
-					t.Errorf("%s is answered, or taken by somebody", subject)
+					t.Errorf("%s is answered, or taken by a client", subject)
 				}
 			}
 		})
@@ -300,7 +304,7 @@ func TestService_ProtocolIsUnmoved(t *testing.T) {
 	assert.True(t, conn.Healthy())
 }
 
-// TestService_ProtocolAnswersNotInTheWrongPlace has somebody who may only ask choose a reply subject on which the service may
+// TestService_ProtocolAnswersNotInTheWrongPlace has a client who may only ask choose a reply subject on which the service may
 // publish, and he may not.
 func TestService_ProtocolAnswersNotInTheWrongPlace(t *testing.T) {
 	t.Parallel()
@@ -354,7 +358,7 @@ func TestService_ProtocolUnderAFlood(t *testing.T) {
 	})
 }
 
-func TestClosedServiceIsNotShown(t *testing.T) {
+func TestNATSMicro_ClosedServiceIsNotShown(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	one, other := b.Connect(calculatorHost), b.Connect(calculatorHost)

@@ -200,30 +200,32 @@ func TestCall_FillsThePath(t *testing.T) {
 	})
 }
 
-func TestBadCallsDoNotLeave(t *testing.T) {
+func TestOperation_BadCallsAreNotSent(t *testing.T) {
 	t.Parallel()
 	caller := newBus(t).Connect("caller.example")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name      string
 		address   string
 		arguments any
 		want      string
 	}{
-		"no argument for the path":     {"GET https://x.example/{id}", bus.Args{}, "argument id of GET https://x.example/{id} is part of the path: it must be a non-empty string, a number or a boolean"},
-		"no arguments at all":          {"GET https://x.example/{id}", nil, "argument id"},
-		"an empty text":                {"GET https://x.example/{id}", bus.Args{"id": ""}, "it must be a non-empty string"},
-		"null":                         {"GET https://x.example/{id}", bus.Args{"id": nil}, "argument id"},
-		"an object":                    {"GET https://x.example/{id}", bus.Args{"id": book{}}, "argument id"},
-		"a list in place of an object": {"GET https://x.example/", []int{1}, "the arguments of GET https://x.example/ must be a JSON object, as from a struct or bus.Args"},
-		"what JSON cannot hold":        {"POST https://x.example/", bus.Args{"f": func() {}}, "the arguments cannot be written as JSON"},
-		"no URL":                       {"GET ://", nil, `address "://" is not a URL`},
-		"no host":                      {"POST https://a..b/x", nil, "a..b"},
+		{"no argument for the path", "GET https://x.example/{id}", bus.Args{}, "argument id of GET https://x.example/{id} is part of the path: it must be a non-empty string, a number or a boolean"},
+		{"no arguments at all", "GET https://x.example/{id}", nil, "argument id"},
+		{"an empty text", "GET https://x.example/{id}", bus.Args{"id": ""}, "it must be a non-empty string"},
+		{"null", "GET https://x.example/{id}", bus.Args{"id": nil}, "argument id"},
+		{"an object", "GET https://x.example/{id}", bus.Args{"id": book{}}, "argument id"},
+		{"a list in place of an object", "GET https://x.example/", []int{1}, "the arguments of GET https://x.example/ must be a JSON object, as from a struct or bus.Args"},
+		{"what JSON cannot hold", "POST https://x.example/", bus.Args{"f": func() {}}, "the arguments cannot be written as JSON"},
+		{"no URL", "GET ://", nil, `address "://" is not a URL`},
+		{"no host", "POST https://a..b/x", nil, "a..b"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			called := caller.Call(t.Context(), test.address, test.arguments, nil)
 			_, operated := bus.NewOperation[any, any](caller, test.address).Call(t.Context(), test.arguments)
 			for _, err := range []error{called, operated} {
-				failed := checkError(t, err, 400, bus.ExecutedNo)
+				checkError(t, err, 400, bus.ExecutedNo)
+				failed := asBusError(t, err)
 				if !strings.Contains(failed.Detail, test.want) {
 					t.Errorf("%v; want %q", err, test.want)
 				}
@@ -235,8 +237,8 @@ func TestBadCallsDoNotLeave(t *testing.T) {
 	assert.ErrorContains(t, err, "without a connection", "no connection")
 }
 
-// TestResultsInAnyCase reads results into structs without tags, as Call does; where there are tags the case counts.
-func TestResultsInAnyCase(t *testing.T) {
+// TestOperation_ResultsInAnyCase reads results into structs without tags, as Call does; where there are tags the case counts.
+func TestOperation_ResultsInAnyCase(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		serve(t, w.connect(calculatorHost), calculator{})
@@ -270,11 +272,11 @@ func TestOperations_Fail(t *testing.T) {
 		assert.Equal(t, "no book none", failed.Detail, "the handler's error")
 		assert.Equal(t, "shelf.example", failed.Host, "the handler's error")
 		response, err := bus.NewOperation[idArguments, []int](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"Emma"})
-		failed = checkError(t, err, 502, bus.ExecutedYes)
+		checkError(t, err, 502, bus.ExecutedYes)
 		assert.NotEmpty(t, response.ID, "a response of another kind")
-		assert.Contains(t, failed.Detail, "the response does not fit []int", "a response of another kind")
+		assert.Contains(t, asBusError(t, err).Detail, "the response does not fit []int", "a response of another kind")
 		if _, err := bus.NewOperation[none, none](caller, "https://nobody.example/x").Call(t.Context(), none{}); !errors.Is(err, bus.ErrNoResponder) {
-			t.Errorf("nobody there: %v", err)
+			t.Errorf("no instance there: %v", err)
 		}
 	})
 }

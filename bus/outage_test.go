@@ -66,7 +66,7 @@ func (f *fragile) move(to nats.InProcessConnProvider) {
 	f.InProcessConnProvider = to
 }
 
-// leave has nobody connect any more, until come. Connections that there are stay.
+// leave refuses new connections until come. Existing ones stay.
 func (f *fragile) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,8 +120,8 @@ func TestServe_WhileTheConnectionBreaks(t *testing.T) {
 	}
 }
 
-// TestOutageEndsCalls has the caller lose the broker: what is under way ends after a grace, what is new at once.
-func TestOutageEndsCalls(t *testing.T) {
+// TestOutage_EndsCalls has the caller lose the broker: what is under way ends after a grace, what is new at once.
+func TestOutage_EndsCalls(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, way := b.connectFragile("caller.example")
@@ -162,8 +162,8 @@ func TestOutageEndsCalls(t *testing.T) {
 	})
 }
 
-// TestLateResponseIsLost has a handler be done when the broker is away, and away for too long.
-func TestLateResponseIsLost(t *testing.T) {
+// TestOutage_LateResponseIsLost has a handler be done when the broker is away, and away for too long.
+func TestOutage_LateResponseIsLost(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -212,9 +212,9 @@ func TestResponse_WaitsForItsCaller(t *testing.T) {
 	})
 }
 
-// TestCallsSurviveACut cuts the caller off, then the instance, each before there is an answer; and the instance when
+// TestOutage_CallsSurviveACut cuts the caller off, then the instance, each before there is an answer; and the instance when
 // there would be one. A broker client that reconnects cannot do so in a bubble, so that the clock is a real one.
-func TestCallsSurviveACut(t *testing.T) {
+func TestOutage_CallsSurviveACut(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	connect := func(host string) (*bus.Conn, *fragile) {
@@ -240,37 +240,39 @@ func TestCallsSurviveACut(t *testing.T) {
 		{"the instance", calleesWay, callee, false},
 		{"the instance, when it answers", calleesWay, callee, true},
 	} {
-		called := make(chan error, 1)
-		go func() { called <- caller.Call(t.Context(), "GET https://slow.example/slow", nil, nil) }()
-		await(t, "the handler", begun)
-		away, back := test.conn.NATS().StatusChanged(nats.RECONNECTING), test.conn.NATS().StatusChanged(nats.CONNECTED)
-		cut := time.Now()
-		test.way.cut(test.before)
-		await(t, "the cut", away)
-		if test.before {
-			finish <- struct{}{}
-			test.way.come()
-		}
-		await(t, "the connection", back)
-		if err := test.conn.NATS().Flush(); err != nil { // its subscriptions are back, too
-			t.Fatal(err)
-		}
-		t.Logf("%s is back after %s", test.name, time.Since(cut))
-		if !test.before {
-			finish <- struct{}{}
-		}
-		if err := await(t, "the answer", called); err != nil {
-			t.Errorf("%s was cut off: %v", test.name, err)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			called := make(chan error, 1)
+			go func() { called <- caller.Call(t.Context(), "GET https://slow.example/slow", nil, nil) }()
+			await(t, "the handler", begun)
+			away, back := test.conn.NATS().StatusChanged(nats.RECONNECTING), test.conn.NATS().StatusChanged(nats.CONNECTED)
+			cut := time.Now()
+			test.way.cut(test.before)
+			await(t, "the cut", away)
+			if test.before {
+				finish <- struct{}{}
+				test.way.come()
+			}
+			await(t, "the connection", back)
+			if err := test.conn.NATS().Flush(); err != nil { // its subscriptions are back, too
+				t.Fatal(err)
+			}
+			t.Logf("%s is back after %s", test.name, time.Since(cut))
+			if !test.before {
+				finish <- struct{}{}
+			}
+			if err := await(t, "the answer", called); err != nil {
+				t.Errorf("%s was cut off: %v", test.name, err)
+			}
+		})
 	}
 }
 
 // onlyBroker hides that a broker may be quiet.
 type onlyBroker struct{ nats.InProcessConnProvider }
 
-// TestClosedConnectionIsMadeAnew has somebody publish what makes the broker close the connection, which nats.go does not
+// TestOutage_ClosedConnectionIsMadeAnew has a client publish what makes the broker close the connection, which nats.go does not
 // open again.
-func TestClosedConnectionIsMadeAnew(t *testing.T) {
+func TestOutage_ClosedConnectionIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		other := b.connect("other.example", bus.WithoutSharing())
@@ -326,8 +328,8 @@ func TestClosedConnectionIsMadeAnew(t *testing.T) {
 	})
 }
 
-// TestClosedGivenConnection is for the application to make anew.
-func TestClosedGivenConnection(t *testing.T) {
+// TestOutage_ClosedGivenConnection is for the application to make anew.
+func TestOutage_ClosedGivenConnection(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
 	app := newApplication(t, w)
@@ -374,9 +376,9 @@ func TestResponse_OfClosedGivenConnection(t *testing.T) {
 	})
 }
 
-// TestWhyTheBrokerStaysAway loses the broker. At one address nobody listens any more, at the other somebody with a certificate
+// TestOutage_ReasonIsLogged loses the broker. At one address nothing listens any more, at the other a server with a certificate
 // of another authority. The environment belongs to the process, so it does not run beside others.
-func TestWhyTheBrokerStaysAway(t *testing.T) {
+func TestOutage_ReasonIsLogged(t *testing.T) {
 	here := net.IPv4(127, 0, 0, 1)
 	authority := certify(t, nil)
 	t.Setenv("BUS_NATS_CA", authority.file)
@@ -406,7 +408,7 @@ func (throttle) Busy() error {
 	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.ExecutedNo, RetryAfter: time.Second}
 }
 
-// TestBusyCallee holds that a handler which has run does not ask to be called again because somebody else had no time.
+// TestBusyCallee holds that a handler which has run does not ask to be called again because another client had no time.
 func TestBusyCallee(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -78,8 +78,8 @@ func TestDomainProfile(t *testing.T) {
 	}
 }
 
-// TestPrintedBlocksStayInside has a service try what belongs to others.
-func TestPrintedBlocksStayInside(t *testing.T) {
+// TestPermissionProfiles_PrintedBlocksStayInside has a service try what belongs to others.
+func TestPermissionProfiles_PrintedBlocksStayInside(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -126,9 +126,9 @@ func TestPrintedBlocksStayInside(t *testing.T) {
 	}
 }
 
-// TestNobodyHandsItselfRequests has a service announce something with the reply subject of a call that it may not make. If it got
+// TestPermissionProfiles_NoInstancePublishesToItself has a service announce something with the reply subject of a call that it may not make. If it got
 // its own announcement, the broker would let it publish there.
-func TestNobodyHandsItselfRequests(t *testing.T) {
+func TestPermissionProfiles_NoInstancePublishesToItself(t *testing.T) {
 	t.Parallel()
 	printed := func(setUp func(*bus.Conn), callees ...string) string {
 		return printedFor(t, "evil.example", []bus.ConnectOption{bus.WithAllowResponses()}, setUp, callees...)
@@ -179,7 +179,7 @@ func printedFor(t *testing.T, host string, options []bus.ConnectOption, setUp fu
 	return granted.String()
 }
 
-// TestForgedResponses answers in the name of another, knowing the id of a message that waits. Where everybody may publish
+// TestForgedResponses answers in the name of another, knowing the id of a message that waits. Where every client may publish
 // to response subjects the forgery counts. With allow_responses the broker denies it, and where it does not, the caller
 // does not hear it.
 func TestForgedResponses(t *testing.T) {
@@ -210,7 +210,7 @@ func TestForgedResponses(t *testing.T) {
 				t.Errorf("to the response subject: %s", refused)
 			}
 			if hardened && evil.publish(hears+"."+message.MsgID, "", forged) == nil {
-				t.Error("the broker lets somebody answer who was not asked")
+				t.Error("the broker lets a client answer who was not asked")
 			}
 			want := "forged"
 			if hardened {
@@ -237,8 +237,8 @@ func forgery(sender *bus.Conn, msgID string) string {
 	}, "\r\n")
 }
 
-// TestLateAnswers holds that a permission to answer ends, and not before its time.
-func TestLateAnswers(t *testing.T) {
+// TestPermissionProfiles_LateResponses holds that a permission to answer ends, and not before its time.
+func TestPermissionProfiles_LateResponses(t *testing.T) {
 	t.Parallel()
 	within := func(expires time.Duration) string {
 		return bus.Permissions{
@@ -347,8 +347,8 @@ func TestPermissions_InACluster(t *testing.T) {
 	}
 }
 
-// TestDeniedInACluster tries at one broker what a service at the other is asked, and answers.
-func TestDeniedInACluster(t *testing.T) {
+// TestPermissionProfiles_InACluster tries at one broker what a service at the other is asked, and answers.
+func TestPermissionProfiles_InACluster(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestDeniedInACluster(t *testing.T) {
 					}
 				}
 				if len(options) > 0 && evil.publish(own, "", forgery(callee, message.MsgID)) == nil {
-					t.Error("a broker lets somebody answer who was not asked")
+					t.Error("a broker lets a client answer who was not asked")
 				}
 			}
 			close(asked.answer)

@@ -77,45 +77,51 @@ func TestPermissions_With(t *testing.T) {
 		}
 		return all
 	}
-	for name, test := range map[string]struct{ one, other, want []bus.Permission }{
-		"the same":                {list("a.b"), list("a.b"), list("a.b")},
-		"a token":                 {list("a.*"), list("a.b", "a.b.c"), list("a.*", "a.b.c")},
-		"the rest":                {list("a.b", "a"), list("a.>"), list("a", "a.>")},
-		"wildcards in both":       {list("a.*.>", "a.>"), list("a.*", "*.b"), list("a.>", "*.b")},
-		"any queue":               {list("a.b q"), list("a.*"), list("a.*")},
-		"the same queue":          {list("a.b q"), list("a.* q", "a.c"), list("a.* q", "a.c")},
-		"another queue":           {list("a.b q"), list("a.* r"), list("a.b q", "a.* r")},
-		"longer than the pattern": {list("a.b.c"), list("a.*"), list("a.b.c", "a.*")},
+	for _, test := range []struct {
+		name             string
+		one, other, want []bus.Permission
+	}{
+		{"the same", list("a.b"), list("a.b"), list("a.b")},
+		{"a token", list("a.*"), list("a.b", "a.b.c"), list("a.*", "a.b.c")},
+		{"the rest", list("a.b", "a"), list("a.>"), list("a", "a.>")},
+		{"wildcards in both", list("a.*.>", "a.>"), list("a.*", "*.b"), list("a.>", "*.b")},
+		{"any queue", list("a.b q"), list("a.*"), list("a.*")},
+		{"the same queue", list("a.b q"), list("a.* q", "a.c"), list("a.* q", "a.c")},
+		{"another queue", list("a.b q"), list("a.* r"), list("a.b q", "a.* r")},
+		{"longer than the pattern", list("a.b.c"), list("a.*"), list("a.b.c", "a.*")},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			sum := bus.Permissions{Publish: test.one}.With(bus.Permissions{Publish: test.other, Subscribe: test.other, Responses: &bus.ResponsePermission{}})
 			want := bus.Permissions{Publish: test.want, Subscribe: test.other, Responses: &bus.ResponsePermission{}}.With()
-			assert.Equal(t, want.String(), sum.String(), name)
-			assert.Len(t, sum.Publish, len(test.want), name)
+			assert.Equal(t, want.String(), sum.String(), test.name)
+			assert.Len(t, sum.Publish, len(test.want), test.name)
 		})
 	}
 }
 
-// TestPermissions_WithResponses holds that whoever may answer at all may answer as much and as long as any of those in the sum.
+// TestPermissions_WithResponses holds that the client that may answer at all may answer as much and as long as any of those in the sum.
 func TestPermissions_WithResponses(t *testing.T) {
 	t.Parallel()
 	type responses = bus.ResponsePermission
-	for name, test := range map[string]struct{ one, other, want *responses }{
-		"neither":      {},
-		"one":          {&responses{MaxMsgs: 1, Expires: time.Second}, nil, &responses{MaxMsgs: 1, Expires: time.Second}},
-		"more":         {&responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute}, &responses{MaxMsgs: 2, Expires: time.Minute}},
-		"each in part": {&responses{MaxMsgs: 9, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute}, &responses{MaxMsgs: 9, Expires: time.Minute}},
-		"no limit":     {&responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute}},
-		"no end":       {&responses{MaxMsgs: 0, Expires: time.Hour}, &responses{MaxMsgs: 0, Expires: -1}, &responses{MaxMsgs: 0, Expires: -1}},
-		"the broker's": {&responses{}, &responses{MaxMsgs: 3, Expires: time.Minute}, &responses{MaxMsgs: 3}},
+	for _, test := range []struct {
+		name             string
+		one, other, want *responses
+	}{
+		{name: "neither"},
+		{"one", &responses{MaxMsgs: 1, Expires: time.Second}, nil, &responses{MaxMsgs: 1, Expires: time.Second}},
+		{"more", &responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute}, &responses{MaxMsgs: 2, Expires: time.Minute}},
+		{"each in part", &responses{MaxMsgs: 9, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute}, &responses{MaxMsgs: 9, Expires: time.Minute}},
+		{"no limit", &responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute}},
+		{"no end", &responses{MaxMsgs: 0, Expires: time.Hour}, &responses{MaxMsgs: 0, Expires: -1}, &responses{MaxMsgs: 0, Expires: -1}},
+		{"the broker's", &responses{}, &responses{MaxMsgs: 3, Expires: time.Minute}, &responses{MaxMsgs: 3}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			for _, order := range [][2]*responses{{test.one, test.other}, {test.other, test.one}} {
 				sum := bus.Permissions{Responses: order[0]}.With(bus.Permissions{}, bus.Permissions{Responses: order[1]})
 				if want := (bus.Permissions{Responses: test.want}); sum.String() != want.String() {
-					t.Errorf("%s: %s, want %s", name, sum, want)
+					t.Errorf("%s: %s, want %s", test.name, sum, want)
 				}
 			}
 		})
@@ -232,7 +238,7 @@ func (s *shop) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// calculatorThatWaits tells when somebody waits for it.
+// calculatorThatWaits tells when a client waits for it.
 type calculatorThatWaits struct {
 	calculator
 	entered chan struct{}
@@ -407,8 +413,8 @@ func TestPermissions_AreEnough(t *testing.T) {
 	}
 }
 
-// TestCallersOfAll lets an ingress call hosts that it does not know yet.
-func TestCallersOfAll(t *testing.T) {
+// TestPermissions_OfCallersOfAll lets an ingress call hosts that it does not know yet.
+func TestPermissions_OfCallersOfAll(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -433,8 +439,8 @@ func TestCallersOfAll(t *testing.T) {
 	}
 }
 
-// TestLostInstanceUnderPermissions has somebody take a call and die. That the broker may be asked after it is needed.
-func TestLostInstanceUnderPermissions(t *testing.T) {
+// TestPermissions_LostInstance has a client take a call and die. That the broker may be asked after it is needed.
+func TestPermissions_LostInstance(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -484,9 +490,9 @@ func asksForLife() operation {
 // tellsOfItself is what the shop does when an operator asks.
 func tellsOfItself() operation { return operation{verb: "PUB", subject: "_INBOX.operator"} }
 
-// TestEachPermissionIsNeeded takes one line after the other out of the printed block. Of what the shop was seen to do, the
+// TestPermissions_EachIsNeeded takes one line after the other out of the printed block. Of what the shop was seen to do, the
 // broker then denies exactly what that line is for, and with all lines nothing.
-func TestEachPermissionIsNeeded(t *testing.T) {
+func TestPermissions_EachIsNeeded(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -585,8 +591,8 @@ func checkAnswers(t *testing.T, denied []operation) {
 	}
 }
 
-// TestAnswersNeedAllowResponses holds that the stricter profile answers nobody without it.
-func TestAnswersNeedAllowResponses(t *testing.T) {
+// TestPermissions_AllowResponsesIsNeeded holds that the stricter profile answers no client without it.
+func TestPermissions_AllowResponsesIsNeeded(t *testing.T) {
 	t.Parallel()
 	blocks, _ := rehearse(t, []bus.ConnectOption{bus.WithAllowResponses()})
 	granted := blocks[shopHost]

@@ -28,8 +28,8 @@ func wantLost(t *testing.T, what string, err error) {
 	}
 }
 
-// TestLostInstanceEndsTheCall has an instance die at different moments after its ack.
-func TestLostInstanceEndsTheCall(t *testing.T) {
+// TestProbe_LostInstanceEndsTheCall has an instance die at different moments after its ack.
+func TestProbe_LostInstanceEndsTheCall(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -78,8 +78,8 @@ func TestMulticast_LostInstance(t *testing.T) {
 	})
 }
 
-// TestLivingInstanceIsWaitedFor asks for a while, and once the instance is away for a moment.
-func TestLivingInstanceIsWaitedFor(t *testing.T) {
+// TestProbe_LiveInstanceIsWaitedFor asks for a while, and once the instance is away for a moment.
+func TestProbe_LiveInstanceIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee := b.connect("caller.example"), b.connect("slow.example")
@@ -114,8 +114,8 @@ func TestLivingInstanceIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestForgedLossIsNotBelieved has others say in the broker's place that an instance is gone.
-func TestForgedLossIsNotBelieved(t *testing.T) {
+// TestProbe_ForgedLossIsIgnored has others say in the broker's place that an instance is gone.
+func TestProbe_ForgedLossIsIgnored(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")

@@ -13,9 +13,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestAProxyHasRun has a handler pass on, byte for byte, what another service has refused: that one has not run, but the handler
+// TestProxied_ErrorIsExecuted has a handler pass on, byte for byte, what another service has refused: that one has not run, but the handler
 // has, and may have done anything before.
-func TestAProxyHasRun(t *testing.T) {
+func TestProxied_ErrorIsExecuted(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		serve(t, w.connect(calculatorHost), calculator{})
@@ -39,7 +39,8 @@ func TestAProxyHasRun(t *testing.T) {
 		require.NotNil(t, refused, "what is refused")
 		require.Equal(t, bus.ExecutedNo, refused.Executed, "what is refused")
 		err = caller.Call(t.Context(), "GET https://proxy.example/", nil, nil)
-		passed := checkError(t, err, http.StatusNotFound, bus.ExecutedYes)
+		checkError(t, err, http.StatusNotFound, bus.ExecutedYes)
+		passed := asBusError(t, err)
 		assert.Equal(t, refused.Detail, passed.Detail, "what is passed on")
 		assert.Equal(t, refused.Host, passed.Host, "what is passed on")
 	})

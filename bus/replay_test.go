@@ -18,8 +18,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestReplayedRequestRunsAgain sends one request several times: the bus never does that, and does not look for who does.
-func TestReplayedRequestRunsAgain(t *testing.T) {
+// TestReplay_RequestRunsAgain sends one request several times: the bus never does that, and does not look for who does.
+func TestReplay_RequestRunsAgain(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	callee, runs := w.connect(calculatorHost), make(chan struct{}, 8)
@@ -57,7 +57,7 @@ func TestMessage_IDs(t *testing.T) {
 	})
 }
 
-// TestGuessedAnswers has somebody answer thousands of messages, none of which there is, while one is waited for.
+// TestGuessedAnswers has a client answer thousands of messages, none of which there is, while one is waited for.
 func TestGuessedAnswers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -97,8 +97,8 @@ func TestGuessedAnswers(t *testing.T) {
 	})
 }
 
-// TestPlanesBesideEachOther has the same hosts on two planes of one broker, and all of them call.
-func TestPlanesBesideEachOther(t *testing.T) {
+// TestReplay_OtherPlane has the same hosts on two planes of one broker, and all of them call.
+func TestReplay_OtherPlane(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		var calls sync.WaitGroup

@@ -77,7 +77,7 @@ func overwrite(t *testing.T, conn *bus.Conn) {
 	}
 }
 
-func TestContextOutlivesItsCall(t *testing.T) {
+func TestContext_OutlivesItsCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		k, caller := newKeeping(t, w)
@@ -266,7 +266,7 @@ func (gauge) Long(length int) (text string)           { return strings.Repeat("\
 func (gauge) Fail(text string) (same string, _ error) { return "", bus.Errorf(418, "no %s", text) }
 func (gauge) List(list []int) (sum int)               { return len(list) }
 
-// Late answers when nobody waits any more.
+// Late answers when no caller waits any more.
 func (g gauge) Late() (text string) {
 	<-g.release
 	return "too late"
@@ -419,15 +419,16 @@ func TestValues_KeepToTheLimitOfTheCaller(t *testing.T) {
 		const limit = 64 << 10
 		serve(t, w.connect("gauge.example"), gauge{})
 		caller := w.connect("caller.example", bus.WithMaxMessageBytes(limit))
-		for what, call := range map[string]struct {
+		for _, call := range []struct {
+			name      string
 			path      string
 			arguments bus.Args
 			executed  bus.Executed
 		}{
-			"the request":  {"/echo", bus.Args{"text": strings.Repeat("a", limit)}, bus.ExecutedNo},
-			"the response": {"/long", bus.Args{"length": limit / 2}, bus.ExecutedYes},
+			{"the request", "/echo", bus.Args{"text": strings.Repeat("a", limit)}, bus.ExecutedNo},
+			{"the response", "/long", bus.Args{"length": limit / 2}, bus.ExecutedYes},
 		} {
-			t.Run(what, func(t *testing.T) {
+			t.Run(call.name, func(t *testing.T) {
 				err := caller.Call(t.Context(), gaugeURL+call.path, call.arguments, &struct{ Text string }{})
 				checkError(t, err, http.StatusRequestEntityTooLarge, call.executed)
 			})
@@ -435,8 +436,8 @@ func TestValues_KeepToTheLimitOfTheCaller(t *testing.T) {
 	})
 }
 
-// TestLateValues has a handler answer when its caller has left: nothing is filled any more.
-func TestLateValues(t *testing.T) {
+// TestCall_LateValuesAreIgnored has a handler answer when its caller has left: nothing is filled any more.
+func TestCall_LateValuesAreIgnored(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		release := make(chan struct{})

@@ -26,7 +26,7 @@ type scripted struct {
 	host, id, plane string
 	raw             *nats.Conn
 	script          []wire.OpCode
-	taken           chan struct{} // one for each request, unless nobody looks
+	taken           chan struct{} // one for each request, unless no page is open
 	requests        atomic.Int64  // how many came
 }
 
@@ -58,7 +58,7 @@ func newScripted(t *testing.T, w *testBus, host string, script ...wire.OpCode) *
 func (s *scripted) receive(message *nats.Msg) {
 	var request wire.Request
 	if err := wire.ParseRequest(message.Data, &request); err != nil {
-		return // nothing is answered, which fails whoever waits for it
+		return // nothing is answered, which fails the client that waits for it
 	}
 	s.requests.Add(1)
 	for n, opCode := range s.script {
@@ -93,7 +93,7 @@ func scripts() map[string]struct {
 	}
 }
 
-func TestOneResultInWhateverOrder(t *testing.T) {
+func TestScripted_OneResultInAnyOrder(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -118,7 +118,7 @@ func TestOneResultInWhateverOrder(t *testing.T) {
 	})
 }
 
-func TestOneResultOfEachInstanceInWhateverOrder(t *testing.T) {
+func TestScripted_OneResultOfEachInstanceInAnyOrder(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -144,9 +144,9 @@ func TestOneResultOfEachInstanceInWhateverOrder(t *testing.T) {
 	})
 }
 
-// TestOnlyWhoAckedIsBelieved has others answer a call that was acked, as a broker without permissions allows: another
-// instance of the host, and somebody who says in the broker's place that nobody is there.
-func TestOnlyWhoAckedIsBelieved(t *testing.T) {
+// TestScripted_OnlyTheInstanceThatAcked has others answer a call that was acked, as a broker without permissions allows: another
+// instance of the host, and a client who says in the broker's place that no instance is there.
+func TestScripted_OnlyTheInstanceThatAcked(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		server, requests := newScripted(t, b.testBus, scriptedHost, ack), b.listen(b.Plane()+".443.>")
@@ -167,7 +167,7 @@ func TestOnlyWhoAckedIsBelieved(t *testing.T) {
 		absent := &nats.Msg{Subject: request.Reply, Header: nats.Header{"Status": {"503"}}}
 		require.NoError(t, server.raw.PublishMsg(absent))
 		if synctest.Wait(); len(ended) != 0 {
-			t.Error("nobody is there, though somebody has acked")
+			t.Error("no instance is there, though a client has acked")
 		}
 		answer("s2aaaaaaaa", ack, ack, ack, ack, ack, res) // a second instance: from now on it may answer, too
 		err := <-ended
@@ -182,8 +182,8 @@ func TestOnlyWhoAckedIsBelieved(t *testing.T) {
 	})
 }
 
-// TestWhoAcksTwiceIsOne has an instance ack twice and never answer: the error names it, and it is asked once to stop.
-func TestWhoAcksTwiceIsOne(t *testing.T) {
+// TestScripted_SecondAckIsIgnored has an instance ack twice and never answer: the error names it, and it is asked once to stop.
+func TestScripted_SecondAckIsIgnored(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		newScripted(t, b.testBus, scriptedHost, ack, ack)

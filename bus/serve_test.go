@@ -28,72 +28,75 @@ func (twins) One() {}
 
 func (twins) Two() {}
 
-// faulty has methods that cannot be endpoints.
-type faulty struct{}
+// malformed has methods that cannot be endpoints.
+type malformed struct{}
 
-func (faulty) Channel(c chan int) {}
+func (malformed) Channel(c chan int) {}
 
-func (faulty) Pair() (int, string) { return 0, "" }
+func (malformed) Pair() (int, string) { return 0, "" }
 
-func TestServe_ReportsEveryFault(t *testing.T) {
+func TestServe_ReportsEveryError(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("faulty.example")
-	err := bus.Serve(conn, faulty{})
-	for _, told := range []string{"faulty.example", "Channel", "Pair", "bus.ExcludeMethods"} {
+	conn := newBus(t).Connect("malformed.example")
+	err := bus.Serve(conn, malformed{})
+	for _, told := range []string{"malformed.example", "Channel", "Pair", "bus.ExcludeMethods"} {
 		assert.ErrorContains(t, err, told)
 	}
-	err = bus.Serve(conn, faulty{}, bus.ExcludeMethods("Channel", "Pair"))
+	err = bus.Serve(conn, malformed{}, bus.ExcludeMethods("Channel", "Pair"))
 	assert.ErrorContains(t, err, "no exported method", "nothing left")
 }
 
-func TestRegistrationFaults(t *testing.T) {
+func TestServe_Refuses(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("calculator.example")
 	serve(t, conn, calculator{})
 	handler := http.NotFoundHandler()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name     string
 		register func() error
 		told     string
 	}{
-		"twice": {func() error { return bus.Serve(conn, calculator{}) }, "calculator.Add is served by this connection already, as GET /add on port 443: serve it once, or give one of them another path\ncalculator."},
-		"a handler on a function": {
+		{"twice", func() error { return bus.Serve(conn, calculator{}) }, "calculator.Add is served by this connection already, as GET /add on port 443: serve it once, or give one of them another path\ncalculator."},
+		{"a handler on a function",
 			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and calculator.Add both serve GET /add on port 443",
 		},
-		"parameters alike": {func() error {
+		{"parameters alike", func() error {
 			if err := conn.Handle("GET", "/x/{a}", handler); err != nil {
 				return err
 			}
 			return conn.Handle("GET", "/x/{b}", handler)
 		}, "GET /x/{b} and GET /x/{a} both serve GET /x/{b}, such as /x/1, on port 443: serve it once"},
-		"the documents' path": {func() error { return conn.Handle("GET", "/openapi.json", handler) }, "/openapi.json"},
-		"port 0":              {func() error { return bus.Serve(conn, relay{}, bus.Port(0)) }, "bus.Port"},
-		"port 888":            {func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},
-		"port 417":            {func() error { return bus.Serve(conn, relay{}, bus.Port(417)) }, "reserved for events"},
-		"unknown method": {
+		{"the documents' path", func() error { return conn.Handle("GET", "/openapi.json", handler) }, "/openapi.json"},
+		{"port 0", func() error { return bus.Serve(conn, relay{}, bus.Port(0)) }, "bus.Port"},
+		{"port 888", func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},
+		{"port 417", func() error { return bus.Serve(conn, relay{}, bus.Port(417)) }, "reserved for events"},
+		{"unknown method",
 			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Undocumented())) }, "Jump",
 		},
-		"bad path":     {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
-		"a colon":      {func() error { return conn.Handle("GET", "/:id", handler) }, "write {id} for a parameter"},
-		"a query":      {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("/pass?x=1"))) }, `ends before "?"`},
-		"bad method":   {func() error { return conn.Handle("get", "/y", handler) }, "capital"},
-		"HEAD":         {func() error { return conn.Handle("HEAD", "/y", handler) }, "serve GET"},
-		"endless path": {func() error { return conn.Handle("GET", "/"+strings.Repeat("a", 5000), handler) }, "shorten the path"},
-		"conflict elsewhere": {func() error {
+		{"bad path", func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
+		{"a colon", func() error { return conn.Handle("GET", "/:id", handler) }, "write {id} for a parameter"},
+		{"a query", func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("/pass?x=1"))) }, `ends before "?"`},
+		{"bad method", func() error { return conn.Handle("get", "/y", handler) }, "capital"},
+		{"HEAD", func() error { return conn.Handle("HEAD", "/y", handler) }, "serve GET"},
+		{"endless path", func() error { return conn.Handle("GET", "/"+strings.Repeat("a", 5000), handler) }, "shorten the path"},
+		{"conflict elsewhere", func() error {
 			if err := conn.Handle("GET", "/z", handler, bus.Port(7777)); err != nil {
 				return err
 			}
 			return bus.Serve(conn, twins{}, bus.Port(7778), bus.Method("Two", bus.Path("/one")))
 		}, "twins.Two and twins.One both serve GET /one on port 7778"},
-		"nil handler": {func() error { return conn.Handle("GET", "/y", nil) }, "the handler is nil"},
-		"nil function": {
+		{"nil handler", func() error { return conn.Handle("GET", "/y", nil) }, "the handler is nil"},
+		{"nil function",
 			func() error { return conn.Handle("GET", "/y", http.HandlerFunc(nil)) }, "handle GET /y on calculator.example: the handler is nil",
 		},
-		"wrong names": {
+		{"wrong names",
 			func() error { return bus.Serve(conn, relay{}, bus.ParamNames("Pass", "a, b", "depth, budget")) }, "Pass",
 		},
 	} {
-		err := test.register()
-		assert.ErrorContains(t, err, test.told, name)
+		t.Run(test.name, func(t *testing.T) {
+			err := test.register()
+			assert.ErrorContains(t, err, test.told)
+		})
 	}
 	// nothing of what failed is left behind
 	serve(t, conn, relay{})
@@ -102,7 +105,7 @@ func TestRegistrationFaults(t *testing.T) {
 	}
 }
 
-func TestConnect_Faults(t *testing.T) {
+func TestConnect_Errors(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	for host, told := range map[string]string{
@@ -157,27 +160,30 @@ func TestServe_WarnsOfWhatIsNotMeant(t *testing.T) {
 	t.Parallel()
 	all := []string{"Close", "MarshalText", "ServeHTTP", "Shutdown", "String"}
 	b := bustest.New(t)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		serve func(*bus.Conn) error
 		want  []string
 	}{
-		"a struct": {func(c *bus.Conn) error { return bus.Serve(c, new(store)) }, all},
-		"some of its methods": {func(c *bus.Conn) error {
+		{"a struct", func(c *bus.Conn) error { return bus.Serve(c, new(store)) }, all},
+		{"some of its methods", func(c *bus.Conn) error {
 			return bus.Serve(c, new(store), bus.ExcludeMethods("Close", "String", "MarshalText"), bus.Method("Shutdown"), bus.Method("ServeHTTP", bus.Port(444)))
 		}, nil},
-		"an interface": {func(c *bus.Conn) error { return bus.Serve[shelfAPI](c, new(store)) }, nil},
+		{"an interface", func(c *bus.Conn) error { return bus.Serve[shelfAPI](c, new(store)) }, nil},
 	} {
-		logged := new(lines)
-		require.NoError(t, test.serve(b.Connect("store.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
-		for _, method := range test.want {
-			line := fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(", method)
-			if logged.count(line) != 1 {
-				t.Errorf("%s: no warning of %s in %s", name, method, logged)
+		t.Run(test.name, func(t *testing.T) {
+			logged := new(lines)
+			require.NoError(t, test.serve(b.Connect("store.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
+			for _, method := range test.want {
+				line := fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(", method)
+				if logged.count(line) != 1 {
+					t.Errorf("no warning of %s in %s", method, logged)
+				}
 			}
-		}
-		if lines := logged.count("\n"); lines != len(test.want) {
-			t.Errorf("%s: %d warnings, want %d: %s", name, lines, len(test.want), logged)
-		}
+			if lines := logged.count("\n"); lines != len(test.want) {
+				t.Errorf("%d warnings, want %d: %s", lines, len(test.want), logged)
+			}
+		})
 	}
 }
 
@@ -201,8 +207,8 @@ type drafts struct{}
 func (drafts) Write(of draft) error                      { return nil }
 func (drafts) OnWrite(_ context.Context, of draft) error { return nil }
 
-// TestWarningsOfTags logs them on both sides.
-func TestWarningsOfTags(t *testing.T) {
+// TestServe_WarnsOfTags logs them on both sides.
+func TestServe_WarnsOfTags(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	for name, try := range map[string]func(*bus.Conn) error{
@@ -211,15 +217,17 @@ func TestWarningsOfTags(t *testing.T) {
 			return bus.Subscribe(c, "source.example", drafts{}, bus.ExcludeMethods("Write"))
 		},
 	} {
-		logged := new(lines)
-		require.NoError(t, try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
-		assert.Equal(t, 1, logged.count("field bus_test.draft.Text: the tag jsonSchema is ignored: write jsonschema"), name)
-		assert.Equal(t, 1, logged.count("\n"), name)
+		t.Run(name, func(t *testing.T) {
+			logged := new(lines)
+			require.NoError(t, try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
+			assert.Equal(t, 1, logged.count("field bus_test.draft.Text: the tag jsonSchema is ignored: write jsonschema"))
+			assert.Equal(t, 1, logged.count("\n"))
+		})
 	}
 }
 
-// TestHandleWarnsOfWhatIsNotMeant serves an application under a path that is not all that it serves.
-func TestHandleWarnsOfWhatIsNotMeant(t *testing.T) {
+// TestHandle_WarnsOfWhatIsNotMeant serves an application under a path that is not all that it serves.
+func TestHandle_WarnsOfWhatIsNotMeant(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	for _, test := range []struct {
@@ -299,10 +307,12 @@ func TestValues_NeedNoTags(t *testing.T) {
 			"a struct": arguments{bare{1}, []bare{{2}}},
 			"a map":    bus.Args{"of": &bare{1}, "all": []bare{{2}}},
 		} {
-			var result struct{ Sum int }
-			err := conn.Call(t.Context(), "https://surveyor.example/double", given, &result)
-			require.NoError(t, err, name)
-			assert.Equal(t, 6, result.Sum, name)
+			t.Run(name, func(t *testing.T) {
+				var result struct{ Sum int }
+				err := conn.Call(t.Context(), "https://surveyor.example/double", given, &result)
+				require.NoError(t, err)
+				assert.Equal(t, 6, result.Sum)
+			})
 		}
 	})
 }
@@ -312,25 +322,28 @@ func TestArguments_HaveTags(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, _ := newCalculator(t, w)
-		for name, call := range map[string]struct {
+		for _, call := range []struct {
+			name      string
 			arguments any
 			err       string
 		}{
-			"tags":            {tagged{1}, ""},
-			"embedded":        {&around{tagged: tagged{1}, Y: 2, Hidden: 3, inside: 4}, ""},
-			"a map":           {map[string]int{"x": 1}, ""},
-			"nothing":         {nil, ""},
-			"itself":          {Endless{X: 1}, ""},
-			"JSON of its own": {ownJSON{1, 2}, ""},
-			"none":            {bare{1}, `field X of bus_test.bare has no json tag`},
-			"none, embedded":  {aroundB{&bare{1}, 2}, `field X of bus_test.bare has no json tag`},
-			"no name":         {&nameless{1}, `such as ` + "`json:\"x\"`"},
+			{"tags", tagged{1}, ""},
+			{"embedded", &around{tagged: tagged{1}, Y: 2, Hidden: 3, inside: 4}, ""},
+			{"a map", map[string]int{"x": 1}, ""},
+			{"nothing", nil, ""},
+			{"itself", Endless{X: 1}, ""},
+			{"JSON of its own", ownJSON{1, 2}, ""},
+			{"none", bare{1}, `field X of bus_test.bare has no json tag`},
+			{"none, embedded", aroundB{&bare{1}, 2}, `field X of bus_test.bare has no json tag`},
+			{"no name", &nameless{1}, `such as ` + "`json:\"x\"`"},
 		} {
-			var result map[string]any
-			err := caller.Call(t.Context(), calculatorURL+"/add", call.arguments, &result)
-			if call.err == "" && err != nil || call.err != "" && (err == nil || !strings.Contains(err.Error(), call.err)) {
-				t.Errorf("%s: %v, want %q", name, err, call.err)
-			}
+			t.Run(call.name, func(t *testing.T) {
+				var result map[string]any
+				err := caller.Call(t.Context(), calculatorURL+"/add", call.arguments, &result)
+				if call.err == "" && err != nil || call.err != "" && (err == nil || !strings.Contains(err.Error(), call.err)) {
+					t.Errorf("%v, want %q", err, call.err)
+				}
+			})
 		}
 		_, err := bus.NewOperation[bare, any](caller, calculatorURL+"/add").Call(t.Context(), bare{1})
 		assert.Equal(t, http.StatusBadRequest, bus.StatusOf(err), "operation")
@@ -351,7 +364,8 @@ func TestError_OfInternalPackage(t *testing.T) {
 		"part 2: too busy":         fmt.Errorf("part 2: %w", &full),
 		"call 7: part 2: too busy": fmt.Errorf("call 7: %w", fmt.Errorf("part 2: %w", &full)),
 	} {
-		failed := checkError(t, bus.ErrorWithDetails(err, "", nil), full.Status, bus.ExecutedNo)
+		checkError(t, bus.ErrorWithDetails(err, "", nil), full.Status, bus.ExecutedNo)
+		failed := asBusError(t, bus.ErrorWithDetails(err, "", nil))
 		if failed.Detail != detail {
 			t.Fatalf("%v becomes %#v", err, failed)
 		}
@@ -437,32 +451,35 @@ func TestConstraints(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn, caller := w.connect("post.example"), w.connect("caller.example")
 		serve(t, conn, post{}, bus.ParamNames("Send", "p", "weight"), bus.ParamNames("Print", "l", "text"), bus.ParamNames("Refund", "amount", "paid"))
-		for name, call := range map[string]struct {
+		for _, call := range []struct {
+			name string
 			path string
 			args any
 			want string // "" for an answer
 		}{
-			"fine": {"/send", bus.Args{"p": parcel{5, "Oak"}}, ""},
-			"a struct": {"/send", struct {
+			{"fine", "/send", bus.Args{"p": parcel{5, "Oak"}}, ""},
+			{"a struct", "/send", struct {
 				P parcel `json:"p"`
 			}{parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
-			"arguments":         {"/send", bus.Args{"p": parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
-			"missing":           {"/send", nil, "p (body): is missing"},
-			"missing, in query": {"/send?p.weight=3", nil, "p.street (query): is missing"},
-			"text": {"/print", struct {
+			{"arguments", "/send", bus.Args{"p": parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
+			{"missing", "/send", nil, "p (body): is missing"},
+			{"missing, in query", "/send?p.weight=3", nil, "p.street (query): is missing"},
+			{"text", "/print", struct {
 				L label `json:"l"`
 			}{}, ""},
-			"no text": {"/print", bus.Args{"l": bus.Args{}}, "l.text (body): is missing"},
+			{"no text", "/print", bus.Args{"l": bus.Args{}}, "l.text (body): is missing"},
 		} {
-			err := caller.Call(t.Context(), "https://post.example"+call.path, call.args, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			switch {
-			case (call.want == "") != (failed == nil):
-				t.Errorf("%s: %v", name, err)
-			case failed != nil && (failed.Status != 422 || failed.Detail != call.want || failed.Executed != bus.ExecutedNo ||
-				len(failed.Arguments) != 1+strings.Count(call.want, ";")):
-				t.Errorf("%s: %#v", name, failed)
-			}
+			t.Run(call.name, func(t *testing.T) {
+				err := caller.Call(t.Context(), "https://post.example"+call.path, call.args, nil)
+				failed, _ := errors.AsType[*bus.Error](err)
+				switch {
+				case (call.want == "") != (failed == nil):
+					t.Errorf("%v", err)
+				case failed != nil && (failed.Status != 422 || failed.Detail != call.want || failed.Executed != bus.ExecutedNo ||
+					len(failed.Arguments) != 1+strings.Count(call.want, ";")):
+					t.Errorf("%#v", failed)
+				}
+			})
 		}
 	})
 }
@@ -474,7 +491,7 @@ func (mistaken) Send(p struct {
 }) {
 }
 
-func TestMalformedConstraintsAreRefused(t *testing.T) {
+func TestServe_RefusesMalformedConstraints(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	err := bus.Serve(b.Connect("post.example"), mistaken{}, bus.ParamNames("Send", "p", ""))

@@ -80,9 +80,9 @@ func checkDifference(t *testing.T, change, message, told string, err error) {
 	}
 }
 
-// TestQueryArrivesAsItTravels sends what the text of a message cannot hold: it used to depend on the transport how it
+// TestShortCircuitCheck_Query sends what the text of a message cannot hold: it used to depend on the transport how it
 // arrives, and whether.
-func TestQueryArrivesAsItTravels(t *testing.T) {
+func TestShortCircuitCheck_Query(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		conn := w.connect("web.example")

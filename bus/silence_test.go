@@ -23,10 +23,11 @@ import (
 	"github.com/busline/busline/bus/broker"
 )
 
-// wantFailed checks an error of a call that nobody answered: what it is, and that nothing is known of its effect.
+// wantFailed checks an error of a call that no instance answered: what it is, and that nothing is known of its effect.
 func wantFailed(t *testing.T, what string, err error, status int, causes ...error) {
 	t.Helper()
-	failed := checkError(t, err, status, bus.ExecutedUnknown)
+	checkError(t, err, status, bus.ExecutedUnknown)
+	failed := asBusError(t, err)
 	if failed.MsgID == "" {
 		t.Errorf("%s: %v is %+v, want %d", what, err, failed, status)
 	}
@@ -77,12 +78,12 @@ func endings() map[string]ending {
 	}
 }
 
-// TestNoAck calls hosts that take messages and say nothing, so that the broker does not tell that nobody is there, and a path
+// TestNoAck calls hosts that take messages and say nothing, so that the broker does not tell that no instance is there, and a path
 // that a host does not serve.
 func TestNoAck(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		wiretap := b.listen(b.Plane() + ".>")   // it hides that nobody serves a host
+		wiretap := b.listen(b.Plane() + ".>")   // it hides without an instance a host
 		newScripted(t, b.testBus, scriptedHost) // it has no script
 		serving := b.connect("served.example", bus.WithoutShortCircuit())
 		require.NoError(t, serving.Handle("GET", "/what", http.NotFoundHandler()))
@@ -120,8 +121,8 @@ func drained(heard <-chan *nats.Msg) (requests []string) {
 	}
 }
 
-// TestNoAckTellsHowLongItWaited reads the messages.
-func TestNoAckTellsHowLongItWaited(t *testing.T) {
+// TestNoAck_TellsTheWait reads the messages.
+func TestNoAck_TellsTheWait(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		newScripted(t, b.testBus, scriptedHost)
@@ -137,8 +138,8 @@ func TestNoAckTellsHowLongItWaited(t *testing.T) {
 	})
 }
 
-// TestNoMulticastAck makes multicasts that nobody answers, behind a wiretap.
-func TestNoMulticastAck(t *testing.T) {
+// TestNoAck_OfAMulticast makes multicasts that no instance answers, behind a wiretap.
+func TestNoAck_OfAMulticast(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		wiretap := b.listen(b.Plane() + ".>")
@@ -146,7 +147,7 @@ func TestNoMulticastAck(t *testing.T) {
 		for range 3 {
 			drained(wiretap)
 			if ids := publish(t, caller, "https://nobody.example/who"); len(ids) != 0 {
-				t.Errorf("nobody answered as %v", ids)
+				t.Errorf("no instance answered as %v", ids)
 			}
 			if sent := drained(wiretap); len(sent) != 1 {
 				t.Errorf("one multicast was sent %d times", len(sent))
@@ -155,8 +156,8 @@ func TestNoMulticastAck(t *testing.T) {
 	})
 }
 
-// TestAckAndSilence calls an instance that acks and never answers.
-func TestAckAndSilence(t *testing.T) {
+// TestNoResponse_AfterAnAck calls an instance that acks and never answers.
+func TestNoResponse_AfterAnAck(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		server := newScripted(t, b.testBus, scriptedHost, ack)
@@ -180,8 +181,8 @@ func TestAckAndSilence(t *testing.T) {
 	})
 }
 
-// TestLateAnswer lets an answer come when its caller has gone: it counts as a stranger, and is no one else's answer.
-func TestLateAnswer(t *testing.T) {
+// TestNoResponse_LateAnswer lets an answer come when its caller has gone: it counts as a foreign instance, and is no one else's answer.
+func TestNoResponse_LateAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		newScripted(t, b.testBus, scriptedHost, ack)
@@ -196,7 +197,7 @@ func TestLateAnswer(t *testing.T) {
 		late.receive(<-requests)
 		synctest.Wait()
 		if came := caller.Stats().UnmatchedResponses - before; came != 2 {
-			t.Errorf("%d strangers, want an ack and a response", came)
+			t.Errorf("%d foreign instances, want an ack and a response", came)
 		}
 		if dropped := caller.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
@@ -232,8 +233,8 @@ func serveHanging(t *testing.T, conn *bus.Conn, hang time.Duration) {
 	require.NoError(t, err)
 }
 
-// TestHangingHandlersHoldNobodyUp has a thousand handlers outlive the budgets of their callers.
-func TestHangingHandlersHoldNobodyUp(t *testing.T) {
+// TestNoResponse_HangingHandlersBlockNoOthers has a thousand handlers outlive the budgets of their callers.
+func TestNoResponse_HangingHandlersBlockNoOthers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee := b.connect("caller.example"), b.connect("hanging.example")
@@ -269,9 +270,9 @@ func TestHangingHandlersHoldNobodyUp(t *testing.T) {
 	})
 }
 
-// TestTimeBudgetCutsNobodyOff has a handler ignore its context, which ends after 2 s: it is answered when it returns, as long
+// TestNoResponse_TimeBudgetSparesOthers has a handler ignore its context, which ends after 2 s: it is answered when it returns, as long
 // as its caller waits.
-func TestTimeBudgetCutsNobodyOff(t *testing.T) {
+func TestNoResponse_TimeBudgetSparesOthers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee := b.connect("caller.example"), b.connect("deaf.example")
@@ -447,7 +448,8 @@ func TestArguments_BesideABody(t *testing.T) {
 		assert.Equal(t, "7 [[1]] [{Emma [a]} {Emma [a]}] [0 0] <nil> <nil> [] [1 2] Emma", out.Told)
 		for _, lossy := range []any{[]string{"a", ""}, []*int{nil}} {
 			err := caller.Call(t.Context(), "PUT "+boxURL, bus.Args{"id": 7, "tags": lossy, "httpRequestBody": emma}, nil)
-			failed := checkError(t, err, 400, bus.ExecutedNo)
+			checkError(t, err, 400, bus.ExecutedNo)
+			failed := asBusError(t, err)
 			if !strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+" goes into the query: there it must be a list without null and empty texts") {
 				t.Errorf("%v: %v", lossy, err)
 			}
@@ -467,8 +469,8 @@ func TestJSONInAQuery(t *testing.T) {
 	})
 }
 
-// TestEmptyTextBehindAPointer: what is empty in a query counts as absent.
-func TestEmptyTextBehindAPointer(t *testing.T) {
+// TestQuery_EmptyTextBehindAPointer: what is empty in a query counts as absent.
+func TestQuery_EmptyTextBehindAPointer(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		serve(t, w.connect("shelf.example"), box{})

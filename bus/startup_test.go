@@ -147,15 +147,17 @@ func TestStartup_WithWrongPassword(t *testing.T) {
 		"another user":   e.as("other"),
 		"nobody":         e.url.String(),
 	} {
-		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
-		if !errors.Is(err, nats.ErrAuthorization) {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		want := "connect one.example: connect to nats://" + e.url.Host + ": nats: Authorization Violation; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"
-		if strings.TrimSpace(err.Error()) != want {
-			t.Errorf("%s: %v\nwant %s", name, err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+			if !errors.Is(err, nats.ErrAuthorization) {
+				t.Errorf("%v", err)
+				return
+			}
+			want := "connect one.example: connect to nats://" + e.url.Host + ": nats: Authorization Violation; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"
+			if strings.TrimSpace(err.Error()) != want {
+				t.Errorf("%v\nwant %s", err, want)
+			}
+		})
 	}
 }
 
@@ -284,38 +286,41 @@ func TestStartup_WithUserJWT(t *testing.T) {
 	o := newOperated(t)
 	const refused = "nats: Authorization Violation"
 	file := filepath.Join(t.TempDir(), "user.creds")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		write func()
 		want  string
 	}{
-		"good": {func() { o.newUser(file, o.account, nil) }, ""},
-		"expires later": {func() {
+		{"good", func() { o.newUser(file, o.account, nil) }, ""},
+		{"expires later", func() {
 			o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Add(time.Hour).Unix() })
 		}, ""},
-		"expired": {func() { o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Unix() - 1 }) }, refused},
-		"not valid yet": {func() {
+		{"expired", func() { o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Unix() - 1 }) }, refused},
+		{"not valid yet", func() {
 			o.newUser(file, o.account, func(c *jwt.UserClaims) { c.NotBefore = time.Now().Add(time.Hour).Unix() })
 		}, refused},
-		"another account": {func() { o.newUser(file, o.foreign, func(c *jwt.UserClaims) { c.IssuerAccount = o.public(o.account) }) }, refused},
-		"revoked":         {func() { o.revoke(o.newUser(file, o.account, nil)) }, refused},
+		{"another account", func() { o.newUser(file, o.foreign, func(c *jwt.UserClaims) { c.IssuerAccount = o.public(o.account) }) }, refused},
+		{"revoked", func() { o.revoke(o.newUser(file, o.account, nil)) }, refused},
 	} {
-		t.Setenv("BUS_NATS_CREDS", file)
-		test.write()
-		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(o.url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
-		if err == nil {
-			closeConn(t, conn)
-		}
-		told := "connect one.example: connect to " + o.url + ": "
-		if (err == nil) != (test.want == "") || err != nil && (!strings.HasPrefix(err.Error(), told) ||
-			!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "BUS_NATS_CREDS")) {
-			t.Errorf("%s: got %v\nwant %s… %s", name, err, told, test.want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("BUS_NATS_CREDS", file)
+			test.write()
+			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(o.url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+			if err == nil {
+				closeConn(t, conn)
+			}
+			told := "connect one.example: connect to " + o.url + ": "
+			if (err == nil) != (test.want == "") || err != nil && (!strings.HasPrefix(err.Error(), told) ||
+				!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "BUS_NATS_CREDS")) {
+				t.Errorf("got %v\nwant %s… %s", err, told, test.want)
+			}
+		})
 	}
 }
 
-// TestRevokedUserJWT takes a user away from a service that works, and puts another one into the file: nothing has to be
+// TestStartup_RevokedUserJWT takes a user away from a service that works, and puts another one into the file: nothing has to be
 // started again.
-func TestRevokedUserJWT(t *testing.T) {
+func TestStartup_RevokedUserJWT(t *testing.T) {
 	o := newOperated(t)
 	file := filepath.Join(t.TempDir(), "user.creds")
 	user, log := o.newUser(file, o.account, nil), new(journal)
@@ -333,8 +338,8 @@ func TestRevokedUserJWT(t *testing.T) {
 	add(t, conn, calculatorHost)
 }
 
-// TestExpiringUserJWT is the same for one whose time is up.
-func TestExpiringUserJWT(t *testing.T) {
+// TestStartup_ExpiringUserJWT is the same for one whose time is up.
+func TestStartup_ExpiringUserJWT(t *testing.T) {
 	o := newOperated(t)
 	file := filepath.Join(t.TempDir(), "user.creds")
 	conn, log := o.connectBriefly(file)

@@ -48,7 +48,7 @@ func TestTap(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		caller, callee := newCalculator(t, w)
-		add(t, caller, calculatorHost) // before somebody taps
+		add(t, caller, calculatorHost) // before a client taps
 		served, made := newTapOf(t, w.connect("tap.example"), callee), newTapOf(t, w.connect("tap.example"), caller)
 		_ = caller.Call(t.Context(), calculatorURL+"/divide?secret=1", bus.Args{"x": 1}, nil)
 		_ = caller.Call(t.Context(), "https://nobody.example/x", nil, nil)
@@ -142,7 +142,7 @@ func TestTap_KeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures th
 	}
 }
 
-// TestTap_DoesNotHoldClose closes an instance while somebody waits for its calls.
+// TestTap_DoesNotHoldClose closes an instance while a client waits for its calls.
 func TestTap_DoesNotHoldClose(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -165,8 +165,8 @@ func TestTap_DoesNotHoldClose(t *testing.T) {
 	})
 }
 
-// TestTap_BoundsWhoWaits asks so often that not all can wait, which would cost the instance without end.
-func TestTap_BoundsWhoWaits(t *testing.T) {
+// TestTap_BoundsWaitingReaders asks so often that not all can wait, which would cost the instance without end.
+func TestTap_BoundsWaitingReaders(t *testing.T) {
 	t.Parallel()
 	const most = 64
 	overBoth(t, func(t *testing.T, w *testBus) {

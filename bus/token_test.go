@@ -45,7 +45,7 @@ func awaitVerifiers(t *testing.T, want int) {
 	}
 }
 
-func TestKeysOfTheEnvironment(t *testing.T) {
+func TestKeys_OfTheEnvironment(t *testing.T) {
 	newIssuer(t).setKeys(t) // an option wins over it
 	i := newIssuer(t)
 	i.setKeys(t)
@@ -70,7 +70,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestKeysOfAnOption(t *testing.T) {
+func TestKeys_OfAnOption(t *testing.T) {
 	newIssuer(t).setKeys(t)
 	w := &testBus{newBus(t), withShortCircuit(true)}
 	i := newIssuer(t)
@@ -82,7 +82,7 @@ func TestKeysOfAnOption(t *testing.T) {
 	assert.Equal(t, "ada", verified["sub"], "it is closed with the first connection")
 }
 
-func TestKeysThatCannotBeHad(t *testing.T) {
+func TestKeys_Unreachable(t *testing.T) {
 	b := newBus(t)
 	for keySet, want := range map[string]string{
 		filepath.Join(t.TempDir(), "none"): "connect vault.example: BUS_JWKS: key set file ",
@@ -103,9 +103,9 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 	awaitVerifiers(t, 0)
 }
 
-// TestKeysThatAreForgotten holds that a connection which would accept no token, though it is told whose, says so at once; unless
+// TestKeys_Forgotten holds that a connection which would accept no token, though it is told whose, says so at once; unless
 // it is told not by the environment alone.
-func TestKeysThatAreForgotten(t *testing.T) {
+func TestKeys_Forgotten(t *testing.T) {
 	i, w := newIssuer(t), &testBus{newBus(t), withShortCircuit(true)}
 	for name, value := range map[string]string{"BUS_JWT_ISSUER": issuerName, "BUS_JWT_AUDIENCE": audienceName} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestKeysThatAreForgotten(t *testing.T) {
 	}
 }
 
-// TestKeysWithoutABroker are not kept fresh for nobody.
-func TestKeysWithoutABroker(t *testing.T) {
+// TestKeys_WithoutABroker are not kept fresh.
+func TestKeys_WithoutABroker(t *testing.T) {
 	i := newIssuer(t)
 	i.setKeys(t)
 	if _, err := bus.Connect(t.Context(), vaultHost, bus.WithBroker(newUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Millisecond)); err == nil {
@@ -221,9 +221,9 @@ func (careless) Print(ctx context.Context) (context string) {
 	return fmt.Sprintf("%v %+v %s", ctx, ctx, bus.WithActor(ctx, bus.ActorOf(ctx)))
 }
 
-// TestToken_IsToldToNobody makes calls with tokens, good and bad, that fail in every way there is, and searches all that is
+// TestToken_IsNotLogged makes calls with tokens, good and bad, that fail in every way there is, and searches all that is
 // written, answered and documented for any part of one.
-func TestToken_IsToldToNobody(t *testing.T) {
+func TestToken_IsNotLogged(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		i := newIssuer(t)
@@ -294,8 +294,8 @@ func checkSecret(t *testing.T, text string, tokens map[string]string) {
 	}
 }
 
-// TestBearerIsInNoContext holds that a context which is printed says nothing of who calls.
-func TestBearerIsInNoContext(t *testing.T) {
+// TestToken_IsInNoContext holds that a context which is printed says nothing of who calls.
+func TestToken_IsInNoContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(bus.WithActor(t.Context(), "canary.canary.canary"))
 	defer cancel()

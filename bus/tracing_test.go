@@ -15,13 +15,13 @@ import (
 // tracedRelay calls the calculator, to make a chain of three.
 type tracedRelay struct{ conn *bus.Conn }
 
-// Divide has somebody else divide.
+// Divide has another client divide.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) error {
 	return r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }
 
-// TestUntracedChainForwards has headers travel on where nobody makes spans, and errors tell the trace all the same.
-func TestUntracedChainForwards(t *testing.T) {
+// TestTrace_UntracedChainForwards has headers travel on where no spans are made, and errors tell the trace all the same.
+func TestTrace_UntracedChainForwards(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		between, callee := w.connect("relay.example"), w.connect(calculatorHost)

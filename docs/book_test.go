@@ -7,7 +7,7 @@ import (
 )
 
 // TestBook holds that the start page, docs/README.md, links to every page of the
-// folder: one that it forgets is found by nobody.
+// folder: one that it forgets is found by no caller.
 func TestBook(t *testing.T) {
 	t.Parallel()
 	const start = "docs/README.md"

@@ -23,7 +23,7 @@ import (
 //
 //	<!-- example: examples/tutorial/ordersvc/orders.go as shop.example -->
 //
-// A fragment of unknown origin fails: nobody would notice when it went stale.
+// A fragment of unknown origin fails: it would go stale unnoticed.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	var programs []completeFile
@@ -90,7 +90,7 @@ func flatten(code string) string {
 // completeFile is a whole Go file and where it stands, "docs/wire.md:12".
 type completeFile struct{ where, code string }
 
-// vet compiles and vets programs as anybody's would be: each is a package of
+// vet compiles and vets programs as a user's would be: each is a package of
 // its own in another module, which go.work joins with this one. The compiler's
 // complaints name the line of the document.
 func vet(t *testing.T, programs []completeFile) {

@@ -16,7 +16,7 @@ import (
 // way round in circles. "..." on the right is anything; on the left it is every
 // package below. What no row allows, such as importing an example, is
 // forbidden. Tests may import what they need: those of bus/faulttest import
-// nats-server, as only bus/broker does otherwise. Nobody imports bus/faulttest.
+// nats-server, as only bus/broker does otherwise. No client imports bus/faulttest.
 //
 // An example's interface is in a package of its own, which callers import: it
 // needs no more than the generated client in it does. mocks comes below these:

@@ -26,8 +26,8 @@ func TestLinks(t *testing.T) {
 	for _, document := range read {
 		for _, line := range document.prose {
 			for _, link := range links(line.text) {
-				if fault := follow(link, document.path, files, read); fault != "" {
-					t.Errorf("%s:%d: link %s: %s", document.path, line.number, link, fault)
+				if failure := follow(link, document.path, files, read); failure != "" {
+					t.Errorf("%s:%d: link %s: %s", document.path, line.number, link, failure)
 				}
 			}
 		}

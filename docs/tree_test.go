@@ -49,7 +49,7 @@ func readFile(t *testing.T, file string) string {
 }
 
 // goCommand runs the go command in a directory and returns what it printed, or
-// when it failed, what it complained of. Flags and workspace of whoever runs the
+// when it failed, what it complained of. Flags and workspace of the developer who runs the
 // tests do not count.
 func goCommand(t *testing.T, directory string, arguments ...string) (output string, err error) {
 	t.Helper()

@@ -38,7 +38,7 @@ func TestVariables(t *testing.T) {
 	}
 	for name := range told {
 		if !read[name] {
-			t.Errorf("docs/configuration.md: %s has a row, and nobody reads it", name)
+			t.Errorf("docs/configuration.md: %s has a row, and the library does not read it", name)
 		}
 	}
 }

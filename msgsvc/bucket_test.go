@@ -18,7 +18,7 @@ import (
 	"github.com/busline/busline/msgsvc"
 )
 
-func TestNoJetStream(t *testing.T) {
+func TestBucket_NoJetStream(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	_, err := msgsvc.New(t.Context(), b.Connect(host), msgsvc.WithJetStream())
@@ -61,7 +61,7 @@ func TestBucket_Limits(t *testing.T) {
 	assert.Equal(t, jetstream.DiscardOld, config.Discard)
 }
 
-// TestBucket_OfAnOperator holds that where entries are kept stays as somebody else has chosen it, and what makes it a cache does not.
+// TestBucket_OfAnOperator holds that where entries are kept stays as another client has chosen it, and what makes it a cache does not.
 func TestBucket_OfAnOperator(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
@@ -82,7 +82,7 @@ func TestBucket_OfAnOperator(t *testing.T) {
 	assert.Equal(t, time.Hour, config.MaxAge)
 }
 
-func TestFullBucketDropsTheOldest(t *testing.T) {
+func TestBucket_FullDropsTheOldest(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	replica := newInstance(t, b, msgsvc.WithJetStream(), msgsvc.WithCacheSize(100_000))

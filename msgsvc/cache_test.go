@@ -36,7 +36,7 @@ func overBoth(t *testing.T, test func(t *testing.T, b *bustest.Bus, options ...m
 	})
 }
 
-func TestStoredThroughAnyFoundThroughAny(t *testing.T) {
+func TestCache_StoredAndLoadedThroughAny(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, b *bustest.Bus, options ...msgsvc.Option) {
 		const keys = 200
@@ -53,8 +53,8 @@ func TestStoredThroughAnyFoundThroughAny(t *testing.T) {
 	})
 }
 
-// TestLastStoreCounts holds that whoever stores last is heard everywhere at once, whoever stored before.
-func TestLastStoreCounts(t *testing.T) {
+// TestCache_LastStoreCounts holds that the last store is seen everywhere at once, whatever was stored before.
+func TestCache_LastStoreCounts(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, b *bustest.Bus, options ...msgsvc.Option) {
 		replicas := newInstances(t, b, 3, options...)
@@ -67,7 +67,7 @@ func TestLastStoreCounts(t *testing.T) {
 	})
 }
 
-func TestConcurrentStoresConverge(t *testing.T) {
+func TestCache_ConcurrentStoresConverge(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, b *bustest.Bus, options ...msgsvc.Option) {
 		replicas := newInstances(t, b, 4, options...)
@@ -139,7 +139,7 @@ func TestRefusedEntries(t *testing.T) {
 	})
 }
 
-// TestLargeValues holds that what is taken travels: to whoever loads it, and to whoever it is handed over to.
+// TestLargeValues holds that what is taken travels: to the instance that loads it, and to the instance that it is handed over to.
 func TestLargeValues(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, b *bustest.Bus, options ...msgsvc.Option) {
@@ -156,8 +156,8 @@ func TestLargeValues(t *testing.T) {
 	})
 }
 
-// TestAbsentIsNoError is the first thing that is asked of a cache, before anything was stored.
-func TestAbsentIsNoError(t *testing.T) {
+// TestCache_AbsentIsNoError is the first thing that is asked of a cache, before anything was stored.
+func TestCache_AbsentIsNoError(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, b *bustest.Bus, options ...msgsvc.Option) {
 		expectNone(t, newInstance(t, b, options...), "key")
@@ -193,9 +193,9 @@ func newHandClock() *handClock {
 func (c *handClock) now() time.Time           { return time.Unix(0, c.nanoseconds.Load()) }
 func (c *handClock) forward(by time.Duration) { c.nanoseconds.Add(by.Nanoseconds()) }
 
-// TestEvictionBySize holds that the entry used least recently goes, and that looking for one is using it,
+// TestCache_EvictionBySize holds that the entry used least recently goes, and that looking for one is using it,
 // through whichever replica.
-func TestEvictionBySize(t *testing.T) {
+func TestCache_EvictionBySize(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	replica := newInstance(t, b, msgsvc.WithCacheSize(3*(msgsvc.EntryOverhead+2)))
@@ -215,8 +215,8 @@ func TestEvictionBySize(t *testing.T) {
 	expect(t, other, "d", "1")
 }
 
-// TestManySmallEntries holds that what an entry costs beside its key and value is counted.
-func TestManySmallEntries(t *testing.T) {
+// TestCache_ManySmallEntries holds that what an entry costs beside its key and value is counted.
+func TestCache_ManySmallEntries(t *testing.T) {
 	t.Parallel()
 	replica := newInstance(t, bustest.New(t), msgsvc.WithCacheSize(10*msgsvc.EntryOverhead))
 	fill(t, 20, replica)
@@ -231,7 +231,7 @@ func TestManySmallEntries(t *testing.T) {
 	}
 }
 
-func TestEvictionByAge(t *testing.T) {
+func TestCache_EvictionByAge(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	clock := newHandClock()
@@ -277,9 +277,9 @@ func TestClocksDisagree(t *testing.T) {
 	}
 }
 
-// TestAgeWhereClocksDisagree holds that the age of an entry is counted where it is: neither a version that had to be after that of
+// TestCache_AgeWhereClocksDisagree holds that the age of an entry is counted where it is: neither a version that had to be after that of
 // another machine, nor the clock of the one that hands it over, makes it older or younger.
-func TestAgeWhereClocksDisagree(t *testing.T) {
+func TestCache_AgeWhereClocksDisagree(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	ahead, right, behind := newHandClock(), newHandClock(), newHandClock()
@@ -325,8 +325,8 @@ func TestJoiner(t *testing.T) {
 	}
 }
 
-// TestJoinAndLeaveUnderLoad holds that replicas may come and go while others load: nothing is ever missing.
-func TestJoinAndLeaveUnderLoad(t *testing.T) {
+// TestCache_JoinAndLeaveUnderLoad holds that replicas may come and go while others load: nothing is ever missing.
+func TestCache_JoinAndLeaveUnderLoad(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	stable := newInstances(t, b, 2)
@@ -417,8 +417,8 @@ func TestLeftoverAlone(t *testing.T) {
 	expect(t, first, "key", "again")
 }
 
-// TestReplacedWhileAsked has a replica that is asked before it has an entry, while the one that held the last is asked after.
-func TestReplacedWhileAsked(t *testing.T) {
+// TestCache_ReplacedWhileAsked has a replica that is asked before it has an entry, while the one that held the last is asked after.
+func TestCache_ReplacedWhileAsked(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	replica := newInstance(t, b)
@@ -439,8 +439,8 @@ func TestReplacedWhileAsked(t *testing.T) {
 	expect(t, replica, "key", "new")
 }
 
-// TestOlderIsNotTaken holds that a late message does not bring back what was replaced.
-func TestOlderIsNotTaken(t *testing.T) {
+// TestCache_OlderIsNotTaken holds that a late message does not bring back what was replaced.
+func TestCache_OlderIsNotTaken(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	clock := newHandClock()
@@ -450,8 +450,8 @@ func TestOlderIsNotTaken(t *testing.T) {
 	expect(t, replica, "key", "new")
 }
 
-// TestTooLargeToTake holds that a small replica stays within its bounds whatever a larger one hands over.
-func TestTooLargeToTake(t *testing.T) {
+// TestCache_TooLargeToTake holds that a small replica stays within its bounds whatever a larger one hands over.
+func TestCache_TooLargeToTake(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	small := newInstance(t, b, msgsvc.WithCacheSize(1000))
@@ -495,9 +495,9 @@ func ask(t *testing.T, replica instance, endpoint string, arguments bus.Args, an
 	}
 }
 
-// TestLeftUnderAWiretap holds that replicas which have left fail one call each at most, while the broker cannot tell that
-// they have, because somebody listens to everything.
-func TestLeftUnderAWiretap(t *testing.T) {
+// TestCache_LeaveSendsNoEntryTwice holds that replicas which have left fail one call each at most, while the broker cannot tell that
+// they have, because a client listens to everything.
+func TestCache_LeaveSendsNoEntryTwice(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		wiretap := b.Connect("wiretap.example").NATS()

@@ -47,9 +47,9 @@ func TestHandOver(t *testing.T) {
 	expectNone(t, newInstance(t, b), "0") // the last one took them along
 }
 
-// TestHandOverByTheNewest holds that a replica does not count itself among those that take, however much room it
+// TestHandOver_ByTheNewest holds that a replica does not count itself among those that take, however much room it
 // has.
-func TestHandOverByTheNewest(t *testing.T) {
+func TestHandOver_ByTheNewest(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	old := newInstance(t, b)
@@ -61,8 +61,8 @@ func TestHandOverByTheNewest(t *testing.T) {
 	expectFilled(t, 50, old)
 }
 
-// TestHandOverToTheRoomiest holds that entries go to where they push nothing out.
-func TestHandOverToTheRoomiest(t *testing.T) {
+// TestHandOver_ToTheRoomiest holds that entries go to where they push nothing out.
+func TestHandOver_ToTheRoomiest(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	const room = 10 // entries
@@ -85,8 +85,8 @@ type notMessaging struct{}
 
 func (notMessaging) Home() (text string) { return "somebody else" }
 
-// TestHandOverToTheServed holds that no entries go to a connection on which New has failed: nobody would hand them over again.
-func TestHandOverToTheServed(t *testing.T) {
+// TestHandOver_ToTheServed holds that no entries go to a connection on which New has failed: no instance would hand them over again.
+func TestHandOver_ToTheServed(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	replicas := newInstances(t, b, 2, msgsvc.WithCacheSize(1<<20))
@@ -101,8 +101,8 @@ func TestHandOverToTheServed(t *testing.T) {
 	expectFilled(t, 10, replicas[1])
 }
 
-// TestHandOverByUse holds that where there is not room for all, the entries used least recently go, whoever held them.
-func TestHandOverByUse(t *testing.T) {
+// TestHandOver_ByUse holds that where there is not room for all, the entries used least recently go, whichever instance held them.
+func TestHandOver_ByUse(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	clock := newHandClock()
@@ -127,8 +127,8 @@ func TestHandOverByUse(t *testing.T) {
 	}
 }
 
-// TestHandOverInBatches moves more than one message holds.
-func TestHandOverInBatches(t *testing.T) {
+// TestHandOver_InBatches moves more than one message holds.
+func TestHandOver_InBatches(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	replicas := newInstances(t, b, 2)
@@ -165,8 +165,8 @@ func (t candidate) Invalidate(key []byte, by struct {
 	t.told <- fmt.Sprintf("%s at %d", key, by.Time)
 }
 
-// TestReplacedWhileHandedOver holds that a candidate is told of what was replaced once more, when it has the entry.
-func TestReplacedWhileHandedOver(t *testing.T) {
+// TestHandOver_ReplacedMeanwhile holds that a candidate is told of what was replaced once more, when it has the entry.
+func TestHandOver_ReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	replica := newInstance(t, b)
@@ -186,9 +186,9 @@ func TestReplacedWhileHandedOver(t *testing.T) {
 	assert.Zero(t, more)
 }
 
-// TestStoreThroughClosing holds that an instance keeps its word up to its last call: what is stored through it
+// TestHandOver_StoreThroughAClosingInstance holds that an instance keeps its word up to its last call: what is stored through it
 // after it has handed over is handed over too.
-func TestStoreThroughClosing(t *testing.T) {
+func TestHandOver_StoreThroughAClosingInstance(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	replicas := newInstances(t, b, 2)
@@ -198,8 +198,8 @@ func TestStoreThroughClosing(t *testing.T) {
 	expect(t, replicas[1], "late", "value")
 }
 
-// TestStoresWhileClosing stores through a replica all the while it closes: what it took is there.
-func TestStoresWhileClosing(t *testing.T) {
+// TestHandOver_StoresWhileClosing stores through a replica all the while it closes: what it took is there.
+func TestHandOver_StoresWhileClosing(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	replicas := newInstances(t, b, 3)
@@ -219,7 +219,7 @@ func TestStoresWhileClosing(t *testing.T) {
 	expectFilled(t, 20, replicas[1])
 }
 
-// TestClose_AllAtOnce is how a program ends: nobody is left to take anything, and nobody waits for it.
+// TestClose_AllAtOnce is how a program ends: no instance is left to take anything, and no caller waits for it.
 func TestClose_AllAtOnce(t *testing.T) {
 	t.Parallel()
 	replicas := newInstances(t, bustest.New(t), 3)

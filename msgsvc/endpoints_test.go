@@ -188,7 +188,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPlainText holds that no browser takes what somebody stored for a page of ours.
+// TestPlainText holds that no browser takes what a client stored for a page of ours.
 func TestPlainText(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -266,7 +266,7 @@ func TestLargestEntry(t *testing.T) {
 	}
 }
 
-func TestOtherMethodsAreRefused(t *testing.T) {
+func TestEndpoints_RefuseOtherMethods(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	newInstance(t, b)

@@ -47,7 +47,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		text, _ := io.ReadAll(response.Body)
-		told, _, _ := strings.Cut(string(text), " by ") // whoever it was
+		told, _, _ := strings.Cut(string(text), " by ") // whichever it was
 		fmt.Println(told)
 	}
 	for _, stop := range stops {

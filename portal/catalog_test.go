@@ -20,28 +20,28 @@ import (
 // openPortal starts an ingress and a portal that verify tokens.
 func openPortal(t *testing.T, i *issuer) *testIngress {
 	t.Helper()
-	door := openFor(t, i)
-	require.NoError(t, portal.Register(door.bus.Connect("portal", i.Trust()), patient()...))
-	return door
+	ingress := openFor(t, i)
+	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), patient()...))
+	return ingress
 }
 
 // TestDocument_ForEach has callers read what is on the bus for them.
 func TestDocument_ForEach(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := openPortal(t, i)
-	door.keep("vault.example", i.Trust())
-	err := bus.Serve(door.bus.Connect("canary.example", i.Trust()), calculator{}, bus.RequireClaims(`"keeper" in roles && "canary" in roles`))
+	ingress := openPortal(t, i)
+	ingress.keep("vault.example", i.Trust())
+	err := bus.Serve(ingress.bus.Connect("canary.example", i.Trust()), calculator{}, bus.RequireClaims(`"keeper" in roles && "canary" in roles`))
 	require.NoError(t, err)
 	const open = "/vault.example:443/stones /vault.example:443/who"
 	for header, want := range map[string]string{
-		"X: nobody":                  open,
+		"X: anonymous":               open,
 		i.in("cook"):                 open,
 		i.in("keeper"):               "/vault.example:443/gold " + open,
 		i.in("keeper", "canary"):     "/canary.example:443/distance /vault.example:443/gold " + open,
 		"Authorization: Basic YTpi=": open,
 	} {
-		document := door.document(header)
+		document := ingress.document(header)
 		got := paths(document)
 		assert.Equal(t, want, got, "%.40s", header)
 		assert.Empty(t, document.Info.Description, "%.40s", header)
@@ -49,23 +49,23 @@ func TestDocument_ForEach(t *testing.T) {
 		if asked != strings.Contains(want, "gold") {
 			t.Errorf("%.40s: the scheme is there: %v", header, asked)
 		}
-		if text := door.get("/portal/openapi.json", header).text; !strings.Contains(want, "canary") && strings.Contains(text, "canary.") {
+		if text := ingress.get("/portal/openapi.json", header).text; !strings.Contains(want, "canary") && strings.Contains(text, "canary.") {
 			t.Errorf("%.40s reads of the canary: %s", header, text)
 		}
 	}
-	if got := door.get("/portal/openapi.json", "Authorization: Bearer x"); got.StatusCode != 401 {
+	if got := ingress.get("/portal/openapi.json", "Authorization: Bearer x"); got.StatusCode != 401 {
 		t.Errorf("a bad token: status %d", got.StatusCode)
 	}
 }
 
-// TestHiddenIsNowhereOnThePortal looks for the names of what a caller may not call.
-func TestHiddenIsNowhereOnThePortal(t *testing.T) {
+// TestCatalog_HidesWhatClaimsForbid looks for the names of what a caller may not call.
+func TestCatalog_HidesWhatClaimsForbid(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := openPortal(t, i)
-	door.keep("vault.example", i.Trust())
-	for header, seen := range map[string]bool{"X: nobody": false, i.in("cook"): false, i.in("keeper"): true} {
-		text := door.get("/portal/openapi.json", header).text
+	ingress := openPortal(t, i)
+	ingress.keep("vault.example", i.Trust())
+	for header, seen := range map[string]bool{"X: anonymous": false, i.in("cook"): false, i.in("keeper"): true} {
+		text := ingress.get("/portal/openapi.json", header).text
 		for _, canary := range []string{"gold", "Gold", "canary", "for keepers"} {
 			if strings.Contains(text, canary) != seen {
 				t.Errorf("%.40s: %s is there: %v, in %s", header, canary, !seen, text)
@@ -74,25 +74,25 @@ func TestHiddenIsNowhereOnThePortal(t *testing.T) {
 	}
 }
 
-// TestService_ThatKnowsNoKeys is shown to nobody who calls with a token: it would refuse every call.
+// TestService_ThatKnowsNoKeys is shown to no caller who calls with a token: it would refuse every call.
 func TestService_ThatKnowsNoKeys(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := openPortal(t, i)
-	door.keep("vault.example")
-	if got := paths(door.document()); got != "/vault.example:443/stones /vault.example:443/who" {
-		t.Errorf("nobody sees %s", got)
+	ingress := openPortal(t, i)
+	ingress.keep("vault.example")
+	if got := paths(ingress.document()); got != "/vault.example:443/stones /vault.example:443/who" {
+		t.Errorf("no caller sees %s", got)
 	}
-	document := door.document(i.in("keeper"))
+	document := ingress.document(i.in("keeper"))
 	assert.Empty(t, paths(document))
 	assert.Equal(t, "vault.example:443 is left out: it answers the request for its document with status 401.", document.Info.Description)
 }
 
-// TestCallersAreNotMixedUp has two callers ask at once, while what they are shown grows old.
-func TestCallersAreNotMixedUp(t *testing.T) {
+// TestCatalog_OfConcurrentCallers has two callers ask at once, while what they are shown grows old.
+func TestCatalog_OfConcurrentCallers(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := openFor(t, i)
+	ingress := openFor(t, i)
 	var mu sync.Mutex // protects now
 	now := time.Now()
 	clock := func() time.Time {
@@ -101,14 +101,14 @@ func TestCallersAreNotMixedUp(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		return now
 	}
-	require.NoError(t, portal.Register(door.bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
-	door.keep("vault.example", i.Trust())
+	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
+	ingress.keep("vault.example", i.Trust())
 	var readers sync.WaitGroup
 	for range 4 {
-		for header, want := range map[string]bool{"X: nobody": false, i.in("keeper"): true, i.in("cook"): false} {
+		for header, want := range map[string]bool{"X: anonymous": false, i.in("keeper"): true, i.in("cook"): false} {
 			readers.Go(func() {
 				for range 250 {
-					got := door.get("/portal/openapi.json", header)
+					got := ingress.get("/portal/openapi.json", header)
 					if got.StatusCode != 200 || strings.Contains(got.text, "/gold") != want || got.Header.Get("ETag") != "" {
 						t.Errorf("%.40s: gold is shown: want %v: %d %s", header, want, got.StatusCode, got.text)
 						return
@@ -120,8 +120,8 @@ func TestCallersAreNotMixedUp(t *testing.T) {
 	readers.Wait()
 }
 
-// TestCatalogsAreForgotten holds how many callers the portal remembers, and for how long.
-func TestCatalogsAreForgotten(t *testing.T) {
+// TestCatalog_IsForgotten holds how many callers the portal remembers, and for how long.
+func TestCatalog_IsForgotten(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	catalogs := portal.NewCatalogs(func() time.Time { return now })
@@ -164,19 +164,19 @@ func (d *testIngress) instances(headers ...string) (plane string, hosts map[stri
 func TestInstances(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := openFor(t, i)
-	require.NoError(t, portal.Register(door.bus.Connect("portal", i.Trust()), patient()...))
-	door.calculate("calculator.example")
-	door.calculate("calculator.example")
-	door.calculate("internal.example", bus.Port(444))
-	door.calculate("hidden.example", bus.Undocumented())
-	both := door.bus.Connect("both.example", bus.WithVersion("7"))
+	ingress := openFor(t, i)
+	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), patient()...))
+	ingress.calculate("calculator.example")
+	ingress.calculate("calculator.example")
+	ingress.calculate("internal.example", bus.Port(444))
+	ingress.calculate("hidden.example", bus.Undocumented())
+	both := ingress.bus.Connect("both.example", bus.WithVersion("7"))
 	require.NoError(t, bus.Serve(both, calculator{}))
 	require.NoError(t, both.Handle("GET", "/x", http.HandlerFunc(echo), bus.Port(444)))
-	secret := door.bus.Connect("secret.example", i.Trust())
+	secret := ingress.bus.Connect("secret.example", i.Trust())
 	require.NoError(t, bus.Serve(secret, calculator{}, bus.RequireClaims(`"keeper" in roles`)))
-	plane, hosts := door.instances()
-	assert.Equal(t, door.bus.Plane(), plane)
+	plane, hosts := ingress.instances()
+	assert.Equal(t, ingress.bus.Plane(), plane)
 	require.Len(t, hosts, 2)
 	require.Len(t, hosts["calculator.example"], 2)
 	assert.Len(t, hosts["both.example"], 1)
@@ -187,10 +187,10 @@ func TestInstances(t *testing.T) {
 	if two := hosts["calculator.example"]; two[0].ID >= two[1].ID {
 		t.Errorf("not sorted: %v", two)
 	}
-	if _, hosts := door.instances(i.in("keeper")); len(hosts["secret.example"]) != 1 {
+	if _, hosts := ingress.instances(i.in("keeper")); len(hosts["secret.example"]) != 1 {
 		t.Errorf("a keeper sees %v", hosts)
 	}
-	if got := door.get("/portal/instances.json", i.bearer(claims.Claims{"exp": 1})); got.StatusCode != 401 {
+	if got := ingress.get("/portal/instances.json", i.bearer(claims.Claims{"exp": 1})); got.StatusCode != 401 {
 		t.Errorf("a token that has expired: status %d", got.StatusCode)
 	}
 }

@@ -125,7 +125,7 @@ func (c *Catalogs) Count() int { return len(c.all.byToken) }
 // LiveOf returns what is shown, look after look, of one instance that answers in this way, to a caller who may call its
 // Add.
 func LiveOf(answers ...[]byte) ([]byte, error) {
-	w, known, from := new(window), new(roster), peer{"stranger.example", "a"}
+	w, known, from := new(window), new(roster), peer{"foreign.example", "a"}
 	for at, answer := range answers {
 		seen := newTrafficCollector(known, time.Unix(int64(at), 0))
 		seen.ping(from, []byte("{}"), nil)

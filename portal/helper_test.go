@@ -57,7 +57,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 type testIngress struct {
 	t       *testing.T
 	bus     *bustest.Bus
-	ingress *portal.Ingress
+	handler *portal.Ingress
 	server  *httptest.Server
 }
 
@@ -73,7 +73,7 @@ func openWith(t *testing.T, connect []bus.ConnectOption, options ...portal.Ingre
 	d := &testIngress{t: t, bus: bustest.New(t)}
 	ingress, err := portal.NewIngress(d.bus.Connect("ingress", connect...), options...)
 	require.NoError(t, err)
-	d.ingress = ingress
+	d.handler = ingress
 	d.server = httptest.NewServer(ingress)
 	t.Cleanup(d.server.Close)
 	return d
@@ -198,10 +198,10 @@ type securedService struct{}
 // Gold is for keepers.
 func (securedService) Gold() (canaryGold int) { return 7 }
 
-// Stones are for everybody.
+// Stones are open to every caller.
 func (securedService) Stones() (stones int) { return 3 }
 
-// Who is for everybody, too, and says who that is.
+// Who is open to every caller, too, and says who that is.
 func (securedService) Who(ctx context.Context) (name string) {
 	told, _ := bus.ClaimsOf(ctx)
 	name, _ = told["sub"].(string)
@@ -216,8 +216,8 @@ func (d *testIngress) keep(host string, options ...bus.ConnectOption) {
 	require.NoError(d.t, err)
 }
 
-// stranger is a foreign instance, whose answers to the framework's questions the test chooses.
-type stranger struct {
+// foreignInstance is an instance without Busline, whose answers to the framework's questions the test chooses.
+type foreignInstance struct {
 	host, id, plane string
 	raw             *nats.Conn
 
@@ -226,13 +226,13 @@ type stranger struct {
 	counts  map[string]int
 }
 
-// newStranger starts an instance that reports a document, and no traffic.
-func newStranger(t *testing.T, b *bustest.Bus, host string) *stranger {
+// newForeignInstance starts an instance that reports a document, and no traffic.
+func newForeignInstance(t *testing.T, b *bustest.Bus, host string) *foreignInstance {
 	t.Helper()
 	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
 	require.NoError(t, err)
 	t.Cleanup(raw.Close)
-	s := &stranger{host: host, id: "s1aaaaaaaa", plane: b.Plane(), raw: raw, counts: make(map[string]int)}
+	s := &foreignInstance{host: host, id: "s1aaaaaaaa", plane: b.Plane(), raw: raw, counts: make(map[string]int)}
 	s.answers = map[string]string{
 		"/ping":    `{"host":"` + host + `","id":"s1aaaaaaaa","version":"1","ports":[443]}`,
 		"/traffic": `{"started":"2026-01-01T00:00:00Z","served":[],"made":[]}`,
@@ -256,20 +256,20 @@ func newStranger(t *testing.T, b *bustest.Bus, host string) *stranger {
 }
 
 // tells changes an answer; with "hang" there is none.
-func (s *stranger) tells(path, body string) {
+func (s *foreignInstance) tells(path, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers[path] = body
 }
 
 // asked returns how many requests there were for a path.
-func (s *stranger) asked(path string) int {
+func (s *foreignInstance) asked(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[path]
 }
 
-func (s *stranger) answer(message *nats.Msg) {
+func (s *foreignInstance) answer(message *nats.Msg) {
 	var request wire.Request
 	if wire.ParseRequest(message.Data, &request) != nil {
 		return
@@ -311,8 +311,8 @@ func (l *writtenLines) String() string {
 	return l.text.String()
 }
 
-// TestFaultsAreLogged has a handler panic, which net/http reports.
-func TestFaultsAreLogged(t *testing.T) {
+// TestIngress_LogsErrors has a handler panic, which net/http reports.
+func TestIngress_LogsErrors(t *testing.T) {
 	t.Parallel()
 	var toZerolog, toSlog, unused writtenLines
 	for _, test := range []struct {

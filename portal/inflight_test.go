@@ -34,20 +34,20 @@ func (h *waiting) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, strings.Repeat("a", size))
 }
 
-func newWaiting(door *testIngress) *waiting {
+func newWaiting(ingress *testIngress) *waiting {
 	handler := &waiting{make(chan int), make(chan struct{})}
-	door.serve("waiting.example", 443, handler.serve)
+	ingress.serve("waiting.example", 443, handler.serve)
 	return handler
 }
 
 // post sends a body of the given size, with a length or in chunks.
-func post(door *testIngress, path string, size int, chunked bool) answer {
+func post(ingress *testIngress, path string, size int, chunked bool) answer {
 	head := "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	body := strings.Repeat("a", size)
 	if chunked {
-		return door.send(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, size, body), http.MethodPost)
+		return ingress.send(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, size, body), http.MethodPost)
 	}
-	return door.send(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body), http.MethodPost)
+	return ingress.send(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body), http.MethodPost)
 }
 
 func checkTurnedAway(t *testing.T, what string, got answer, executed string) {
@@ -62,60 +62,60 @@ func checkTurnedAway(t *testing.T, what string, got answer, executed string) {
 // TestRequests_InFlight fills an ingress with the body of a request that waits for its answer.
 func TestRequests_InFlight(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
-	door.serve("echo.example", 443, echo)
-	handler := newWaiting(door)
+	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
+	ingress.serve("echo.example", 443, echo)
+	handler := newWaiting(ingress)
 	var first sync.WaitGroup
 	first.Go(func() {
-		if got := post(door, "/waiting.example/0", 800, false); got.StatusCode != http.StatusOK {
+		if got := post(ingress, "/waiting.example/0", 800, false); got.StatusCode != http.StatusOK {
 			t.Errorf("the first: status %d: %s", got.StatusCode, got.text)
 		}
 	})
 	size := <-handler.arrived
 	assert.Equal(t, 800, size)
-	assert.Equal(t, int64(800), portal.Held(door.ingress))
+	assert.Equal(t, int64(800), portal.Held(ingress.handler))
 	for _, chunked := range []bool{false, true} {
 		what := fmt.Sprintf("in chunks: %t", chunked)
-		checkTurnedAway(t, what, post(door, "/echo.example/", 201, chunked), "no")
-		if got := post(door, "/echo.example/", 1, chunked); got.StatusCode != http.StatusOK {
+		checkTurnedAway(t, what, post(ingress, "/echo.example/", 201, chunked), "no")
+		if got := post(ingress, "/echo.example/", 1, chunked); got.StatusCode != http.StatusOK {
 			t.Errorf("%s, where there is room: status %d: %s", what, got.StatusCode, got.text)
 		}
 	}
-	if got := door.get("/-/healthy"); got.StatusCode != http.StatusOK {
+	if got := ingress.get("/-/healthy"); got.StatusCode != http.StatusOK {
 		t.Errorf("an operator got %d", got.StatusCode)
 	}
 	close(handler.release)
 	first.Wait()
-	if held := portal.Held(door.ingress); held != 0 {
+	if held := portal.Held(ingress.handler); held != 0 {
 		t.Errorf("at the end %d bytes are held", held)
 	}
 }
 
-// TestResponsesInFlight fills an ingress with a response that its client does not read.
-func TestResponsesInFlight(t *testing.T) {
+// TestInFlight_Responses fills an ingress with a response that its client does not read.
+func TestInFlight_Responses(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
-	door.serve("long.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 900)) })
-	door.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 101)) })
-	door.serve("huge.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 2000)) })
+	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
+	ingress.serve("long.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 900)) })
+	ingress.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 101)) })
+	ingress.serve("huge.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 2000)) })
 	deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
 	var first sync.WaitGroup
 	first.Go(func() {
-		door.ingress.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/long.example/", strings.NewReader("body")))
+		ingress.handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/long.example/", strings.NewReader("body")))
 	})
 	<-deaf.writing
-	if held := portal.Held(door.ingress); held != 900 {
+	if held := portal.Held(ingress.handler); held != 900 {
 		t.Errorf("%d bytes are held, want the response alone", held)
 	}
-	checkTurnedAway(t, "a GET", door.get("/short.example/"), "unknown")
-	checkTurnedAway(t, "a POST of more than there is room for", post(door, "/short.example/", 101, false), "no")
-	checkDropped(t, post(door, "/short.example/", 100, false), 101)
+	checkTurnedAway(t, "a GET", ingress.get("/short.example/"), "unknown")
+	checkTurnedAway(t, "a POST of more than there is room for", post(ingress, "/short.example/", 101, false), "no")
+	checkDropped(t, post(ingress, "/short.example/", 100, false), 101)
 	close(deaf.release)
 	first.Wait()
-	held := portal.Held(door.ingress)
+	held := portal.Held(ingress.handler)
 	assert.Zero(t, held)
 	assert.Equal(t, 900, deaf.Body.Len())
-	got := door.get("/huge.example/")
+	got := ingress.get("/huge.example/")
 	assert.Equal(t, http.StatusOK, got.StatusCode, "alone")
 	assert.Equal(t, 2000, len(got.text), "alone")
 }
@@ -130,14 +130,14 @@ func checkDropped(t *testing.T, got answer, size int) {
 	assert.NotContains(t, got.text, `"executed":"no"`, "a POST without room for its response")
 }
 
-// TestUnreadResponsesOfPost has many clients POST for large responses that they do not read.
-func TestUnreadResponsesOfPost(t *testing.T) {
+// TestInFlight_UnreadResponsesOfPOST has many clients POST for large responses that they do not read.
+func TestInFlight_UnreadResponsesOfPOST(t *testing.T) {
 	t.Parallel()
 	const limit, size, clients, room = 4 << 20, 1 << 20, 40, 4
-	door := open(t, portal.WithBodyLimit(size), portal.WithInFlightLimit(limit))
+	ingress := open(t, portal.WithBodyLimit(size), portal.WithInFlightLimit(limit))
 	var executed atomic.Int64
 	text, together := strings.Repeat("a", size), make(chan struct{})
-	door.serve("export.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	ingress.serve("export.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		if executed.Add(1) == clients {
 			close(together)
 		}
@@ -156,13 +156,13 @@ func TestUnreadResponsesOfPost(t *testing.T) {
 			deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: release}
 			all = append(all, deaf)
 			calls.Go(func() {
-				door.ingress.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/all", http.NoBody))
+				ingress.handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/all", http.NoBody))
 			})
 		}
 		for _, deaf := range all {
 			<-deaf.writing
 		}
-		if held := portal.Held(door.ingress); held > limit {
+		if held := portal.Held(ingress.handler); held > limit {
 			t.Errorf("%d bytes are held, more than the limit of %d", held, limit)
 		}
 		return all, func() { close(release); calls.Wait() }
@@ -190,14 +190,14 @@ func TestUnreadResponsesOfPost(t *testing.T) {
 	if got := executed.Load(); got != clients {
 		t.Errorf("%d calls were executed while there was no room for their responses", got-clients)
 	}
-	got := post(door, "/export.example/short", 1, false)
+	got := post(ingress, "/export.example/short", 1, false)
 	assert.Equal(t, http.StatusOK, got.StatusCode, "a small call")
 	assert.Equal(t, "short", got.text, "a small call")
 	readFirst()
 	readSecond()
 	check(first, "first wave", room, "the call was executed")
 	check(second, "second wave", 0, `"executed":"no"`)
-	if held := portal.Held(door.ingress); held != 0 {
+	if held := portal.Held(ingress.handler); held != 0 {
 		t.Errorf("%d bytes are held when all have read", held)
 	}
 
@@ -208,22 +208,22 @@ func TestUnreadResponsesOfPost(t *testing.T) {
 	}
 	readThird()
 	check(third, "third wave", room, `"executed":"no"`)
-	got = post(door, "/export.example/all", 1, false)
+	got = post(ingress, "/export.example/all", 1, false)
 	assert.Equal(t, http.StatusOK, got.StatusCode, "at the end")
 	assert.Equal(t, size, len(got.text), "at the end")
 }
 
-// TestLargeResponsesAreRemembered drops the responses to more calls than an ingress remembers.
-func TestLargeResponsesAreRemembered(t *testing.T) {
+// TestInFlight_LargeResponsesAreRemembered drops the responses to more calls than an ingress remembers.
+func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 	t.Parallel()
 	const limit, most = 1 << 16, 1 << 10
-	door := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
+	ingress := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
 	var size atomic.Int64
 	size.Store(limit)
-	door.serve("export.example", 443, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size.Load())) })
+	ingress.serve("export.example", 443, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size.Load())) })
 	call := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		door.ingress.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, http.NoBody))
+		ingress.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, http.NoBody))
 		return w
 	}
 	// whileFull makes calls while a client does not read the response that takes all room
@@ -231,7 +231,7 @@ func TestLargeResponsesAreRemembered(t *testing.T) {
 		deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
 		var first sync.WaitGroup
 		first.Go(func() {
-			door.ingress.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/first", http.NoBody))
+			ingress.handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/first", http.NoBody))
 		})
 		<-deaf.writing
 		calls()
@@ -241,7 +241,7 @@ func TestLargeResponsesAreRemembered(t *testing.T) {
 	whileFull(func() {
 		for n := range most + 1 {
 			call(fmt.Sprintf("/export.example/%d", n))
-			if got, want := portal.Expected(door.ingress), n%most+1; got != want {
+			if got, want := portal.Expected(ingress.handler), n%most+1; got != want {
 				t.Fatalf("after %d calls %d are remembered, want %d", n+1, got, want)
 			}
 		}
@@ -250,7 +250,7 @@ func TestLargeResponsesAreRemembered(t *testing.T) {
 	last := fmt.Sprintf("/export.example/%d", most)
 	got := call(last)
 	assert.Equal(t, http.StatusOK, got.Code, "with a small response")
-	assert.Zero(t, portal.Expected(door.ingress), "with a small response")
+	assert.Zero(t, portal.Expected(ingress.handler), "with a small response")
 	size.Store(limit)
 	whileFull(func() {
 		size.Store(1)
@@ -260,35 +260,35 @@ func TestLargeResponsesAreRemembered(t *testing.T) {
 	})
 }
 
-// TestSmallBodiesAlwaysHaveRoom fills an ingress with a body that comes slowly, and makes small calls meanwhile.
-func TestSmallBodiesAlwaysHaveRoom(t *testing.T) {
+// TestInFlight_SmallBodiesAlwaysHaveRoom fills an ingress with a body that comes slowly, and makes small calls meanwhile.
+func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	t.Parallel()
 	const limit, small = 1 << 20, 1 << 10
-	door := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
-	door.serve("echo.example", 443, echo)
-	door.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", small)) })
+	ingress := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
+	ingress.serve("echo.example", 443, echo)
+	ingress.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", small)) })
 	reader, writer := io.Pipe()
 	var slow sync.WaitGroup
 	slow.Go(func() {
-		door.ingress.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/echo.example/", reader))
+		ingress.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/echo.example/", reader))
 	})
 	_, err := writer.Write(make([]byte, limit))
 	require.NoError(t, err)
-	for portal.Held(door.ingress) != limit { // what is read is counted a moment later
+	for portal.Held(ingress.handler) != limit { // what is read is counted a moment later
 		runtime.Gosched()
 	}
 	for _, chunked := range []bool{false, true} {
-		if got := post(door, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
+		if got := post(ingress, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
 			t.Errorf("in chunks %t: status %d: %s", chunked, got.StatusCode, got.text)
 		}
-		if got := post(door, "/short.example/", small+1, chunked); got.StatusCode != http.StatusServiceUnavailable {
+		if got := post(ingress, "/short.example/", small+1, chunked); got.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("a byte more, in chunks %t: status %d: %s", chunked, got.StatusCode, got.text)
 		}
 	}
-	if got := door.get("/short.example/"); got.StatusCode != http.StatusOK {
+	if got := ingress.get("/short.example/"); got.StatusCode != http.StatusOK {
 		t.Errorf("a GET: status %d: %s", got.StatusCode, got.text)
 	}
-	if held := portal.Held(door.ingress); held != limit {
+	if held := portal.Held(ingress.handler); held != limit {
 		t.Errorf("%d bytes are held, want those of the slow one", held)
 	}
 	_ = writer.Close()
@@ -309,34 +309,34 @@ func (c *deafClient) Write(data []byte) (int, error) {
 	return c.ResponseRecorder.Write(data)
 }
 
-// TestAnnouncedIsNotHeld has clients announce bodies that they do not send.
-func TestAnnouncedIsNotHeld(t *testing.T) {
+// TestInFlight_AnnouncedBytesAreNotHeld has clients announce bodies that they do not send.
+func TestInFlight_AnnouncedBytesAreNotHeld(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
-	door.serve("echo.example", 443, echo)
+	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
+	ingress.serve("echo.example", 443, echo)
 	var announcing sync.WaitGroup
 	t.Cleanup(announcing.Wait) // when all is closed
 	for range 10 {
 		reader, writer := io.Pipe()
 		request := httptest.NewRequest(http.MethodPost, "/echo.example/", reader)
 		request.ContentLength = 900
-		announcing.Go(func() { door.ingress.ServeHTTP(httptest.NewRecorder(), request) })
+		announcing.Go(func() { ingress.handler.ServeHTTP(httptest.NewRecorder(), request) })
 		if _, err := writer.Write([]byte("a")); err != nil { // it is being read
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = writer.Close() })
 	}
-	if got := post(door, "/echo.example/", 500, false); got.StatusCode != http.StatusOK {
+	if got := post(ingress, "/echo.example/", 500, false); got.StatusCode != http.StatusOK {
 		t.Errorf("status %d: %s", got.StatusCode, got.text)
 	}
 }
 
-// TestNothingStaysHeld lets requests end in every way that there is.
-func TestNothingStaysHeld(t *testing.T) {
+// TestInFlight_NothingStaysHeld lets requests end in every way that there is.
+func TestInFlight_NothingStaysHeld(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(20_000)) // some find no room
-	door.serve("echo.example", 443, echo)
-	door.serve("web.example", 443, failing)
+	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(20_000)) // some find no room
+	ingress.serve("echo.example", 443, echo)
+	ingress.serve("web.example", 443, failing)
 	const head = "Host: a\r\nConnection: close\r\nContent-Length: 600\r\n\r\n"
 	body := strings.Repeat("a", 600)
 	var clients sync.WaitGroup
@@ -351,20 +351,20 @@ func TestNothingStaysHeld(t *testing.T) {
 			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n258\r\n" + body + "\r\nzz\r\n",
 			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n" + strings.Repeat("a", 1000) + "\r\n1\r\na\r\n0\r\n\r\n",
 		} {
-			clients.Go(func() { door.send(raw, strings.Fields(raw)[0]) })
+			clients.Go(func() { ingress.send(raw, strings.Fields(raw)[0]) })
 		}
 	}
 	clients.Wait()
-	door.server.Close() // waits for the handlers
-	if held := portal.Held(door.ingress); held != 0 {
+	ingress.server.Close() // waits for the handlers
+	if held := portal.Held(ingress.handler); held != 0 {
 		t.Errorf("at the end %d bytes are held", held)
 	}
 }
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithBodyLimit(1000))
-	door.serve("calculator.example", 443, echo)
+	ingress := open(t, portal.WithBodyLimit(1000))
+	ingress.serve("calculator.example", 443, echo)
 	const get, post = "GET /calculator.example/add", "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	const end = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	fill := func(size int) string { return strings.Repeat("a", size) }
@@ -393,7 +393,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, test := range tests {
 		method, _, _ := strings.Cut(test.raw, " ")
-		got := door.send(test.raw, method)
+		got := ingress.send(test.raw, method)
 		if got.StatusCode != test.status {
 			t.Errorf("%s: status %d, want %d: %.200s", test.name, got.StatusCode, test.status, got.text)
 			continue
@@ -407,12 +407,12 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitOfOuterHandler has an application that allows less than its ingress.
-func TestLimitOfOuterHandler(t *testing.T) {
+// TestInFlight_LimitOfAnOuterHandler has an application that allows less than its ingress.
+func TestInFlight_LimitOfAnOuterHandler(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPost, "/calculator.example/add", strings.NewReader("twelve bytes"))
-	http.MaxBytesHandler(open(t).ingress, 10).ServeHTTP(w, request)
+	http.MaxBytesHandler(open(t).handler, 10).ServeHTTP(w, request)
 	const want = "the request body exceeds the limit of 10 bytes"
 	got := (answer{w.Result(), w.Body.String()})
 	assert.Equal(t, 413, got.StatusCode, got.text)
@@ -422,8 +422,8 @@ func TestLimitOfOuterHandler(t *testing.T) {
 // TestRequest_Timeout asks a service how much time it was given.
 func TestRequest_Timeout(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("clock.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	ingress := open(t)
+	ingress.serve("clock.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		deadline, _ := r.Context().Deadline()
 		fmt.Fprint(w, time.Until(deadline).Nanoseconds())
 	})
@@ -438,7 +438,7 @@ func TestRequest_Timeout(t *testing.T) {
 	}
 	for _, test := range tests {
 		begun := time.Now()
-		got := door.get("/clock.example/", "Request-Timeout: "+test.asked)
+		got := ingress.get("/clock.example/", "Request-Timeout: "+test.asked)
 		took := time.Since(begun) + time.Millisecond // budgets are whole milliseconds
 		left, err := strconv.ParseInt(got.text, 10, 64)
 		if err != nil {
@@ -452,10 +452,10 @@ func TestRequest_Timeout(t *testing.T) {
 
 func TestTimeBudget(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithTimeBudget(time.Millisecond))
+	ingress := open(t, portal.WithTimeBudget(time.Millisecond))
 	release := make(chan struct{})
-	door.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) { <-release })
-	got := door.get("/slow.example/hang")
+	ingress.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) { <-release })
+	got := ingress.get("/slow.example/hang")
 	close(release)
 	told := got.problem(t)
 	assert.Equal(t, http.StatusGatewayTimeout, told.Status)

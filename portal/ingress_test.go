@@ -24,9 +24,9 @@ import (
 
 func TestMapping(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("calculator.example", 443, echo)
-	door.serve("calculator.example", 80, echo)
+	ingress := open(t)
+	ingress.serve("calculator.example", 443, echo)
+	ingress.serve("calculator.example", 80, echo)
 	tests := []struct{ request, host, target string }{
 		{"GET /calculator.example/add", "calculator.example", "/add"},
 		{"GET /calculator.example/add?x=5&y=6", "calculator.example", "/add?x=5&y=6"},
@@ -54,7 +54,7 @@ func TestMapping(t *testing.T) {
 		t.Run(test.request, func(t *testing.T) {
 			t.Parallel()
 			method, _, _ := strings.Cut(test.request, " ")
-			got := door.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", method).echoed(t)
+			got := ingress.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", method).echoed(t)
 			assert.Equal(t, method, got.Method)
 			assert.Equal(t, test.host, got.Host)
 			assert.Equal(t, test.target, got.Target)
@@ -64,24 +64,24 @@ func TestMapping(t *testing.T) {
 
 func TestInstance(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	one := door.bus.Connect("calculator.example")
-	door.serve("calculator.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another") })
+	ingress := open(t)
+	one := ingress.bus.Connect("calculator.example")
+	ingress.serve("calculator.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another") })
 	require.NoError(t, one.Handle("GET", "/who", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, one.ID())
 	})))
-	if got := door.get("/" + one.ID() + ".calculator.example/who"); got.text != one.ID() {
+	if got := ingress.get("/" + one.ID() + ".calculator.example/who"); got.text != one.ID() {
 		t.Errorf("instance %s answered %q", one.ID(), got.text)
 	}
 }
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	door := open(t)
+	ingress := open(t)
 	var reached atomic.Int64
 	count := func(http.ResponseWriter, *http.Request) { reached.Add(1) }
 	for _, port := range []int{443, 444} {
-		door.serve("calculator.example", port, count)
+		ingress.serve("calculator.example", port, count)
 	}
 	tests := []struct {
 		request string
@@ -127,7 +127,7 @@ func TestRefused(t *testing.T) {
 		{"M-SEARCH /calculator.example/add", 501, `"M-SEARCH" is not forwarded`},
 	}
 	for _, test := range tests {
-		got := door.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "GET")
+		got := ingress.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "GET")
 		if got.StatusCode != test.status {
 			t.Errorf("%s: status %d, want %d: %s", test.request, got.StatusCode, test.status, got.text)
 			continue
@@ -149,8 +149,8 @@ func TestRefused(t *testing.T) {
 // TestMalformed is about what net/http refuses before the ingress sees it.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("calculator.example", 443, echo)
+	ingress := open(t)
+	ingress.serve("calculator.example", 443, echo)
 	for _, head := range []string{
 		"GET /calculator.example/%zz HTTP/1.1\r\nHost: a\r\n",
 		"GET /calculator.example/add HTTP/1.1\r\n",
@@ -159,7 +159,7 @@ func TestMalformed(t *testing.T) {
 		"GET /calculator.example/add HTTP/1.1\r\nHost: a\r\nBus-Op-Code : Req\r\n",
 		"POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n",
 	} {
-		if got := door.send(head+"Connection: close\r\n\r\n", "GET"); got.StatusCode != http.StatusBadRequest {
+		if got := ingress.send(head+"Connection: close\r\n\r\n", "GET"); got.StatusCode != http.StatusBadRequest {
 			t.Errorf("%q: status %d", head, got.StatusCode)
 		}
 	}
@@ -167,12 +167,12 @@ func TestMalformed(t *testing.T) {
 
 func TestTwoLengths(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("calculator.example", 443, echo)
+	ingress := open(t)
+	ingress.serve("calculator.example", 443, echo)
 	raw := "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" +
 		"Content-Length: 3\r\nTransfer-Encoding: chunked\r\nTrailer: Bus-From-Host\r\n\r\n" +
 		"5\r\nwhole\r\n0\r\nBus-From-Host: forged.example\r\n\r\n"
-	got := door.send(raw, "POST").echoed(t)
+	got := ingress.send(raw, "POST").echoed(t)
 	if got.Body != "whole" {
 		t.Errorf("the service got the body %q", got.Body)
 	}
@@ -183,34 +183,34 @@ func TestTwoLengths(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("calculator.example", 443, echo)
-	want := door.get("/calculator.example/add")
-	got := door.send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
+	ingress := open(t)
+	ingress.serve("calculator.example", 443, echo)
+	want := ingress.get("/calculator.example/add")
+	got := ingress.send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
 	assert.Equal(t, http.StatusOK, got.StatusCode)
 	assert.Empty(t, got.text)
 	assert.Equal(t, want.ContentLength, got.ContentLength)
 }
 
-func TestRedirectToPortal(t *testing.T) {
+func TestIngress_RedirectsToThePortal(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
-	mounted := http.StripPrefix("/bus", door.ingress)
+	ingress := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
+	mounted := http.StripPrefix("/bus", ingress.handler)
 	tests := []struct {
 		handler  http.Handler
 		path     string
 		location string
 	}{
-		{door.ingress, "/", "/portal/"},
-		{door.ingress, "/portal", "/portal/"},
-		{door.ingress, "/PORTAL", "/portal/"},
-		{door.ingress, "/portal:443", "/portal/"},
-		{door.ingress, "/?q=1", "/portal/?q=1"},
+		{ingress.handler, "/", "/portal/"},
+		{ingress.handler, "/portal", "/portal/"},
+		{ingress.handler, "/PORTAL", "/portal/"},
+		{ingress.handler, "/portal:443", "/portal/"},
+		{ingress.handler, "/?q=1", "/portal/?q=1"},
 		{mounted, "/bus", "/bus/portal/"},
 		{mounted, "/bus/", "/bus/portal/"},
 		{mounted, "/bus/portal", "/bus/portal/"},
-		{http.StripPrefix("/bus/", door.ingress), "/bus/portal", "/bus/portal/"},
-		{http.StripPrefix("//evil.example", door.ingress), "//evil.example/", "/evil.example/portal/"},
+		{http.StripPrefix("/bus/", ingress.handler), "/bus/portal", "/bus/portal/"},
+		{http.StripPrefix("//evil.example", ingress.handler), "//evil.example/", "/evil.example/portal/"},
 	}
 	for _, test := range tests {
 		w := httptest.NewRecorder()
@@ -218,16 +218,16 @@ func TestRedirectToPortal(t *testing.T) {
 		assert.Equal(t, http.StatusFound, w.Code, test.path)
 		assert.Equal(t, test.location, w.Header().Get("Location"), test.path)
 	}
-	got := door.get("/", "X-Forwarded-Prefix: /outer/")
+	got := ingress.get("/", "X-Forwarded-Prefix: /outer/")
 	if location := got.Header.Get("Location"); location != "/outer/portal/" {
 		t.Errorf("behind a proxy: Location %q", location)
 	}
 }
 
-// TestIcon asks for what browsers ask for beside any page: that is no call to a host which nobody serves.
+// TestIcon asks for what browsers ask for beside any page: that is no call to a host without an instance.
 func TestIcon(t *testing.T) {
 	t.Parallel()
-	door := open(t)
+	ingress := open(t)
 	for _, test := range []struct {
 		path   string
 		status int
@@ -235,34 +235,34 @@ func TestIcon(t *testing.T) {
 	}{
 		{"/favicon.ico", 404, false}, {"/favicon.ico?v=2", 404, false}, {"/favicon.icon", 503, false}, {"/favicon.ico/", 503, true},
 	} {
-		if got := door.get(test.path); got.StatusCode != test.status {
+		if got := ingress.get(test.path); got.StatusCode != test.status {
 			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.text)
 		}
-		if metrics := door.get("/-/metrics").text; strings.Contains(metrics, `callee="favicon.ico"`) != test.called {
+		if metrics := ingress.get("/-/metrics").text; strings.Contains(metrics, `callee="favicon.ico"`) != test.called {
 			t.Errorf("%s: called %t, want %t:\n%s", test.path, !test.called, test.called, metrics)
 		}
 	}
-	door.serve("favicon.ico", 443, echo)
-	if got := door.get("/favicon.ico/x"); got.StatusCode != http.StatusOK {
+	ingress.serve("favicon.ico", 443, echo)
+	if got := ingress.get("/favicon.ico/x"); got.StatusCode != http.StatusOK {
 		t.Errorf("the host: %d: %s", got.StatusCode, got.text)
 	}
 }
 
 func TestOperators(t *testing.T) {
 	t.Parallel()
-	door := open(t)
+	ingress := open(t)
 	for path, text := range map[string]string{"/-/healthy": "healthy\n", "/-/ready": "ready\n"} {
-		got := door.get(path)
+		got := ingress.get(path)
 		assert.Equal(t, http.StatusOK, got.StatusCode, path)
 		assert.Equal(t, text, got.text, path)
 	}
-	door.bus.Broker().Close()
-	if got := door.get("/-/healthy"); got.StatusCode != http.StatusOK {
+	ingress.bus.Broker().Close()
+	if got := ingress.get("/-/healthy"); got.StatusCode != http.StatusOK {
 		t.Errorf("healthy without a broker: status %d: %s", got.StatusCode, got.text)
 	}
-	got := door.get("/-/ready")
+	got := ingress.get("/-/ready")
 	for got.StatusCode == http.StatusOK { // until the connection has noticed
-		got = door.get("/-/ready")
+		got = ingress.get("/-/ready")
 	}
 	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, got.text)
 	assert.Equal(t, "the broker is out of reach", got.problem(t).Detail, got.text)
@@ -270,16 +270,16 @@ func TestOperators(t *testing.T) {
 
 func TestClient_GoesAway(t *testing.T) {
 	t.Parallel()
-	door := open(t)
+	ingress := open(t)
 	arrived, release, served := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	door.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) {
+	ingress.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) {
 		close(arrived)
 		<-release
 	})
 	t.Cleanup(func() { close(release) })
 	watched := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(served)
-		door.ingress.ServeHTTP(w, r)
+		ingress.handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(watched.Close)
 	ctx, leave := context.WithCancel(t.Context())
@@ -323,11 +323,11 @@ func TestIngress_Options(t *testing.T) {
 	}
 }
 
-func TestTokensAtTheDoor(t *testing.T) {
+func TestIngress_Tokens(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := openFor(t, i)
-	door.keep("vault.example", i.Trust())
+	ingress := openFor(t, i)
+	ingress.keep("vault.example", i.Trust())
 	keeper := i.in("keeper")
 	token := strings.TrimPrefix(keeper, "Authorization: Bearer ")
 	for _, test := range []struct {
@@ -367,7 +367,7 @@ func TestTokensAtTheDoor(t *testing.T) {
 		{"openapi.json", []string{"Authorization: Bearer x"}, 401, "token: not a JWT"},
 		{"nothing", []string{"Authorization: Bearer x"}, 401, "token: not a JWT"},
 	} {
-		got := door.get("/vault.example/"+test.path, test.headers...)
+		got := ingress.get("/vault.example/"+test.path, test.headers...)
 		assert.Equal(t, test.status, got.StatusCode, "%s with %q", test.path, test.headers)
 		assert.Contains(t, got.text, test.text, "%s with %q", test.path, test.headers)
 		if got.StatusCode != http.StatusOK && got.problem(t).Executed != "no" {
@@ -397,18 +397,18 @@ func isChallenge(header string, status int, detail string) bool {
 	}
 }
 
-// TestAuthorizationOnTheBus holds that a token travels as the call's actor alone, and another Authorization as it is.
-func TestAuthorizationOnTheBus(t *testing.T) {
+// TestIngress_Authorization holds that a token travels as the call's actor alone, and another Authorization as it is.
+func TestIngress_Authorization(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := openFor(t, i)
-	conn := door.bus.Connect("echo.example", i.Trust())
+	ingress := openFor(t, i)
+	conn := ingress.bus.Connect("echo.example", i.Trust())
 	require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(echo)))
 	for header, want := range map[string]string{
 		i.in("keeper"): "", "Authorization: Basic YTpi": "Basic YTpi", "Authorization: Negotiate x": "Negotiate x",
 		"Authorization: Bearers x": "Bearers x",
 	} {
-		got := door.get("/echo.example/x", header).echoed(t)
+		got := ingress.get("/echo.example/x", header).echoed(t)
 		assert.Equal(t, want, got.Header.Get("Authorization"), "%.40s", header)
 		assert.Empty(t, got.Header.Get("Bus-Actor"), "%.40s", header)
 	}
@@ -417,35 +417,35 @@ func TestAuthorizationOnTheBus(t *testing.T) {
 // TestToken_IsLookedAtFirst holds that nothing of a request with a bad token is read, and that HEAD is refused as GET is.
 func TestToken_IsLookedAtFirst(t *testing.T) {
 	t.Parallel()
-	door := openFor(t, newIssuer(t))
-	got := door.send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n", http.MethodPost)
+	ingress := openFor(t, newIssuer(t))
+	got := ingress.send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n", http.MethodPost)
 	if got.StatusCode != 401 {
 		t.Errorf("status %d: %s", got.StatusCode, got.text)
 	}
-	got = door.send("HEAD /vault.example/gold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n", http.MethodHead)
+	got = ingress.send("HEAD /vault.example/gold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n", http.MethodHead)
 	assert.Equal(t, 401, got.StatusCode, "HEAD")
 	assert.Empty(t, got.text, "HEAD")
 }
 
-// TestDoorWithoutKeys takes no token.
-func TestDoorWithoutKeys(t *testing.T) {
+// TestIngress_WithoutKeys takes no token.
+func TestIngress_WithoutKeys(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := open(t)
-	door.keep("vault.example", i.Trust())
+	ingress := open(t)
+	ingress.keep("vault.example", i.Trust())
 	for header, status := range map[string]int{"X: y": 200, "Authorization: Basic YTpi": 200, i.in("keeper"): 401} {
-		got := door.get("/vault.example/stones", header)
+		got := ingress.get("/vault.example/stones", header)
 		if got.StatusCode != status {
 			t.Errorf("%.40s: status %d: %s", header, got.StatusCode, got.text)
 		}
 	}
-	if got := door.get("/-/healthy", i.in("keeper")); got.StatusCode != 200 {
-		t.Errorf("what asks for nobody, and is on no bus, answers %d", got.StatusCode)
+	if got := ingress.get("/-/healthy", i.in("keeper")); got.StatusCode != 200 {
+		t.Errorf("what names no host, and is on no bus, answers %d", got.StatusCode)
 	}
 }
 
-// TestOnlyASCIIIsLowered calls a host in upper case, and no host that only looks like another one.
-func TestOnlyASCIIIsLowered(t *testing.T) {
+// TestIngress_LowersOnlyASCII calls a host in upper case, and no host that only looks like another one.
+func TestIngress_LowersOnlyASCII(t *testing.T) {
 	t.Parallel()
 	to, err := portal.Address("/KIOSK.Example/")
 	require.NoError(t, err)
@@ -457,8 +457,8 @@ func TestOnlyASCIIIsLowered(t *testing.T) {
 	}
 }
 
-// TestEncodedSlashesStay has bytes beside them that should have been encoded.
-func TestEncodedSlashesStay(t *testing.T) {
+// TestIngress_KeepsEncodedSlashes has bytes beside them that should have been encoded.
+func TestIngress_KeepsEncodedSlashes(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"/a.example/x%2Fy|": "/x%2Fy%7C", "/a.example/x%2fy\xff": "/x%2fy%FF"} {
 		to, err := portal.Address(path)
@@ -467,9 +467,9 @@ func TestEncodedSlashesStay(t *testing.T) {
 	}
 }
 
-// TestBodiesAroundTheBrokersLimit sends bodies there and back that the broker carries in one message, just so, not quite
+// TestIngress_BodiesAroundTheBrokersLimit sends bodies there and back that the broker carries in one message, just so, not quite
 // and by far not.
-func TestBodiesAroundTheBrokersLimit(t *testing.T) {
+func TestIngress_BodiesAroundTheBrokersLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 16 << 10
 	b := bustest.New(t, broker.MaxPayload(limit))
@@ -490,47 +490,47 @@ func TestBodiesAroundTheBrokersLimit(t *testing.T) {
 	}
 }
 
-// TestWhoAnswered holds that a client learns which instance has answered, and that a service's own word stays.
-func TestWhoAnswered(t *testing.T) {
+// TestID_OfTheAnsweringInstance holds that a client learns which instance has answered, and that a service's own word stays.
+func TestID_OfTheAnsweringInstance(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	conn := door.bus.Connect("web.example")
+	ingress := open(t)
+	conn := ingress.bus.Connect("web.example")
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Proxy-Status", "inner; error=x") })
 	require.NoError(t, conn.Handle("GET", "/{rest+}", handler))
 	for _, path := range []string{"/web.example/x", "/" + conn.ID() + ".web.example/x"} {
-		got := door.get(path).Header.Values("Proxy-Status")
+		got := ingress.get(path).Header.Values("Proxy-Status")
 		want := regexp.MustCompile(`^busline; next-hop="` + conn.ID() + `\.web\.example"; msg-id="[A-Za-z0-9_-]{22,}"$`)
 		require.Len(t, got, 2, path)
 		assert.Equal(t, "inner; error=x", got[0], path)
 		assert.Regexp(t, want, got[1], path)
 	}
-	if got := door.get("/nobody.example/"); got.Header.Get("Proxy-Status") != "" {
-		t.Errorf("nobody: Proxy-Status %q", got.Header.Get("Proxy-Status"))
+	if got := ingress.get("/nobody.example/"); got.Header.Get("Proxy-Status") != "" {
+		t.Errorf("no instance: Proxy-Status %q", got.Header.Get("Proxy-Status"))
 	}
 }
 
 // TestAway holds that a person is told in words when the page cannot be had, and a program as ever.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	got := door.get("/portal/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
+	ingress := open(t)
+	got := ingress.get("/portal/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
 	policy := got.Header.Get("Content-Security-Policy")
 	assert.Equal(t, 503, got.StatusCode)
 	assert.Equal(t, "text/html; charset=utf-8", got.Header.Get("Content-Type"))
 	assert.Contains(t, got.text, "The bus is out of reach")
 	assert.True(t, strings.HasPrefix(policy, "default-src 'none'"), policy)
 	for path, accept := range map[string]string{"/portal/": "*/*", "/portal/main.js": "text/html", "/nobody.example/": "text/html"} {
-		if told := door.get(path, "Accept: "+accept).problem(t); told.Status != 503 {
+		if told := ingress.get(path, "Accept: "+accept).problem(t); told.Status != 503 {
 			t.Errorf("%s: %+v", path, told)
 		}
 	}
 }
 
-// TestTrace_InProblems has every error name the trace of its request, whoever has made it.
+// TestTrace_InProblems has every error name the trace of its request, whatever has made it.
 func TestTrace_InProblems(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	one := door.bus.Connect("web.example")
+	ingress := open(t)
+	one := ingress.bus.Connect("web.example")
 	require.NoError(t, one.Handle("GET", "/missing", http.HandlerFunc(failing)))
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	for _, test := range []struct {
@@ -548,13 +548,13 @@ func TestTrace_InProblems(t *testing.T) {
 		if test.token != "" {
 			headers = append(headers, "Authorization: Bearer "+test.token)
 		}
-		got := door.get(test.path, headers...)
+		got := ingress.get(test.path, headers...)
 		told := got.problem(t)
 		assert.Equal(t, test.status, told.Status, test.path)
 		assert.Equal(t, trace, told.TraceID, test.path)
 		assert.NotEmpty(t, told.ID, test.path)
 		assert.Equal(t, test.onTheBus, (told.MsgID != ""), test.path)
-		if told := door.get(test.path, headers[1:]...).problem(t); told.TraceID != "" {
+		if told := ingress.get(test.path, headers[1:]...).problem(t); told.TraceID != "" {
 			t.Errorf("%s without a trace: %+v", test.path, told)
 		}
 	}

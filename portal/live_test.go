@@ -217,23 +217,23 @@ func TestLive(t *testing.T) {
 		sum := got.Services[0].liveFigures
 		assert.Equal(t, int64(87), sum.Calls)
 		assert.Equal(t, edge.Recent.Calls, sum.Recent.Calls)
-		time.Sleep(time.Minute) // nobody looks
+		time.Sleep(time.Minute) // no page is open
 		late := w.look("")
 		assert.Zero(t, late.Window, "after a minute")
 		assert.Zero(t, late.edge("caller.example", "counter.example").Recent.Calls, "after a minute")
 	})
 }
 
-// TestLiveOf_ThoseWhoComeAndGo starts and stops instances while somebody looks.
-func TestLiveOf_ThoseWhoComeAndGo(t *testing.T) {
+// TestLiveOf_InstancesThatComeAndGo starts and stops instances while a client looks.
+func TestLiveOf_InstancesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		caller := b.Connect("caller.example")
 		w := watch(t, b)
 		got := w.look("")
-		require.Empty(t, got.Services, "of nobody")
-		require.Empty(t, got.Edges, "of nobody")
-		require.Empty(t, got.Lost, "of nobody")
+		require.Empty(t, got.Services, "without a token")
+		require.Empty(t, got.Edges, "without a token")
+		require.Empty(t, got.Lost, "without a token")
 		time.Sleep(2 * time.Second)
 		stays, leaves := b.Connect("counter.example"), b.Connect("counter.example")
 		serveCounter(t, stays)
@@ -283,8 +283,8 @@ func TestLiveOf_ThoseWhoComeAndGo(t *testing.T) {
 	})
 }
 
-// TestLostCallsOfWhatIsShown names nobody whom the viewer has not been shown.
-func TestLostCallsOfWhatIsShown(t *testing.T) {
+// TestLive_LostCallsOfShownServices names no host that the viewer has not been shown.
+func TestLive_LostCallsOfShownServices(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		caller := b.Connect("counter.example")
@@ -345,7 +345,7 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 		name, header, services, operations string
 		canary                             []string // that it does see
 	}{
-		{"nobody", "", "payroll.example web.example", "/files/{path+} /headcount /open", []string{"canary-version"}},
+		{"anonymous", "", "payroll.example web.example", "/files/{path+} /headcount /open", []string{"canary-version"}},
 		{"hr", i.in("hr"), "payroll.example web.example", "/files/{path+} /headcount /open /salary", []string{"canary-version", "canary-caller.example", "Salary"}},
 		{"level 3", i.bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "payroll.example web.example", "/files/{path+} /headcount /open /raise /salary",
 			[]string{"canary-version", "canary-caller.example", "Salary", "Raise"}},
@@ -373,7 +373,7 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 		}
 		for _, canary := range []string{"canary-internal", "hidden-canary", "canary-version", "canary-caller.example", "canary.example", "Salary", "Raise"} {
 			if strings.Contains(body, canary) != slices.Contains(test.canary, canary) {
-				t.Errorf("%s: %s is there: %t, in %s", test.name, canary, strings.Contains(body, canary), body)
+				t.Errorf("%s is there: %t, in %s", canary, strings.Contains(body, canary), body)
 			}
 		}
 	}
@@ -386,10 +386,10 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 func TestLive_IsShared(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		stranger := newStranger(t, b, "stranger.example")
+		foreign := newForeignInstance(t, b, "foreign.example")
 		w := watch(t, b)
 		for range 5 {
-			before := stranger.asked("/traffic")
+			before := foreign.asked("/traffic")
 			for range 4 {
 				var looking sync.WaitGroup
 				for range 20 {
@@ -397,15 +397,15 @@ func TestLive_IsShared(t *testing.T) {
 				}
 				looking.Wait()
 			}
-			if asked := stranger.asked("/traffic") - before; asked != 1 {
+			if asked := foreign.asked("/traffic") - before; asked != 1 {
 				t.Errorf("80 looks within a second had it asked %d times", asked)
 			}
 			time.Sleep(time.Second)
 		}
-		before := stranger.asked("/traffic")
+		before := foreign.asked("/traffic")
 		time.Sleep(time.Hour)
-		if asked := stranger.asked("/traffic") - before; asked != 0 {
-			t.Errorf("while nobody looked it was asked %d times", asked)
+		if asked := foreign.asked("/traffic") - before; asked != 0 {
+			t.Errorf("while no page was open it was asked %d times", asked)
 		}
 	})
 }
@@ -413,15 +413,15 @@ func TestLive_IsShared(t *testing.T) {
 // TestLive_OverHTTP has what everything on the portal has.
 func TestLive_OverHTTP(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
-	door.calculate("calculator.example")
-	got := door.get("/portal/live.json")
+	ingress := open(t)
+	ingress.register()
+	ingress.calculate("calculator.example")
+	got := ingress.get("/portal/live.json")
 	assert.Equal(t, http.StatusOK, got.StatusCode, got.text)
 	assert.Equal(t, "private, no-store", got.Header.Get("Cache-Control"), got.text)
 	assert.Equal(t, "application/json", got.Header.Get("Content-Type"), got.text)
 	checkSecurity(t, "live.json", got.Header)
-	if text := door.get("/portal/openapi.json").text; strings.Contains(text, "live.json") {
+	if text := ingress.get("/portal/openapi.json").text; strings.Contains(text, "live.json") {
 		t.Error("the document speaks of it")
 	}
 }
@@ -503,44 +503,47 @@ func traffic(served ...string) string {
 	return `{"started":"2000-01-01T00:00:00Z","served":[` + strings.Join(served, ",") + `],"made":[]}`
 }
 
-// TestLiveOf_Strangers has one of two services tell what cannot be. The other one is shown all the same.
-func TestLiveOf_Strangers(t *testing.T) {
+// TestLiveOf_UnknownHosts has one of two services tell what cannot be. The other one is shown all the same.
+func TestLiveOf_UnknownHosts(t *testing.T) {
 	t.Parallel()
 	const fine = `"buckets":[1],"took":1,"refused":0,"failed":0`
 	callers := make([]string, 10_000)
 	for at := range callers {
 		callers[at] = servedBy(fmt.Sprintf("caller%d.example", at), fine)
 	}
-	for name, test := range map[string]struct{ told, leftOut string }{
-		"no JSON":             {`<script>alert(1)</script>`, "its answer cannot be read"},
-		"cut":                 {traffic(servedBy("a", fine))[:40], "its answer cannot be read"},
-		"nothing":             {``, "its answer cannot be read"},
-		"a list":              {`[]`, "its answer cannot be read"},
-		"other types":         {`{"started":1,"served":{}}`, "its answer cannot be read"},
-		"negative":            {traffic(servedBy("a", `"buckets":[-1]`)), "it reports impossible requests"},
-		"more failed":         {traffic(servedBy("a", `"buckets":[1],"failed":2`)), "it reports impossible requests"},
-		"too many buckets":    {traffic(servedBy("a", `"buckets":[`+strings.Repeat("0,", 19)+`1]`)), "it reports impossible requests"},
-		"overflow":            {traffic(servedBy("a", `"buckets":[9223372036854775807,9223372036854775807]`)), "it reports impossible requests"},
-		"beyond 64 bits":      {traffic(servedBy("a", `"buckets":[1e30]`)), "its answer cannot be read"},
-		"no hostname":         {traffic(servedBy("<img src=x>", fine)), "it reports impossible requests"},
-		"upper case":          {traffic(servedBy("A", fine)), "it reports impossible requests"},
-		"no port":             {strings.Replace(traffic(servedBy("a", fine)), "443", "70000", 1), "it reports impossible requests"},
-		"no path":             {strings.Replace(traffic(servedBy("a", fine)), "/add", "add", 1), "it reports impossible requests"},
-		"a long path":         {strings.Replace(traffic(servedBy("a", fine)), "/add", "/"+strings.Repeat("a", 2000), 1), "it reports impossible requests"},
-		"a control character": {strings.Replace(traffic(servedBy("a", fine)), "Stranger.Add", `a\u0000b`, 1), "it reports impossible requests"},
-		"thousands":           {traffic(callers...), "it reports 10000 callers and callees; the limit is 8192"},
-		"calls of nobody":     {`{"started":"2000-01-01T00:00:00Z","made":[{"callee":"","buckets":[1]}]}`, "it reports impossible calls"},
-		"negative calls":      {`{"started":"2000-01-01T00:00:00Z","made":[{"callee":"a","failed":-1}]}`, "it reports impossible calls"},
-		"huge":                {`{"x":"` + strings.Repeat("a", 4<<20) + `"}`, "it answers with more than 4194304 bytes"},
-		"silence":             {"hang", "it did not answer in time"},
-		"fine":                {traffic(servedBy("a", fine)), ""},
-		"hundreds":            {traffic(callers[:300]...), ""},
+	for _, test := range []struct {
+		name          string
+		told, leftOut string
+	}{
+		{"no JSON", `<script>alert(1)</script>`, "its answer cannot be read"},
+		{"cut", traffic(servedBy("a", fine))[:40], "its answer cannot be read"},
+		{"nothing", ``, "its answer cannot be read"},
+		{"a list", `[]`, "its answer cannot be read"},
+		{"other types", `{"started":1,"served":{}}`, "its answer cannot be read"},
+		{"negative", traffic(servedBy("a", `"buckets":[-1]`)), "it reports impossible requests"},
+		{"more failed", traffic(servedBy("a", `"buckets":[1],"failed":2`)), "it reports impossible requests"},
+		{"too many buckets", traffic(servedBy("a", `"buckets":[`+strings.Repeat("0,", 19)+`1]`)), "it reports impossible requests"},
+		{"overflow", traffic(servedBy("a", `"buckets":[9223372036854775807,9223372036854775807]`)), "it reports impossible requests"},
+		{"beyond 64 bits", traffic(servedBy("a", `"buckets":[1e30]`)), "its answer cannot be read"},
+		{"no hostname", traffic(servedBy("<img src=x>", fine)), "it reports impossible requests"},
+		{"upper case", traffic(servedBy("A", fine)), "it reports impossible requests"},
+		{"no port", strings.Replace(traffic(servedBy("a", fine)), "443", "70000", 1), "it reports impossible requests"},
+		{"no path", strings.Replace(traffic(servedBy("a", fine)), "/add", "add", 1), "it reports impossible requests"},
+		{"a long path", strings.Replace(traffic(servedBy("a", fine)), "/add", "/"+strings.Repeat("a", 2000), 1), "it reports impossible requests"},
+		{"a control character", strings.Replace(traffic(servedBy("a", fine)), "Stranger.Add", `a\u0000b`, 1), "it reports impossible requests"},
+		{"thousands", traffic(callers...), "it reports 10000 callers and callees; the limit is 8192"},
+		{"calls of nobody", `{"started":"2000-01-01T00:00:00Z","made":[{"callee":"","buckets":[1]}]}`, "it reports impossible calls"},
+		{"negative calls", `{"started":"2000-01-01T00:00:00Z","made":[{"callee":"a","failed":-1}]}`, "it reports impossible calls"},
+		{"huge", `{"x":"` + strings.Repeat("a", 4<<20) + `"}`, "it answers with more than 4194304 bytes"},
+		{"silence", "hang", "it did not answer in time"},
+		{"fine", traffic(servedBy("a", fine)), ""},
+		{"hundreds", traffic(callers[:300]...), ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-				stranger := newStranger(t, b, "stranger.example")
-				stranger.tells("/traffic", test.told)
+				foreign := newForeignInstance(t, b, "foreign.example")
+				foreign.tells("/traffic", test.told)
 				serveCounter(t, b.Connect("counter.example"))
 				call(t, b.Connect("caller.example"), 3, "https://counter.example/slow")
 				w := watch(t, b)
@@ -548,15 +551,15 @@ func TestLiveOf_Strangers(t *testing.T) {
 				edge := got.edge("caller.example", "counter.example")
 				require.NotNil(t, edge, "%.2000s", fmt.Sprint(got))
 				assert.Equal(t, int64(3), edge.Calls, "%.2000s", fmt.Sprint(got))
-				assert.Equal(t, "counter.example stranger.example", got.names(), "%.2000s", fmt.Sprint(got))
-				want := "The counts of s1aaaaaaaa.stranger.example are left out: " + test.leftOut + "."
+				assert.Equal(t, "counter.example foreign.example", got.names(), "%.2000s", fmt.Sprint(got))
+				want := "The counts of s1aaaaaaaa.foreign.example are left out: " + test.leftOut + "."
 				if all := strings.Join(got.LeftOut, "\n"); test.leftOut == "" && all != "" || test.leftOut != "" && all != want {
 					t.Errorf("%q, want %q", all, want)
 				}
 				if test.leftOut != "" && len(got.Edges) != 1 {
 					t.Errorf("it is believed in part: %+v", got.Edges)
 				}
-				if name == "hundreds" && (len(got.Edges) != 1+257 || got.edge("others", "stranger.example").Calls != 44) {
+				if test.name == "hundreds" && (len(got.Edges) != 1+257 || got.edge("others", "foreign.example").Calls != 44) {
 					t.Errorf("%d edges", len(got.Edges))
 				}
 			}, broker.MaxPayload(8<<20))
@@ -564,21 +567,21 @@ func TestLiveOf_Strangers(t *testing.T) {
 	}
 }
 
-// TestLiveOf_BackwardCounters has a stranger count backwards, and be started anew again and again.
+// TestLiveOf_BackwardCounters has a foreign instance count backwards, and be started anew again and again.
 func TestLiveOf_BackwardCounters(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		stranger := newStranger(t, b, "stranger.example")
+		foreign := newForeignInstance(t, b, "foreign.example")
 		w := watch(t, b)
 		for at, count := range []int64{5, 3, 4398046511104, 0, 4398046511104, 1} {
 			told := traffic(servedBy("a", fmt.Sprintf(`"buckets":[%d]`, count)))
-			stranger.tells("/traffic", strings.Replace(told, "2000", fmt.Sprint(1990+at/2), 1))
+			foreign.tells("/traffic", strings.Replace(told, "2000", fmt.Sprint(1990+at/2), 1))
 			_, body := w.get("")
 			var got liveAnswer
 			err := json.Unmarshal([]byte(body), &got)
 			require.NoError(t, err)
 			require.NotContains(t, body, ":-")
-			edge := got.edge("a", "stranger.example")
+			edge := got.edge("a", "foreign.example")
 			require.NotNil(t, edge, got.Edges)
 			assert.Equal(t, count, edge.Calls, got.Edges)
 			time.Sleep(2 * time.Second)

@@ -55,16 +55,16 @@ func (d *testIngress) serveEach(host string, instances int, handler func(id stri
 
 func TestMulticast(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
-	door.serveEach("web.example", 3, func(id string) http.HandlerFunc {
+	ingress := open(t)
+	ingress.register()
+	ingress.serveEach("web.example", 3, func(id string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Answered", id)
 			w.Header().Set("Set-Cookie", "a=b")
 			echo(w, r)
 		}
 	})
-	got := door.order(`{"method":"PUT","target":"/web.example/a%2Fb?x=1","contentType":"text/plain","body":"é"}`, isJSON).answers(t)
+	got := ingress.order(`{"method":"PUT","target":"/web.example/a%2Fb?x=1","contentType":"text/plain","body":"é"}`, isJSON).answers(t)
 	require.Len(t, got.Answers, 3)
 	require.True(t, got.Complete)
 	ids := make(map[string]bool)
@@ -87,7 +87,7 @@ func TestMulticast(t *testing.T) {
 	if len(ids) != 3 {
 		t.Errorf("answers of %v", ids)
 	}
-	none := door.order(`{"method":"GET","target":"/nobody.example/"}`, isJSON)
+	none := ingress.order(`{"method":"GET","target":"/nobody.example/"}`, isJSON)
 	got = none.answers(t)
 	assert.Empty(t, got.Answers, "nobody")
 	assert.Contains(t, none.text, `"answers":[]`, "nobody")
@@ -96,8 +96,8 @@ func TestMulticast(t *testing.T) {
 // TestMulticast_Bounds has instances answer much, binary, badly and never.
 func TestMulticast_Bounds(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
+	ingress := open(t)
+	ingress.register()
 	bodies := map[string]http.HandlerFunc{
 		"/large":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("é", 1<<20)) },
 		"/binary": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0, 0xfe}) },
@@ -106,11 +106,11 @@ func TestMulticast_Bounds(t *testing.T) {
 			bus.WriteError(w, r, &bus.Error{Status: 500, Detail: "the password is secret"})
 		},
 	}
-	door.serveEach("web.example", 1, func(string) http.HandlerFunc {
+	ingress.serveEach("web.example", 1, func(string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { bodies[r.URL.Path](w, r) }
 	})
 	call := func(path string) answers {
-		return door.order(`{"method":"GET","target":"/web.example`+path+`"}`, isJSON).answers(t)
+		return ingress.order(`{"method":"GET","target":"/web.example`+path+`"}`, isJSON).answers(t)
 	}
 	got := call("/large").Answers[0]
 	assert.True(t, got.Cut, "large")
@@ -133,11 +133,11 @@ func TestMulticast_Bounds(t *testing.T) {
 // TestMulticast_Late lists those who have answered beside those who do not.
 func TestMulticast_Late(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
+	ingress := open(t)
+	ingress.register()
 	release := make(chan struct{})
 	var first atomic.Bool
-	door.serveEach("web.example", 2, func(string) http.HandlerFunc {
+	ingress.serveEach("web.example", 2, func(string) http.HandlerFunc {
 		late := first.CompareAndSwap(false, true)
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if late {
@@ -147,29 +147,29 @@ func TestMulticast_Late(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(release) })
-	got := door.order(`{"method":"GET","target":"/web.example/x"}`, isJSON, "Request-Timeout: 2").answers(t)
+	got := ingress.order(`{"method":"GET","target":"/web.example/x"}`, isJSON, "Request-Timeout: 2").answers(t)
 	require.Len(t, got.Answers, 2)
 	assert.Equal(t, "here", got.Answers[0].Body)
 	assert.Equal(t, 504, got.Answers[1].Status)
 	assert.NotEmpty(t, got.Answers[1].Failure)
 }
 
-// TestMulticast_AsCaller holds that a multicast is its caller's, and nobody's without a token.
+// TestMulticast_AsCaller holds that a multicast is its caller's, and no caller's without a token.
 func TestMulticast_AsCaller(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	door := openFor(t, i)
-	require.NoError(t, portal.Register(door.bus.Connect("portal", i.Trust()), patient()...))
-	door.keep("vault.example", i.Trust())
+	ingress := openFor(t, i)
+	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), patient()...))
+	ingress.keep("vault.example", i.Trust())
 	for _, test := range []struct {
 		header string
 		status int
 	}{{"X: y", 401}, {i.in("cook"), 403}, {i.in("keeper"), 200}} {
-		got := door.order(`{"method":"POST","target":"/vault.example/gold"}`, isJSON, test.header).answers(t)
+		got := ingress.order(`{"method":"POST","target":"/vault.example/gold"}`, isJSON, test.header).answers(t)
 		require.Len(t, got.Answers, 1, "%.30s", test.header)
 		assert.Equal(t, test.status, got.Answers[0].Status, "%.30s", test.header)
 	}
-	if got := door.order(`{"method":"POST","target":"/vault.example/stones"}`, isJSON, "Authorization: Bearer x"); got.StatusCode != 401 {
+	if got := ingress.order(`{"method":"POST","target":"/vault.example/stones"}`, isJSON, "Authorization: Bearer x"); got.StatusCode != 401 {
 		t.Errorf("a bad token: status %d", got.StatusCode)
 	}
 }
@@ -177,11 +177,11 @@ func TestMulticast_AsCaller(t *testing.T) {
 // TestMulticast_Refuses holds that the endpoint leads no further than the ingress does, and for no other site.
 func TestMulticast_Refuses(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
+	ingress := open(t)
+	ingress.register()
 	var called atomic.Int64
 	for _, port := range []int{443, 444} {
-		conn := door.bus.Connect("web.example")
+		conn := ingress.bus.Connect("web.example")
 		handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called.Add(1) })
 		require.NoError(t, conn.Handle("*", "/{rest+}", handler, bus.Port(port), bus.NoQueue()))
 	}
@@ -221,21 +221,21 @@ func TestMulticast_Refuses(t *testing.T) {
 		{`{"method":"POST","target":"/web.example/","body":"` + strings.Repeat("x", 1<<20) + `"}`, []string{isJSON}, 413, ""},
 		{`{"body":"` + strings.Repeat("x", 3<<20) + `"}`, []string{isJSON}, 413, ""},
 	} {
-		got := door.order(test.body, test.headers...).problem(t)
+		got := ingress.order(test.body, test.headers...).problem(t)
 		assert.Equal(t, test.status, got.Status, "%.80s %q", test.body, test.headers)
 		assert.Contains(t, got.Detail, test.detail, "%.80s %q", test.body, test.headers)
 	}
 	if n := called.Load(); n != 0 {
 		t.Errorf("the service was called %d times", n)
 	}
-	if got := door.get("/portal/multicast"); got.StatusCode != http.StatusMethodNotAllowed {
+	if got := ingress.get("/portal/multicast"); got.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: status %d", got.StatusCode)
 	}
-	preflight := door.send("OPTIONS /portal/multicast HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: https://evil.example\r\n"+
+	preflight := ingress.send("OPTIONS /portal/multicast HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: https://evil.example\r\n"+
 		"Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", http.MethodOptions)
 	assert.Equal(t, http.StatusForbidden, preflight.StatusCode)
 	assert.Empty(t, preflight.Header.Get("Access-Control-Allow-Origin"))
-	document := door.get("/portal/openapi.json")
+	document := ingress.get("/portal/openapi.json")
 	assert.NotContains(t, document.text, "multicast", "the document lists what is for the page alone")
 	assert.NotContains(t, document.text, "instances.json", "the document lists what is for the page alone")
 }

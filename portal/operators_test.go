@@ -46,10 +46,10 @@ func checkExposition(t *testing.T, got answer) {
 
 func TestMetrics_OfTheIngress(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithInFlightLimit(1<<26))
-	door.serve("echo.example", 443, echo)
-	door.get("/echo.example/")
-	got := door.get("/-/metrics")
+	ingress := open(t, portal.WithInFlightLimit(1<<26))
+	ingress.serve("echo.example", 443, echo)
+	ingress.get("/echo.example/")
+	got := ingress.get("/-/metrics")
 	checkExposition(t, got)
 	for _, want := range []string{
 		`busline_client_duration_seconds_count{host="ingress",id="`, `callee="echo.example"} 1`,
@@ -60,33 +60,33 @@ func TestMetrics_OfTheIngress(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/-/metrics", "/-/metrics/all"} {
-		head := door.send("HEAD "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+		head := ingress.send("HEAD "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
 		assert.Equal(t, 200, head.StatusCode, "HEAD %s", path)
 		assert.Empty(t, head.text, "HEAD %s", path)
-		compressed := door.get(path, "Accept-Encoding: gzip")
+		compressed := ingress.get(path, "Accept-Encoding: gzip")
 		compressed.text = decompress(t, compressed)
 		assert.Equal(t, "gzip", compressed.Header.Get("Content-Encoding"), path)
 		assert.Equal(t, "Accept-Encoding", compressed.Header.Get("Vary"), path)
 		checkExposition(t, compressed)
-		if post := post(door, path, 1, false); post.StatusCode != http.StatusMethodNotAllowed {
+		if post := post(ingress, path, 1, false); post.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("POST %s: %d", path, post.StatusCode)
 		}
 	}
 	const known = "no such page; the ingress itself serves /-/healthy, /-/ready, /-/metrics and /-/metrics/all"
-	told := door.get("/-/metrics/").problem(t)
+	told := ingress.get("/-/metrics/").problem(t)
 	assert.Equal(t, http.StatusNotFound, told.Status)
 	assert.Equal(t, known, told.Detail)
 }
 
 func TestMetrics_OfAll(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("echo.example", 443, echo)
-	door.serve("echo.example", 443, echo)
+	ingress := open(t)
+	ingress.serve("echo.example", 443, echo)
+	ingress.serve("echo.example", 443, echo)
 	for range 10 {
-		door.get("/echo.example/")
+		ingress.get("/echo.example/")
 	}
-	got := door.get("/-/metrics/all")
+	got := ingress.get("/-/metrics/all")
 	checkExposition(t, got)
 	if count := strings.Count(got.text, "\nbusline_info{"); count != 3 {
 		t.Errorf("%d instances in\n%s", count, got.text)
@@ -99,32 +99,35 @@ func TestMetrics_OfAll(t *testing.T) {
 	if strings.Contains(got.text, "busline_scrape_cut_bytes") { // a metric of the framework has another type than its name tells
 		t.Error(got.text)
 	}
-	door.bus.Broker().Close()
-	healthy := door.get("/-/metrics")
+	ingress.bus.Broker().Close()
+	healthy := ingress.get("/-/metrics")
 	assert.Equal(t, http.StatusOK, healthy.StatusCode, "without a broker")
 	assert.Contains(t, healthy.text, "busline_connected", "without a broker")
 }
 
-// TestMetrics_OfStrangers leaves out what cannot be read, and who speaks for somebody else.
-func TestMetrics_OfStrangers(t *testing.T) {
+// TestMetrics_OfUnknownHosts leaves out what cannot be read, and who speaks for another client.
+func TestMetrics_OfUnknownHosts(t *testing.T) {
 	t.Parallel()
-	const own = `host="stranger.example",id="s1aaaaaaaa"`
-	for name, test := range map[string]struct{ told, reason string }{
-		"fine":          {"# TYPE busline_up gauge\nbusline_up{" + own + "} 1\n", ""},
-		"nothing":       {"", ""},
-		"HTML":          {"<script>alert(1)</script>", "broken"},
-		"cut":           {"busline_up{" + own, "broken"},
-		"somebody else": {`busline_up{host="ingress",id="s1aaaaaaaa"} 1`, "broken"},
-		"nobody":        {"busline_up 1", "broken"},
-		"many metrics":  {manyMetrics(own), "broken"},
-		"twice":         {"x{" + own + "} 1\nx{" + own + "} 2", "broken"},
-		"host twice":    {`x{host="ingress",` + own + "} 1", "broken"},
-		"silence":       {"hang", "silent"},
+	const own = `host="foreign.example",id="s1aaaaaaaa"`
+	for _, test := range []struct {
+		name         string
+		told, reason string
+	}{
+		{"fine", "# TYPE busline_up gauge\nbusline_up{" + own + "} 1\n", ""},
+		{"nothing", "", ""},
+		{"HTML", "<script>alert(1)</script>", "broken"},
+		{"cut", "busline_up{" + own, "broken"},
+		{"somebody else", `busline_up{host="ingress",id="s1aaaaaaaa"} 1`, "broken"},
+		{"anonymous", "busline_up 1", "broken"},
+		{"many metrics", manyMetrics(own), "broken"},
+		{"twice", "x{" + own + "} 1\nx{" + own + "} 2", "broken"},
+		{"host twice", `x{host="ingress",` + own + "} 1", "broken"},
+		{"silence", "hang", "silent"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-				newStranger(t, b, "stranger.example").tells("/metrics", test.told)
+				newForeignInstance(t, b, "foreign.example").tells("/metrics", test.told)
 				got := scrapeAll(t, b)
 				for _, reason := range []string{"broken", "failed", "silent", "too_much"} {
 					want := 0
@@ -135,7 +138,7 @@ func TestMetrics_OfStrangers(t *testing.T) {
 						t.Errorf("%s: not %d in\n%s", reason, want, got)
 					}
 				}
-				assert.Equal(t, name == "fine", strings.Contains(got, "busline_up"))
+				assert.Equal(t, test.name == "fine", strings.Contains(got, "busline_up"))
 				assert.Contains(t, got, `busline_info{host="ingress"`)
 			}, broker.MaxPayload(8<<20))
 		})
@@ -148,13 +151,13 @@ func TestMetricsOfAll_Conflict(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		const own = `{host="a.example",id="s1aaaaaaaa"} `
-		newStranger(t, b, "a.example").tells("/metrics", "# HELP busline_connected Lies.\n# TYPE busline_connected counter\nbusline_connected"+own+"1\n"+
+		newForeignInstance(t, b, "a.example").tells("/metrics", "# HELP busline_connected Lies.\n# TYPE busline_connected counter\nbusline_connected"+own+"1\n"+
 			"# TYPE busline_server_duration_seconds gauge\nbusline_server_duration_seconds"+own+"1\n"+
 			"# TYPE busline_client_duration_seconds_count counter\nbusline_client_duration_seconds_count"+own+"1\n"+
 			"# TYPE busline_scrape_instances gauge\nbusline_scrape_instances"+own+"9\n"+
 			"# TYPE jobs histogram\njobs_count"+own+"1\n# TYPE fine counter\nfine"+own+"1\n")
 		for _, host := range []string{"b.example", "c.example"} {
-			newStranger(t, b, host).tells("/metrics", fmt.Sprintf("# TYPE jobs_count counter\njobs_count{host=%q,id=\"s1aaaaaaaa\"} 1\n"+
+			newForeignInstance(t, b, host).tells("/metrics", fmt.Sprintf("# TYPE jobs_count counter\njobs_count{host=%q,id=\"s1aaaaaaaa\"} 1\n"+
 				"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_count{host=%[1]q,id=\"s1aaaaaaaa\"} 1\n", host))
 		}
 		got := scrapeAll(t, b)
@@ -188,8 +191,8 @@ func TestMetricsOfAll_Large(t *testing.T) {
 			metrics.Label{Name: "at", Value: strings.Repeat("a", 1<<20-at)})
 	}
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		newStranger(t, b, "pairs.example").tells("/metrics", pairs.String())
-		newStranger(t, b, "lines.example").tells("/metrics", lines.String())
+		newForeignInstance(t, b, "pairs.example").tells("/metrics", pairs.String())
+		newForeignInstance(t, b, "lines.example").tells("/metrics", lines.String())
 		got := scrapeAll(t, b)
 		whole, cut := strings.Count(got, `_count{host="pairs.example"`), strings.Count(got, "\nline{")
 		assert.Equal(t, 1500, whole)

@@ -17,12 +17,12 @@ func TestOrigins(t *testing.T) {
 	t.Parallel()
 	listed := open(t, portal.WithOrigins("https://app.example.com", "http://localhost:3000"))
 	anyone := open(t, portal.WithOrigins("*"))
-	nobody := open(t)
-	for _, door := range []*testIngress{listed, anyone, nobody} {
-		door.serve("calculator.example", 443, echo)
+	closed := open(t)
+	for _, ingress := range []*testIngress{listed, anyone, closed} {
+		ingress.serve("calculator.example", 443, echo)
 	}
 	tests := []struct {
-		door    *testIngress
+		ingress *testIngress
 		origin  string
 		allowed string
 	}{
@@ -34,10 +34,10 @@ func TestOrigins(t *testing.T) {
 		{listed, "http://app.example.com", ""},
 		{listed, "null", ""},
 		{anyone, "https://app.example.com", "*"},
-		{nobody, "https://app.example.com", ""},
+		{closed, "https://app.example.com", ""},
 	}
 	for _, test := range tests {
-		got := test.door.get("/calculator.example/add", "Origin: "+test.origin)
+		got := test.ingress.get("/calculator.example/add", "Origin: "+test.origin)
 		allowed := got.Header.Get("Access-Control-Allow-Origin")
 		assert.Equal(t, test.allowed, allowed, test.origin)
 		assert.Equal(t, http.StatusOK, got.StatusCode, test.origin)
@@ -47,10 +47,10 @@ func TestOrigins(t *testing.T) {
 		if credentials := got.Header.Get("Access-Control-Allow-Credentials"); credentials != "" {
 			t.Errorf("%s: credentials are allowed: %s", test.origin, credentials)
 		}
-		if vary := got.Header.Get("Vary"); test.door == listed && vary != "Origin" {
+		if vary := got.Header.Get("Vary"); test.ingress == listed && vary != "Origin" {
 			t.Errorf("%s: Vary is %q", test.origin, vary)
 		}
-		got = preflight(test.door, test.origin)
+		got = preflight(test.ingress, test.origin)
 		if allowed := got.Header.Get("Access-Control-Allow-Origin"); allowed != test.allowed {
 			t.Errorf("%s: before the call: status %d, allowed %q, want %q", test.origin, got.StatusCode, allowed, test.allowed)
 		}
@@ -58,15 +58,15 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s: the question before the call reached the service", test.origin)
 		}
 	}
-	told := preflight(nobody, "https://app.example.com").problem(t)
+	told := preflight(closed, "https://app.example.com").problem(t)
 	assert.Equal(t, http.StatusForbidden, told.Status)
 	assert.Equal(t, "no", told.Executed)
 	assert.Equal(t, "pages of other origins may not call; see portal.WithOrigins", told.Detail)
 }
 
 // preflight makes the request that a browser makes before a call with JSON.
-func preflight(door *testIngress, origin string) answer {
-	return door.send("OPTIONS /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: "+origin+
+func preflight(ingress *testIngress, origin string) answer {
+	return ingress.send("OPTIONS /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: "+origin+
 		"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", "OPTIONS")
 }
 
@@ -74,35 +74,35 @@ func preflight(door *testIngress, origin string) answer {
 func TestOtherSites(t *testing.T) {
 	t.Parallel()
 	const evil, crossSite = "Origin: https://evil.example", "Sec-Fetch-Site: cross-site"
-	nobody, anyone := open(t), open(t, portal.WithOrigins("*"))
+	closed, anyone := open(t), open(t, portal.WithOrigins("*"))
 	listed := open(t, portal.WithOrigins("https://app.example.com"))
 	proxied := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
 	based := openWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")})
-	for _, door := range []*testIngress{nobody, anyone, listed, proxied, based} {
-		door.serve("calculator.example", 443, echo)
+	for _, ingress := range []*testIngress{closed, anyone, listed, proxied, based} {
+		ingress.serve("calculator.example", 443, echo)
 	}
 	tests := []struct {
-		door    *testIngress
+		ingress *testIngress
 		method  string
 		headers []string
 		detail  string // of the refusal, "" if there is none
 	}{
-		{nobody, "POST", nil, ""}, // no browser
-		{nobody, "POST", []string{evil, crossSite}, "pages of https://evil.example may not call door.example; see portal.WithOrigins"},
-		{nobody, "PUT", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
-		{nobody, "PURGE", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
-		{nobody, "POST", []string{crossSite}, "pages of another site may not call door.example"},
-		{nobody, "POST", []string{"Origin: null", crossSite}, "pages of null may not call door.example"},
-		{nobody, "POST", []string{"Origin: http://door.example", "Sec-Fetch-Site: same-origin"}, ""},
-		{nobody, "POST", []string{"Sec-Fetch-Site: none"}, ""},
-		{nobody, "POST", []string{"Origin: http://sub.door.example", "Sec-Fetch-Site: same-site"}, "pages of http://sub.door.example"},
+		{closed, "POST", nil, ""}, // no browser
+		{closed, "POST", []string{evil, crossSite}, "pages of https://evil.example may not call door.example; see portal.WithOrigins"},
+		{closed, "PUT", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
+		{closed, "PURGE", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
+		{closed, "POST", []string{crossSite}, "pages of another site may not call door.example"},
+		{closed, "POST", []string{"Origin: null", crossSite}, "pages of null may not call door.example"},
+		{closed, "POST", []string{"Origin: http://door.example", "Sec-Fetch-Site: same-origin"}, ""},
+		{closed, "POST", []string{"Sec-Fetch-Site: none"}, ""},
+		{closed, "POST", []string{"Origin: http://sub.door.example", "Sec-Fetch-Site: same-site"}, "pages of http://sub.door.example"},
 		// over plain HTTP browsers do not send Sec-Fetch-Site
-		{nobody, "POST", []string{"Origin: http://door.example"}, ""},
-		{nobody, "POST", []string{"Origin: http://door.example:81"}, "pages of http://door.example:81 may not call door.example"},
-		{nobody, "POST", []string{evil}, "if these are the same, portal.WithTrustedProxies and bus.WithBaseURL"},
-		{nobody, "POST", []string{"Origin: http://127.0.0.1:8080"}, "pages of http://127.0.0.1:8080"},
-		{nobody, "POST", []string{"Origin: null"}, "pages of null"},
-		{nobody, "POST", []string{evil, "X-Forwarded-Host: evil.example"}, "pages of https://evil.example may not call door.example"},
+		{closed, "POST", []string{"Origin: http://door.example"}, ""},
+		{closed, "POST", []string{"Origin: http://door.example:81"}, "pages of http://door.example:81 may not call door.example"},
+		{closed, "POST", []string{evil}, "if these are the same, portal.WithTrustedProxies and bus.WithBaseURL"},
+		{closed, "POST", []string{"Origin: http://127.0.0.1:8080"}, "pages of http://127.0.0.1:8080"},
+		{closed, "POST", []string{"Origin: null"}, "pages of null"},
+		{closed, "POST", []string{evil, "X-Forwarded-Host: evil.example"}, "pages of https://evil.example may not call door.example"},
 		{proxied, "POST", []string{"Origin: http://outside.example", "X-Forwarded-Host: outside.example"}, ""},
 		{proxied, "POST", []string{"Origin: http://door.example", "X-Forwarded-Host: outside.example"}, "may not call outside.example"},
 		{based, "POST", []string{"Origin: https://api.example.com"}, ""},
@@ -113,11 +113,11 @@ func TestOtherSites(t *testing.T) {
 		{listed, "POST", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
 		{anyone, "POST", []string{evil, crossSite}, ""},
 		// a link is such a request
-		{nobody, "GET", []string{evil, crossSite}, ""},
-		{nobody, "HEAD", []string{evil, crossSite}, ""},
+		{closed, "GET", []string{evil, crossSite}, ""},
+		{closed, "HEAD", []string{evil, crossSite}, ""},
 	}
 	for _, test := range tests {
-		got := test.door.send(test.method+" /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+
+		got := test.ingress.send(test.method+" /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+
 			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n"+strings.Join(append(test.headers, "", ""), "\r\n")+"x=1", test.method)
 		if test.detail == "" {
 			if got.StatusCode != http.StatusOK {
@@ -135,8 +135,8 @@ func TestOtherSites(t *testing.T) {
 // TestRebinding has sites ask a server on this machine under names of their own, as a browser does for them.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	behind, err := portal.NewIngress(door.bus.Connect("ingress"), portal.WithTrustedProxies("10.0.0.0/8"))
+	ingress := open(t)
+	behind, err := portal.NewIngress(ingress.bus.Connect("ingress"), portal.WithTrustedProxies("10.0.0.0/8"))
 	require.NoError(t, err)
 	const local, foreign = "localhost LOCALHOST:8080 app.localhost localhost. 127.0.0.1:8080 [::1] 192.0.2.1", "evil.example localhost.evil.example 127.0.0.1.evil.example api.example.com:443"
 	tests := []struct {
@@ -146,10 +146,10 @@ func TestRebinding(t *testing.T) {
 		accepted string
 		refused  string
 	}{
-		{"on loopback", door.ingress, nil, local, foreign},
-		{"with a base URL here", door.ingress, []portal.ServerOption{portal.WithBaseURL("http://bus.localhost:8080/bus")}, local, foreign},
-		{"with a base URL elsewhere", door.ingress, []portal.ServerOption{portal.WithBaseURL("https://api.example.com")}, local + " " + foreign, ""},
-		{"on all addresses", door.ingress, []portal.ServerOption{portal.WithAddress("0.0.0.0:0")}, local + " " + foreign, ""},
+		{"on loopback", ingress.handler, nil, local, foreign},
+		{"with a base URL here", ingress.handler, []portal.ServerOption{portal.WithBaseURL("http://bus.localhost:8080/bus")}, local, foreign},
+		{"with a base URL elsewhere", ingress.handler, []portal.ServerOption{portal.WithBaseURL("https://api.example.com")}, local + " " + foreign, ""},
+		{"on all addresses", ingress.handler, []portal.ServerOption{portal.WithAddress("0.0.0.0:0")}, local + " " + foreign, ""},
 		{"behind a proxy", behind, nil, local + " " + foreign, ""},
 	}
 	for _, test := range tests {
@@ -177,24 +177,24 @@ func TestRebinding(t *testing.T) {
 
 func TestWorkers(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("web.example", 443, echo)
+	ingress := open(t)
+	ingress.serve("web.example", 443, echo)
 	const asked = "Service-Worker: script"
 	for _, path := range []string{"/web.example/", "/web.example/worker.js", "/web.example:443/a/worker.js"} {
-		if got := door.get(path, asked); got.StatusCode != http.StatusOK {
+		if got := ingress.get(path, asked); got.StatusCode != http.StatusOK {
 			t.Errorf("%s: status %d: %s", path, got.StatusCode, got.text)
 		}
 	}
 	for _, path := range []string{"/web.example", "/WEB.example:443", "/web.example?a/b"} {
-		if got := door.get(path); got.StatusCode != http.StatusOK {
+		if got := ingress.get(path); got.StatusCode != http.StatusOK {
 			t.Errorf("%s: status %d: %s", path, got.StatusCode, got.text)
 		}
-		if told := door.get(path, asked).problem(t); told.Status != http.StatusForbidden {
+		if told := ingress.get(path, asked).problem(t); told.Status != http.StatusForbidden {
 			t.Errorf("%s: %+v", path, told)
 		}
 	}
 	const want = "a service worker at /web.example would control the pages of all services; give it a path below /web.example/"
-	told := door.get("/web.example", asked).problem(t)
+	told := ingress.get("/web.example", asked).problem(t)
 	assert.Equal(t, want, told.Detail)
 	assert.Equal(t, "no", told.Executed)
 }

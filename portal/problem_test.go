@@ -21,8 +21,8 @@ import (
 
 func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	got := door.get("/nobody.example/x%20y?q=1")
+	ingress := open(t)
+	got := ingress.get("/nobody.example/x%20y?q=1")
 	told := got.problem(t)
 	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
 	assert.Equal(t, "/nobody.example/x%20y", told.Instance)
@@ -34,13 +34,13 @@ func TestCall_NoInstance(t *testing.T) {
 
 func TestNotServed(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	require.NoError(t, door.bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(echo)))
-	got := door.get("/calculator.example/subtract")
+	ingress := open(t)
+	require.NoError(t, ingress.bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(echo)))
+	got := ingress.get("/calculator.example/subtract")
 	told := got.problem(t)
 	assert.Equal(t, http.StatusNotFound, told.Status, "wrong path")
 	assert.Equal(t, "/calculator.example/subtract", told.Instance, "wrong path")
-	got = door.get("/calculator.example:443/add")
+	got = ingress.get("/calculator.example:443/add")
 	told = got.problem(t)
 	assert.Equal(t, http.StatusMethodNotAllowed, told.Status, "wrong method")
 	assert.Equal(t, "/calculator.example:443/add", told.Instance, "wrong method")
@@ -114,8 +114,8 @@ func failing(w http.ResponseWriter, r *http.Request) {
 
 func TestProblems(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("web.example", 443, failing)
+	ingress := open(t)
+	ingress.serve("web.example", 443, failing)
 	tests := []struct {
 		path   string
 		status int
@@ -147,8 +147,8 @@ func TestProblems(t *testing.T) {
 		{"/strange", 500, "", "the reason is in the log of the service, at msgId "},
 	}
 	for _, test := range tests {
-		got := door.get("/web.example" + test.path + "?q=1")
-		head := door.send("HEAD /web.example"+test.path+"?q=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+		got := ingress.get("/web.example" + test.path + "?q=1")
+		head := ingress.send("HEAD /web.example"+test.path+"?q=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
 		if head.StatusCode != test.status || head.ContentLength >= 0 && head.ContentLength != int64(len(got.text)) {
 			t.Errorf("%s: HEAD: status %d, Content-Length %d, that of GET is %d", test.path, head.StatusCode, head.ContentLength, len(got.text))
 		}
@@ -170,7 +170,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: %s: the detail does not name the msgId", test.path, got.text)
 		}
 	}
-	head := door.send("HEAD /web.example/missing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
+	head := ingress.send("HEAD /web.example/missing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
 	assert.Equal(t, http.StatusNotFound, head.StatusCode, "HEAD")
 	assert.Empty(t, head.text, "HEAD")
 }
@@ -179,20 +179,20 @@ func TestProblems(t *testing.T) {
 // error of another.
 func TestDetails_ReachClients(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("deep.example", 443, failing)
-	conn := door.bus.Connect("web.example")
+	ingress := open(t)
+	ingress.serve("deep.example", 443, failing)
+	conn := ingress.bus.Connect("web.example")
 	require.NoError(t, conn.Handle("GET", "/{path}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, conn.Call(r.Context(), "GET https://deep.example"+r.URL.Path, nil, nil))
 	})))
 	for _, host := range []string{"deep.example", "web.example"} {
-		got := door.get("/" + host + "/sold-out")
+		got := ingress.get("/" + host + "/sold-out")
 		const want = `{"type":"https://shop.example/secret","title":"Conflict","status":409,"detail":"none left",`
 		assert.Equal(t, http.StatusConflict, got.StatusCode, host)
 		assert.True(t, strings.HasPrefix(got.text, want), got.text)
 		assert.True(t, strings.HasSuffix(got.text, `,"left":0,"sku":"secret"}`), got.text)
 		for _, path := range []string{"/broken-details", "/late-details"} {
-			got := door.get("/" + host + path)
+			got := ingress.get("/" + host + path)
 			told := got.problem(t)
 			assert.Equal(t, "about:blank", told.Type, "%s%s", host, path)
 			assert.NotContains(t, got.text, "secret", "%s%s", host, path)
@@ -202,13 +202,13 @@ func TestDetails_ReachClients(t *testing.T) {
 	}
 }
 
-func TestInstanceUnderPrefix(t *testing.T) {
+func TestProblem_InstanceUnderAPrefix(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("web.example", 443, failing)
+	ingress := open(t)
+	ingress.serve("web.example", 443, failing)
 	for _, path := range []string{"/bus/web.example/missing", "/bus/web.example/é\"", "/bus/nobody.example/", "/bus/all/"} {
 		w := httptest.NewRecorder()
-		http.StripPrefix("/bus", door.ingress).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		http.StripPrefix("/bus", ingress.handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 		if w.Code == http.StatusOK {
 			continue
 		}
@@ -222,13 +222,13 @@ func TestInstanceUnderPrefix(t *testing.T) {
 // TestRetryAfter holds that clients are told when to come again, also where the reason is withheld.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("throttle.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	ingress := open(t)
+	ingress.serve("throttle.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		status := map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError}[r.URL.Path]
 		bus.WriteError(w, r, &bus.Error{Status: status, Detail: "the password is secret", RetryAfter: 2 * time.Minute})
 	})
 	for path, status := range map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError} {
-		got := door.get("/throttle.example" + path)
+		got := ingress.get("/throttle.example" + path)
 		assert.Equal(t, status, got.StatusCode, path)
 		assert.Equal(t, "120", got.Header.Get("Retry-After"), path)
 	}
@@ -241,9 +241,9 @@ func (d driver) Open() error {
 	return fmt.Errorf("dialling postgres://shop:secret@db.internal: %w", d.why)
 }
 
-// TestATextWithoutAStatusStaysInside has services fail with the text of some driver. Whatever status the bus makes of it, it
+// TestProblem_HidesTextsWithoutAStatus has services fail with the text of some driver. Whatever status the bus makes of it, it
 // does not leave through the ingress, not even by way of another service.
-func TestATextWithoutAStatusStaysInside(t *testing.T) {
+func TestProblem_HidesTextsWithoutAStatus(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		status int
@@ -254,14 +254,14 @@ func TestATextWithoutAStatusStaysInside(t *testing.T) {
 		{503, context.Canceled, "the reason is in the log of the service, at msgId "},
 		{500, io.EOF, "the reason is in the log of the service, at msgId "},
 	} {
-		door := open(t)
-		require.NoError(t, bus.Serve(door.bus.Connect("driver.example"), driver{test.why}))
-		front := door.bus.Connect("front.example")
+		ingress := open(t)
+		require.NoError(t, bus.Serve(ingress.bus.Connect("driver.example"), driver{test.why}))
+		front := ingress.bus.Connect("front.example")
 		require.NoError(t, front.Handle("GET", "/open", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, fmt.Errorf("opening: %w", front.Call(r.Context(), "GET https://driver.example/open", nil, nil)))
 		})))
 		for _, path := range []string{"/driver.example/open", "/front.example/open"} {
-			got := door.get(path)
+			got := ingress.get(path)
 			told := got.problem(t)
 			assert.Equal(t, test.status, got.StatusCode, path)
 			assert.Equal(t, http.StatusText(test.status), told.Title, path)
@@ -273,8 +273,8 @@ func TestATextWithoutAStatusStaysInside(t *testing.T) {
 	}
 }
 
-// TestAFaultOfTheIngressStaysInside has an interceptor of its connection fail.
-func TestAFaultOfTheIngressStaysInside(t *testing.T) {
+// TestProblem_HidesErrorsOfTheIngress has an interceptor of its connection fail.
+func TestProblem_HidesErrorsOfTheIngress(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect("ingress", bus.WithInterceptors(func(bus.CallFunc) bus.CallFunc {
 		return func(context.Context, *bus.Exchange) error { return driver{context.DeadlineExceeded}.Open() }
@@ -291,12 +291,12 @@ func TestAFaultOfTheIngressStaysInside(t *testing.T) {
 	assert.NotContains(t, got.text, `"internal"`)
 }
 
-// TestAPlaceThatIsLeftOutKeepsItsReason has the portal itself fail to fetch a document, with a text that is not for its
+// TestProblem_HidesReasonsOfLeftOutServices has the portal itself fail to fetch a document, with a text that is not for its
 // readers.
-func TestAPlaceThatIsLeftOutKeepsItsReason(t *testing.T) {
+func TestProblem_HidesReasonsOfLeftOutServices(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	conn := door.bus.Connect("portal", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+	ingress := open(t)
+	conn := ingress.bus.Connect("portal", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, x *bus.Exchange) error {
 			if x.Side == bus.ClientSide && x.Host == "calculator.example" {
 				return driver{io.EOF}.Open()
@@ -305,9 +305,9 @@ func TestAPlaceThatIsLeftOutKeepsItsReason(t *testing.T) {
 		}
 	}))
 	require.NoError(t, portal.Register(conn, patient()...))
-	door.calculate("calculator.example")
+	ingress.calculate("calculator.example")
 	for _, path := range []string{"/portal/openapi.json", "/portal/live.json"} {
-		text := door.get(path).text
+		text := ingress.get(path).text
 		assert.Contains(t, text, "calculator.example:443 is left out: the reason is in the log", path)
 		assert.NotContains(t, text, "postgres", path)
 	}

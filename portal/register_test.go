@@ -89,15 +89,15 @@ func paths(document *openapi3.T) string {
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
-	door.calculate("calculator.example")
-	door.calculate("calculator.example") // a second instance
-	door.calculate("abacus.example", bus.Port(80))
-	door.calculate("internal.example", bus.Port(444))
-	door.calculate("hidden.example", bus.Undocumented())
-	door.serve("web.example", 443, echo)
-	got := door.document()
+	ingress := open(t)
+	ingress.register()
+	ingress.calculate("calculator.example")
+	ingress.calculate("calculator.example") // a second instance
+	ingress.calculate("abacus.example", bus.Port(80))
+	ingress.calculate("internal.example", bus.Port(444))
+	ingress.calculate("hidden.example", bus.Undocumented())
+	ingress.serve("web.example", 443, echo)
+	got := ingress.document()
 	want := "/abacus.example:80/distance /calculator.example:443/distance /web.example:443/{rest}"
 	if all := paths(got); all != want {
 		t.Errorf("the document has %s, want %s", all, want)
@@ -119,11 +119,11 @@ func TestDocument(t *testing.T) {
 
 func TestPorts(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithPorts(443, 444))
-	door.register(portal.WithPorts(444))
-	door.calculate("calculator.example")
-	door.calculate("internal.example", bus.Port(444))
-	if all := paths(door.document()); all != "/internal.example:444/distance" {
+	ingress := open(t, portal.WithPorts(443, 444))
+	ingress.register(portal.WithPorts(444))
+	ingress.calculate("calculator.example")
+	ingress.calculate("internal.example", bus.Port(444))
+	if all := paths(ingress.document()); all != "/internal.example:444/distance" {
 		t.Errorf("the document has %s", all)
 	}
 }
@@ -134,23 +134,23 @@ func TestBrokenMembers(t *testing.T) {
 	text := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 	}
-	door := open(t)
-	door.register(portal.WithPatience(3 * time.Second))
-	door.publish("whole.example", text(fmt.Sprintf(whole, "whole.example")))
-	door.publish("garbage.example", text(`<script>alert(1)</script>`))
-	door.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
-	door.publish("climber.example", text(fmt.Sprintf(whole, "climber.example:443/%2e./calculator.example")))
+	ingress := open(t)
+	ingress.register(portal.WithPatience(3 * time.Second))
+	ingress.publish("whole.example", text(fmt.Sprintf(whole, "whole.example")))
+	ingress.publish("garbage.example", text(`<script>alert(1)</script>`))
+	ingress.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
+	ingress.publish("climber.example", text(fmt.Sprintf(whole, "climber.example:443/%2e./calculator.example")))
 	for host, path := range map[string]string{
 		"backslash.example": `/\\..\\..\\victim.example`, "tab.example": `/.\u0009./victim.example`, "query.example": `/?`, "fragment.example": `/#`, "delete.example": `/\u007f`,
 	} {
-		door.publish(host, text(fmt.Sprintf(whole, host+":443"+path)))
+		ingress.publish(host, text(fmt.Sprintf(whole, host+":443"+path)))
 	}
-	door.publish("large.example", text(strings.Repeat(" ", 4<<20)+"{}"))
-	door.publish("failing.example", func(http.ResponseWriter, *http.Request) { panic("the password is secret") })
+	ingress.publish("large.example", text(strings.Repeat(" ", 4<<20)+"{}"))
+	ingress.publish("failing.example", func(http.ResponseWriter, *http.Request) { panic("the password is secret") })
 	release := make(chan struct{})
-	door.publish("slow.example", func(http.ResponseWriter, *http.Request) { <-release })
-	door.publish("none.example", http.NotFound)
-	got := door.document()
+	ingress.publish("slow.example", func(http.ResponseWriter, *http.Request) { <-release })
+	ingress.publish("none.example", http.NotFound)
+	got := ingress.document()
 	close(release)
 	if all := paths(got); all != "/whole.example:443/x" {
 		t.Errorf("the document has %s", all)
@@ -182,10 +182,10 @@ func TestBrokenMembers(t *testing.T) {
 // TestFlood has many readers at once, and later, make one look at the bus.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	door := open(t)
+	ingress := open(t)
 	var asked atomic.Int64
 	looking, release := make(chan struct{}), make(chan struct{})
-	door.publish("watched.example", func(w http.ResponseWriter, r *http.Request) {
+	ingress.publish("watched.example", func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 1 {
 			close(looking)
 		}
@@ -194,7 +194,7 @@ func TestFlood(t *testing.T) {
 	})
 	var mu sync.Mutex
 	now := time.Now()
-	door.register(portal.WithClock(func() time.Time {
+	ingress.register(portal.WithClock(func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		return now
@@ -206,7 +206,7 @@ func TestFlood(t *testing.T) {
 	}
 	var reading sync.WaitGroup
 	for reader := range 50 {
-		reading.Go(func() { door.document() })
+		reading.Go(func() { ingress.document() })
 		if reader == 0 {
 			<-looking
 		}
@@ -214,32 +214,32 @@ func TestFlood(t *testing.T) {
 	close(release)
 	reading.Wait()
 	advance(1999 * time.Millisecond)
-	door.document()
+	ingress.document()
 	if got := asked.Load(); got != 1 {
 		t.Errorf("51 readers within 2 s had a service asked %d times", got)
 	}
-	door.calculate("calculator.example")
+	ingress.calculate("calculator.example")
 	advance(time.Millisecond)
-	all := paths(door.document())
+	all := paths(ingress.document())
 	assert.Equal(t, "/calculator.example:443/distance", all)
 	assert.Equal(t, int64(2), asked.Load())
 }
 
-func TestBaseURLOfDocument(t *testing.T) {
+func TestRegister_BaseURLOfTheDocument(t *testing.T) {
 	t.Parallel()
 	server := func(document *openapi3.T) string { return document.Servers[0].URL }
-	door := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
-	door.register()
-	if got := server(door.document()); got != "http://door.example" {
+	ingress := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
+	ingress.register()
+	if got := server(ingress.document()); got != "http://door.example" {
 		t.Errorf("reached directly: %s", got)
 	}
 	behind := []string{"X-Forwarded-Proto: https", "X-Forwarded-Host: api.example.com", "X-Forwarded-Prefix: /bus/"}
-	if got := server(door.document(behind...)); got != "https://api.example.com/bus" {
+	if got := server(ingress.document(behind...)); got != "https://api.example.com/bus" {
 		t.Errorf("reached through a proxy: %s", got)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://portal/openapi.json", http.NoBody)
 	require.NoError(t, err)
-	response, err := door.bus.Connect("caller.example").Do(request)
+	response, err := ingress.bus.Connect("caller.example").Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	document, err := openapi3.NewLoader().LoadFromIoReader(response.Body)
@@ -254,10 +254,10 @@ func TestBaseURLOfDocument(t *testing.T) {
 
 func TestWithoutBroker(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
-	door.bus.Broker().Close()
-	got := door.get("/portal/openapi.json")
+	ingress := open(t)
+	ingress.register()
+	ingress.bus.Broker().Close()
+	got := ingress.get("/portal/openapi.json")
 	told := got.problem(t)
 	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
 	assert.Contains(t, told.Detail, "broker")
@@ -265,16 +265,16 @@ func TestWithoutBroker(t *testing.T) {
 
 func TestRegisterErrors(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	taken := door.bus.Connect("portal")
+	ingress := open(t)
+	taken := ingress.bus.Connect("portal")
 	require.NoError(t, taken.Handle("GET", "/{file}", http.HandlerFunc(echo)))
 	tests := []struct {
 		conn   *bus.Conn
 		option portal.RegisterOption
 		want   string
 	}{
-		{door.bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / redirects to`},
-		{door.bus.Connect("portal"), portal.WithPorts(888), "port 888 is for requests of the framework itself"},
+		{ingress.bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / redirects to`},
+		{ingress.bus.Connect("portal"), portal.WithPorts(888), "port 888 is for requests of the framework itself"},
 		{taken, portal.WithPorts(443), "/openapi.json"},
 	}
 	for _, test := range tests {
@@ -299,8 +299,8 @@ func files(t *testing.T) map[string]string {
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
+	ingress := open(t)
+	ingress.register()
 	types := map[string]string{
 		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 		".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
@@ -310,21 +310,21 @@ func TestPage(t *testing.T) {
 		if name == "index.html" {
 			path = "/portal/"
 		}
-		got := door.get(path)
+		got := ingress.get(path)
 		assert.Equal(t, http.StatusOK, got.StatusCode, path)
 		assert.Equal(t, content, got.text, path)
 		if kind := got.Header.Get("Content-Type"); kind != types[name[strings.LastIndexByte(name, '.'):]] {
 			t.Errorf("%s: Content-Type %q", path, kind)
 		}
-		again := door.get(path, "If-None-Match: "+got.Header.Get("ETag"))
+		again := ingress.get(path, "If-None-Match: "+got.Header.Get("ETag"))
 		assert.Equal(t, http.StatusNotModified, again.StatusCode, path)
 		assert.Empty(t, again.text, path)
 		checkSecurity(t, path, got.Header)
 	}
-	if got := door.get("/portal/main.js", "Accept-Encoding: gzip"); got.Header.Get("Content-Encoding") != "gzip" {
+	if got := ingress.get("/portal/main.js", "Accept-Encoding: gzip"); got.Header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("main.js is sent as %v", got.Header)
 	}
-	checkSecurity(t, "openapi.json", door.get("/portal/openapi.json").Header)
+	checkSecurity(t, "openapi.json", ingress.get("/portal/openapi.json").Header)
 }
 
 func checkSecurity(t *testing.T, path string, header http.Header) {
@@ -337,36 +337,36 @@ func checkSecurity(t *testing.T, path string, header http.Header) {
 	}
 }
 
-func TestNotOfThePage(t *testing.T) {
+func TestRegister_PathsBesideThePage(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
+	ingress := open(t)
+	ingress.register()
 	for _, path := range []string{
 		"/portal/index.html", "/portal/page/main.js", "/portal/../main.js", "/portal/..%2fmain.js", "/portal/%2e%2e%5cmain.js",
 		"/portal/%00", "/portal//etc/passwd", "/portal/main.js/", "/portal/page.go",
 	} {
-		if got := door.get(path); got.StatusCode != http.StatusNotFound {
+		if got := ingress.get(path); got.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: status %d: %.80s", path, got.StatusCode, got.text)
 		}
 	}
-	got := door.send("POST /portal/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "POST")
+	got := ingress.send("POST /portal/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "POST")
 	assert.Equal(t, http.StatusMethodNotAllowed, got.StatusCode, "POST")
 	assert.Equal(t, "GET, HEAD", got.Header.Get("Allow"), "POST")
 }
 
 func TestPage_UnderPrefix(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.register()
+	ingress := open(t)
+	ingress.register()
 	w := httptest.NewRecorder()
-	http.StripPrefix("/bus", door.ingress).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/bus/portal/", http.NoBody))
+	http.StripPrefix("/bus", ingress.handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/bus/portal/", http.NoBody))
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Equal(t, files(t)["index.html"], w.Body.String())
 }
 
-// TestNothingFromElsewhere holds that the page works without any other host, under any prefix, and that nothing which
+// TestRegister_LoadsNothingFromElsewhere holds that the page works without any other host, under any prefix, and that nothing which
 // a service says can become part of it.
-func TestNothingFromElsewhere(t *testing.T) {
+func TestRegister_LoadsNothingFromElsewhere(t *testing.T) {
 	t.Parallel()
 	const namespace = "http://www.w3.org/2000/svg"
 	forbidden := map[string]*regexp.Regexp{

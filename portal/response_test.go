@@ -22,9 +22,9 @@ import (
 
 func TestCompression(t *testing.T) {
 	t.Parallel()
-	door := open(t)
+	ingress := open(t)
 	long := strings.Repeat("The bus is a bus is a bus. ", 100)
-	door.serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	ingress.serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		header, query := w.Header(), r.URL.Query()
 		header.Set("Content-Type", "text/plain; charset=utf-8")
 		header.Set("ETag", `W/"one"`)
@@ -79,7 +79,7 @@ func TestCompression(t *testing.T) {
 	}
 	for _, test := range tests {
 		for _, method := range []string{"GET", "HEAD"} {
-			got := door.send(method+" /text.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: "+test.accept+"\r\n\r\n", method)
+			got := ingress.send(method+" /text.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: "+test.accept+"\r\n\r\n", method)
 			name := fmt.Sprintf("%s %s accepting %q", method, test.path, test.accept)
 			compressed := test.encoding == "zstd" || test.encoding == "gzip"
 			want := test.encoding
@@ -106,12 +106,12 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// TestCompressorsAreUsedAgain has many clients, each of which gets a text of its own.
-func TestCompressorsAreUsedAgain(t *testing.T) {
+// TestResponse_ReusesCompressors has many clients, each of which gets a text of its own.
+func TestResponse_ReusesCompressors(t *testing.T) {
 	t.Parallel()
-	door := open(t)
+	ingress := open(t)
 	text := func(number string) string { return strings.Repeat("This is for "+number+". ", 1000) }
-	door.serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	ingress.serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprint(w, text(r.URL.RawQuery))
 	})
@@ -121,7 +121,7 @@ func TestCompressorsAreUsedAgain(t *testing.T) {
 			t.Run(number, func(t *testing.T) {
 				t.Parallel()
 				request := "GET /text.example/?" + number + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: " + coding + "\r\n\r\n"
-				got := sendTo(t, door.server.Listener.Addr().String(), request, http.MethodGet)
+				got := sendTo(t, ingress.server.Listener.Addr().String(), request, http.MethodGet)
 				assert.Equal(t, coding, got.Header.Get("Content-Encoding"))
 				assert.Equal(t, text(number), decompress(t, got))
 			})
@@ -162,8 +162,8 @@ func leading(w http.ResponseWriter, r *http.Request) {
 // TestLocations holds that what a service names of itself is what a client of the ingress finds, and that all else stays.
 func TestLocations(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	conn := door.bus.Connect("web.example")
+	ingress := open(t)
+	conn := ingress.bus.Connect("web.example")
 	for _, port := range []int{443, 80} {
 		require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(leading), bus.Port(port)))
 	}
@@ -215,30 +215,32 @@ func TestLocations(t *testing.T) {
 		{instance, "/bus", "https://web.example/x", "/bus/web.example:443/x"},
 		{"web.example", "/bus", "https://web.example/bus/web.example/x", "/bus/web.example/x"},
 	} {
-		w := httptest.NewRecorder()
-		request := httptest.NewRequest(http.MethodGet, test.prefix+"/"+test.name+"/a/b", http.NoBody)
-		query := request.URL.Query()
-		query.Set("to", test.to)
-		request.URL.RawQuery = query.Encode()
-		http.StripPrefix(test.prefix, door.ingress).ServeHTTP(w, request)
-		assert.Equal(t, http.StatusCreated, w.Code, "%s under %q, %s", test.name, test.prefix, test.to)
-		assert.Equal(t, test.want, w.Header().Get("Location"), "%s under %q, %s", test.name, test.prefix, test.to)
-		assert.Equal(t, test.want, w.Header().Get("Content-Location"), "%s under %q, %s", test.name, test.prefix, test.to)
+		t.Run(test.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			request := httptest.NewRequest(http.MethodGet, test.prefix+"/"+test.name+"/a/b", http.NoBody)
+			query := request.URL.Query()
+			query.Set("to", test.to)
+			request.URL.RawQuery = query.Encode()
+			http.StripPrefix(test.prefix, ingress.handler).ServeHTTP(w, request)
+			assert.Equal(t, http.StatusCreated, w.Code, "%s under %q, %s", test.name, test.prefix, test.to)
+			assert.Equal(t, test.want, w.Header().Get("Location"), "%s under %q, %s", test.name, test.prefix, test.to)
+			assert.Equal(t, test.want, w.Header().Get("Content-Location"), "%s under %q, %s", test.name, test.prefix, test.to)
+		})
 	}
 }
 
 // TestLocations_OfARoot calls services without the slash that a relative path would follow.
 func TestLocations_OfARoot(t *testing.T) {
 	t.Parallel()
-	door := open(t)
-	door.serve("web.example", 443, leading)
+	ingress := open(t)
+	ingress.serve("web.example", 443, leading)
 	for to, want := range map[string]string{
 		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/./a?b", "/x": "/bus/Web.Example:443/x",
 		"?q": "?q", "#f": "#f", "//elsewhere.example/x": "//elsewhere.example/x", "mailto:a": "mailto:a", "https://elsewhere.example": "https://elsewhere.example",
 	} {
 		w := httptest.NewRecorder()
 		request := httptest.NewRequest(http.MethodGet, "/bus/Web.Example:443?to="+url.QueryEscape(to), http.NoBody)
-		http.StripPrefix("/bus", door.ingress).ServeHTTP(w, request)
+		http.StripPrefix("/bus", ingress.handler).ServeHTTP(w, request)
 		if got := w.Header().Get("Location"); got != want {
 			t.Errorf("%s: %s, want %s", to, got, want)
 		}
@@ -248,28 +250,28 @@ func TestLocations_OfARoot(t *testing.T) {
 // TestLocations_BehindAProxy counts a prefix that a trusted proxy has taken off.
 func TestLocations_BehindAProxy(t *testing.T) {
 	t.Parallel()
-	door := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
-	door.serve("web.example", 443, leading)
-	got := door.get("/web.example/a?to=/x", "X-Forwarded-Prefix: /outer")
+	ingress := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
+	ingress.serve("web.example", 443, leading)
+	got := ingress.get("/web.example/a?to=/x", "X-Forwarded-Prefix: /outer")
 	if location := got.Header.Get("Location"); location != "/outer/web.example/x" {
 		t.Error(location)
 	}
-	if got := door.send("HEAD /web.example/a?to=/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD"); got.Header.Get("Location") != "/web.example/x" {
+	if got := ingress.send("HEAD /web.example/a?to=/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD"); got.Header.Get("Location") != "/web.example/x" {
 		t.Errorf("HEAD: %v", got.Header)
 	}
 }
 
-// TestRedirectsOfAMux follows the redirects that net/http makes by itself, and those of its helper, with a browser's means.
-func TestRedirectsOfAMux(t *testing.T) {
+// TestResponse_RedirectsOfAMux follows the redirects that net/http makes by itself, and those of its helper, with a browser's means.
+func TestResponse_RedirectsOfAMux(t *testing.T) {
 	t.Parallel()
-	door := open(t)
+	ingress := open(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/books/", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
 	mux.HandleFunc("/api/first", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/api/books/1", http.StatusFound) })
 	mux.HandleFunc("/api/next", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "books/2", http.StatusFound) })
-	require.NoError(t, door.bus.Connect("library.example").Handle("*", "/api/{path+}", mux))
+	require.NoError(t, ingress.bus.Connect("library.example").Handle("*", "/api/{path+}", mux))
 	outer := http.NewServeMux()
-	outer.Handle("/bus/", http.StripPrefix("/bus", door.ingress))
+	outer.Handle("/bus/", http.StripPrefix("/bus", ingress.handler))
 	server := httptest.NewServer(outer)
 	t.Cleanup(server.Close)
 	for path, want := range map[string]string{
@@ -301,9 +303,9 @@ func TestSandbox(t *testing.T) {
 		}
 	}
 	confined, free := open(t, portal.WithSandbox()), open(t)
-	for _, door := range []*testIngress{confined, free} {
-		door.serve("web.example", 443, typed)
-		door.serve("portal.example", 443, typed)
+	for _, ingress := range []*testIngress{confined, free} {
+		ingress.serve("web.example", 443, typed)
+		ingress.serve("portal.example", 443, typed)
 	}
 	tests := []struct {
 		path      string

@@ -135,12 +135,12 @@ func TestRoster_PingOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
 		"host": `{"host":"other.example","id":"s1aaaaaaaa","version":"1","ports":[443]}`,
-		"id":   `{"host":"stranger.example","id":"other","version":"1","ports":[443]}`,
+		"id":   `{"host":"foreign.example","id":"other","version":"1","ports":[443]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-				newStranger(t, b, "stranger.example").tells("/ping", body)
+				newForeignInstance(t, b, "foreign.example").tells("/ping", body)
 				w := watch(t, b)
 				var listed struct{ Hosts map[string]json.RawMessage }
 				w.fetch("/instances.json", &listed)

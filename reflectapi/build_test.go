@@ -103,7 +103,7 @@ func awayFrom(t *testing.T, source string) string {
 	return "sh '" + script + "'" // a TMPDIR may have blanks
 }
 
-// command runs a program and returns what it prints. Flags and workspace of whoever runs the
+// command runs a program and returns what it prints. Flags and workspace of the developer who runs the
 // tests do not count.
 func command(t *testing.T, directory, name string, arguments ...string) string {
 	t.Helper()

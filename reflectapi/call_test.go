@@ -28,22 +28,23 @@ func input(m *reflectapi.Method, fields ...any) reflect.Value {
 func TestCall(t *testing.T) {
 	t.Parallel()
 	service := describe(t, &Calculator{})
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		method string
 		fields []any
 		want   []any
 		err    error
 	}{
-		"context and error": {"Add", []any{2, 3}, []any{5}, nil},
-		"failing":           {"Add", []any{-2, 3}, []any{-1}, errNegative},
-		"pointer receiver":  {"Distance", []any{Point{3, 0}, Point{1, 0}}, []any{2.0}, nil},
-		"variadic":          {"Sum", []any{1, []int{2, 3}}, []any{6}, nil},
-		"variadic, none":    {"Sum", []any{1}, []any{1}, nil},
-		"many types": {"Remember", []any{map[string][]*Point{"a": nil}, time.Time{}, []byte("b")},
+		{"context and error", "Add", []any{2, 3}, []any{5}, nil},
+		{"failing", "Add", []any{-2, 3}, []any{-1}, errNegative},
+		{"pointer receiver", "Distance", []any{Point{3, 0}, Point{1, 0}}, []any{2.0}, nil},
+		{"variadic", "Sum", []any{1, []int{2, 3}}, []any{6}, nil},
+		{"variadic, none", "Sum", []any{1}, []any{1}, nil},
+		{"many types", "Remember", []any{map[string][]*Point{"a": nil}, time.Time{}, []byte("b")},
 			[]any{[2]bool{true, true}, []byte("b")}, nil},
-		"nothing": {"Forget", nil, nil, nil},
+		{"nothing", "Forget", nil, nil, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			m := method(t, service, test.method)
 			out, err := m.Call(t.Context(), input(m, test.fields...))
@@ -102,12 +103,12 @@ func TestCall_PassesTheContext(t *testing.T) {
 	assert.Equal(t, "seen", out.Field(0).Interface())
 }
 
-func TestPanicPassesThrough(t *testing.T) {
+func TestCall_PanicPassesThrough(t *testing.T) {
 	t.Parallel()
 	m := method(t, describe(t, Witness{}), "Panic")
 	defer func() {
-		if fault := recover(); fault != "on purpose" {
-			t.Errorf("recovered %v", fault)
+		if failure := recover(); failure != "on purpose" {
+			t.Errorf("recovered %v", failure)
 		}
 	}()
 	_, err := m.Call(t.Context(), input(m))
@@ -129,7 +130,7 @@ func TestServeHTTP(t *testing.T) {
 	}
 }
 
-func TestKindsAreNotMixedUp(t *testing.T) {
+func TestCall_KindsAreNotMixedUp(t *testing.T) {
 	t.Parallel()
 	service := describe(t, &Calculator{})
 	_, err := method(t, service, "Home").Call(t.Context(), reflect.Value{})

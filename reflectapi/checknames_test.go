@@ -72,10 +72,10 @@ type cashier interface {
 // Clerk is both.
 type Clerk struct{}
 
-// Post is nobody's business.
+// Post is not part of the service.
 func (Clerk) Post(_ context.Context, _ string, amount int) (int, error) { return amount, nil }
 
-// Close is nobody's business either.
+// Close is not part of the service either.
 func (Clerk) Close(context.Context, int) error { return nil }
 
 // Page has a comment of its own.
@@ -105,30 +105,31 @@ func TestCheckNames(t *testing.T) {
 	)
 	greeter := reflect.TypeFor[greeting.Greeter]()
 	without := reflectapi.ExcludeMethods("Other")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		iface   reflect.Type
 		impl    any
 		options []reflectapi.Option
 		want    []string
 	}{
-		"embedded source": {nil, &Calculator{}, []reflectapi.Option{reflectapi.SourceFS(services)}, nil},
-		"nothing": {nil, greeting.Host{}, nil, []string{
+		{"embedded source", nil, &Calculator{}, []reflectapi.Option{reflectapi.SourceFS(services)}, nil},
+		{"nothing", nil, greeting.Host{}, nil, []string{
 			"type Host: its doc comment " + gone + embed,
 			"method Greet: " + noNames + embed + `, or give them with bus.ParamNames("Greet", …)`,
 			"method Leave: " + noNames + embed + `, or give them with bus.ParamNames("Leave", …)`,
 		}},
-		"names in code": {nil, Friend{}, onlyNames(without), []string{
+		{"names in code", nil, Friend{}, onlyNames(without), []string{
 			"type Friend: its doc comment " + gone + embed,
 			"method Greet: its doc comment " + gone + embed,
 			"method Leave: its doc comment " + gone + embed,
 		}},
-		"portable already": {nil, Friend{}, onlyNames(without, reflectapi.RequirePortableNames()), nil},
-		"a table":          {reflect.TypeFor[bookkeeper](), Clerk{}, []reflectapi.Option{reflectapi.SourceFS(books)}, nil},
-		"a table with a type for a type parameter": {reflect.TypeFor[library](), librarian{}, nil, nil},
-		"a comment beside the table": {reflect.TypeFor[bookkeeper](), Clerk{}, nil, []string{
+		{"portable already", nil, Friend{}, onlyNames(without, reflectapi.RequirePortableNames()), nil},
+		{"a table", reflect.TypeFor[bookkeeper](), Clerk{}, []reflectapi.Option{reflectapi.SourceFS(books)}, nil},
+		{"a table with a type for a type parameter", reflect.TypeFor[library](), librarian{}, nil, nil},
+		{"a comment beside the table", reflect.TypeFor[bookkeeper](), Clerk{}, nil, []string{
 			"method Page: its doc comment " + gone + "write it in bookkeeper and run go generate, or " + embed,
 		}},
-		"a table out of date": {reflect.TypeFor[cashier](), Clerk{}, []reflectapi.Option{reflectapi.SourceFS(books)}, []string{
+		{"a table out of date", reflect.TypeFor[cashier](), Clerk{}, []reflectapi.Option{reflectapi.SourceFS(books)}, []string{
 			"type cashier: the signature table has a different comment than the source file: run go generate",
 			"method Give: the signature table gives argument to a different type than the source file: run go generate",
 			"method Give: the signature table has a different comment than the source file: run go generate",
@@ -136,34 +137,34 @@ func TestCheckNames(t *testing.T) {
 			"method Take: the signature table calls argument 2 in, the source file calls it _: run go generate",
 			"method Take: the signature table calls result 1 rest, the source file calls it change: run go generate",
 		}},
-		"embedded source out of date": {nil, &Calculator{}, []reflectapi.Option{reflectapi.SourceFS(edited(t,
+		{"embedded source out of date", nil, &Calculator{}, []reflectapi.Option{reflectapi.SourceFS(edited(t,
 			"x, y int) (sum int", "a, y int) (sum int", "Distance measures", "Distance guesses", "does sums", "does more"))}, []string{
 			"type Calculator: the embedded source has a different comment than the source file: embed the current file",
 			"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the current file",
 			"method Distance: the embedded source has a different comment than the source file: embed the current file",
 		}},
-		"an interface without a table": {greeter, Friend{}, []reflectapi.Option{reflectapi.SourceFS(naming)}, []string{
+		{"an interface without a table", greeter, Friend{}, []reflectapi.Option{reflectapi.SourceFS(naming)}, []string{
 			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 			"method Greet: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.ParamNames("Greet", …)`,
 			"method Leave: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.ParamNames("Leave", …)`,
 		}},
-		"its names in code": {greeter, Friend{}, onlyNames(reflectapi.SourceFS(naming)), []string{
+		{"its names in code", greeter, Friend{}, onlyNames(reflectapi.SourceFS(naming)), []string{
 			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 			"method Greet: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 			"method Leave: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 		}},
-		"named by the implementation alone": {reflect.TypeFor[greeting.Leaver](), Friend{}, []reflectapi.Option{reflectapi.SourceFS(os.DirFS("testdata/greeting"))}, []string{
+		{"named by the implementation alone", reflect.TypeFor[greeting.Leaver](), Friend{}, []reflectapi.Option{reflectapi.SourceFS(os.DirFS("testdata/greeting"))}, []string{
 			"method Leave: without source files and debug information, as in production, argument 1 is unnamed in greeting.go:15:" +
 				` name it, as in (a string), or give them with bus.ParamNames("Leave", …)`,
 		}},
-		"nil":             {greeter, nil, nil, []string{"the service is nil: pass a value"}},
-		"no interface":    {reflect.TypeFor[Clerk](), Clerk{}, nil, []string{"reflectapi_test.Clerk is not an interface"}},
-		"not implemented": {greeter, Clerk{}, nil, []string{"reflectapi_test.Clerk does not implement greeting.Greeter"}},
-		"not to be served": {nil, Friend{}, onlyNames(), []string{
+		{"nil", greeter, nil, nil, []string{"the service is nil: pass a value"}},
+		{"no interface", reflect.TypeFor[Clerk](), Clerk{}, nil, []string{"reflectapi_test.Clerk is not an interface"}},
+		{"not implemented", greeter, Clerk{}, nil, []string{"reflectapi_test.Clerk does not implement greeting.Greeter"}},
+		{"not to be served", nil, Friend{}, onlyNames(), []string{
 			`method Other: argument c cannot be encoded as JSON: it is of type chan int; change it, or leave it out with bus.ExcludeMethods("Other")`,
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := ""
 			if err := reflectapi.CheckNames(test.iface, test.impl, test.options...); err != nil {

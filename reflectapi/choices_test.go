@@ -33,12 +33,12 @@ func TestDeepChoices(t *testing.T) {
 	constraints, err := reflectapi.ConstraintsOf(reflect.TypeFor[Choice]())
 	require.NoError(t, err)
 	const depth = 60
-	for last, faults := range map[string]int{"and": 0, "neither": 1} {
+	for last, failures := range map[string]int{"and": 0, "neither": 1} {
 		tree := map[string]any{"kind": last}
 		for i := range depth {
 			tree = map[string]any{"kind": []any{"and", "or"}[i%2], "child": tree}
 		}
-		if found := constraints.CheckJSON(tree); len(found) < faults || faults == 0 && len(found) > 0 {
+		if found := constraints.CheckJSON(tree); len(found) < failures || failures == 0 && len(found) > 0 {
 			t.Errorf("a tree that ends in %q: %v", last, found)
 		}
 	}

@@ -40,19 +40,20 @@ func TestNames_OfClients(t *testing.T) {
 		return reflectapi.ParamNames("Reserve", arguments, results)
 	}
 	restock, noEvents := reflectapi.ParamNames("Restock", "item", ""), reflectapi.ExcludeMethods("OnSold")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		options []reflectapi.Option
 		want    []string
 	}{
-		"the same":          {[]reflectapi.Option{reserve("item, quantity", "total"), restock, noEvents}, nil},
-		"another result":    {[]reflectapi.Option{reserve("item, quantity", "sum"), restock, noEvents}, []string{"method Reserve", "(sum int)", "(total int)", "[reflectapi_test.stock]"}},
-		"other arguments":   {[]reflectapi.Option{reserve("sku, n", "total"), restock, noEvents}, []string{"Reserve(sku string, n int)", "Reserve(item string, quantity int)", "gets lost"}},
-		"several":           {[]reflectapi.Option{reserve("n, item", "total"), reflectapi.ParamNames("Restock", "sku", ""), noEvents}, []string{"method Reserve", "method Restock"}},
-		"another interface": {[]reflectapi.Option{reflectapi.ExcludeMethods("Reserve", "Restock"), reflectapi.ParamNames("OnSold", "sku", "")}, []string{"method OnSold", "[reflectapi_test.stockEvents]"}},
-		"more than it":      {[]reflectapi.Option{reserve("sku, n", "total"), restock, reflectapi.ParamNames("OnSold", "item", "")}, nil},
-		"less than it":      {[]reflectapi.Option{reserve("sku, n", "total"), reflectapi.ExcludeMethods("Restock", "OnSold")}, nil},
+		{"the same", []reflectapi.Option{reserve("item, quantity", "total"), restock, noEvents}, nil},
+		{"another result", []reflectapi.Option{reserve("item, quantity", "sum"), restock, noEvents}, []string{"method Reserve", "(sum int)", "(total int)", "[reflectapi_test.stock]"}},
+		{"other arguments", []reflectapi.Option{reserve("sku, n", "total"), restock, noEvents}, []string{"Reserve(sku string, n int)", "Reserve(item string, quantity int)", "gets lost"}},
+		{"several", []reflectapi.Option{reserve("n, item", "total"), reflectapi.ParamNames("Restock", "sku", ""), noEvents}, []string{"method Reserve", "method Restock"}},
+		{"another interface", []reflectapi.Option{reflectapi.ExcludeMethods("Reserve", "Restock"), reflectapi.ParamNames("OnSold", "sku", "")}, []string{"method OnSold", "[reflectapi_test.stockEvents]"}},
+		{"more than it", []reflectapi.Option{reserve("sku, n", "total"), restock, reflectapi.ParamNames("OnSold", "item", "")}, nil},
+		{"less than it", []reflectapi.Option{reserve("sku, n", "total"), reflectapi.ExcludeMethods("Restock", "OnSold")}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := reflectapi.Describe(depot{}, test.options...)
 			if (err == nil) != (test.want == nil) {
@@ -88,8 +89,8 @@ type door struct{}
 
 func (door) Shut(int) error { return nil }
 
-// TestRoutesOfClients describes a service without the interface that declares its route.
-func TestRoutesOfClients(t *testing.T) {
+// TestClientNames_Routes describes a service without the interface that declares its route.
+func TestClientNames_Routes(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.Describe(door{}, reflectapi.ParamNames("Shut", "id", ""))
 	want := "method Shut has the route POST /doors/{id}/shut for the clients of reflectapi_test.doors: give the interface"

@@ -17,39 +17,42 @@ import (
 
 func TestConvert(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ in, want string }{
-		"true":                  {`true`, `{"nullable":true}`},
-		"false":                 {`false`, `{"not":{"nullable":true}}`},
-		"empty":                 {`{}`, `{"nullable":true}`},
-		"null":                  {`{"type":"null"}`, `{"nullable":true,"enum":[null]}`},
-		"this or null":          {`{"oneOf":[{"type":"string"},{"type":"null"}]}`, `{"type":"string","nullable":true}`},
-		"one of two or null":    {`{"oneOf":[{"type":"string"},{"type":"integer"},{"type":"null"}]}`, `{"nullable":true,"oneOf":[{"type":"string"},{"type":"integer"}]}`},
-		"any of or null":        {`{"anyOf":[{"type":"string"},{"type":"null"}]}`, `{"nullable":true,"anyOf":[{"type":"string"}]}`},
-		"const":                 {`{"type":"string","const":"a"}`, `{"type":"string","enum":["a"]}`},
-		"examples":              {`{"type":"string","examples":["a","b"]}`, `{"type":"string","example":"a"}`},
-		"inclusive is tighter":  {`{"type":"number","minimum":3,"exclusiveMinimum":2,"maximum":5,"exclusiveMaximum":6}`, `{"type":"number","minimum":3,"maximum":5}`},
-		"exclusive is tighter":  {`{"type":"number","minimum":2,"exclusiveMinimum":3,"maximum":6,"exclusiveMaximum":5}`, `{"type":"number","minimum":3,"exclusiveMinimum":true,"maximum":5,"exclusiveMaximum":true}`},
-		"one number":            {`{"type":"number","minimum":3,"maximum":3}`, `{"type":"number","minimum":3,"maximum":3}`},
-		"one integer":           {`{"type":"integer","exclusiveMinimum":3,"exclusiveMaximum":5}`, `{"type":"integer","minimum":3,"exclusiveMinimum":true,"maximum":5,"exclusiveMaximum":true}`},
-		"pattern properties":    {`{"type":"object","patternProperties":{"^a":{"type":"string"},"^b":{"type":"integer"}},"additionalProperties":false}`, `{"type":"object","additionalProperties":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`},
-		"patterns and others":   {`{"type":"object","patternProperties":{"^a":{"type":"string"}}}`, `{"type":"object"}`},
-		"nothing else":          {`{"type":"object","additionalProperties":false}`, `{"type":"object","additionalProperties":{"not":{"nullable":true}}}`},
-		"tuple":                 {`{"type":"array","prefixItems":[{"type":"string"}],"items":false}`, `{"type":"array","items":{"nullable":true}}`},
-		"array of nothing said": {`{"type":"array"}`, `{"type":"array","items":{"nullable":true}}`},
-		"no type":               {`{"properties":{"a":{"type":"string"}},"items":{"type":"string"}}`, `{"nullable":true,"items":{"type":"string"},"properties":{"a":{"type":"string"}}}`},
-		"required twice":        {`{"type":"object","required":["a","b","a"]}`, `{"type":"object","required":["a","b"]}`},
-		"unknown reference":     {`{"$ref":"#/$defs/Nobody"}`, `{"nullable":true}`},
-		"foreign reference":     {`{"$ref":"https://example.com/x.json"}`, `{"nullable":true}`},
-		"reference and more":    {`{"$ref":"#/$defs/A","description":"d","$defs":{"A":{"type":"string"}}}`, `{"description":"d","allOf":[{"$ref":"#/components/schemas/A"}]}`},
-		"bytes":                 {`{"type":"string","contentEncoding":"base64"}`, `{"type":"string","format":"byte"}`},
-		"not":                   {`{"not":{"type":"string"}}`, `{"not":{"type":"string"}}`},
-		"all of":                {`{"allOf":[{"type":"string"},true]}`, `{"allOf":[{"type":"string"},{"nullable":true}]}`},
-		"words of 2020-12":      {`{"$id":"https://x.example/y","$anchor":"a","$comment":"c","if":{"type":"string"},"then":{"type":"string"},"else":{"type":"string"},"dependentSchemas":{"a":true},"contains":{"type":"string"},"propertyNames":{"type":"string"},"type":"array","items":true}`, `{"type":"array","items":{"nullable":true}}`},
-		"default of an object":  {`{"type":"object","default":{"a":1}}`, `{"type":"object","default":{"a":1}}`},
-		"default of a choice":   {`{"oneOf":[{"type":"string"},{"type":"integer"}],"default":"a"}`, `{"default":"a","oneOf":[{"type":"string"},{"type":"integer"}]}`},
-		"default of objects":    {`{"type":"array","items":{"type":"object"},"default":[{}]}`, `{"type":"array","default":[{}],"items":{"type":"object"}}`},
+	for _, test := range []struct {
+		name     string
+		in, want string
+	}{
+		{"true", `true`, `{"nullable":true}`},
+		{"false", `false`, `{"not":{"nullable":true}}`},
+		{"empty", `{}`, `{"nullable":true}`},
+		{"null", `{"type":"null"}`, `{"nullable":true,"enum":[null]}`},
+		{"this or null", `{"oneOf":[{"type":"string"},{"type":"null"}]}`, `{"type":"string","nullable":true}`},
+		{"one of two or null", `{"oneOf":[{"type":"string"},{"type":"integer"},{"type":"null"}]}`, `{"nullable":true,"oneOf":[{"type":"string"},{"type":"integer"}]}`},
+		{"any of or null", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `{"nullable":true,"anyOf":[{"type":"string"}]}`},
+		{"const", `{"type":"string","const":"a"}`, `{"type":"string","enum":["a"]}`},
+		{"examples", `{"type":"string","examples":["a","b"]}`, `{"type":"string","example":"a"}`},
+		{"inclusive is tighter", `{"type":"number","minimum":3,"exclusiveMinimum":2,"maximum":5,"exclusiveMaximum":6}`, `{"type":"number","minimum":3,"maximum":5}`},
+		{"exclusive is tighter", `{"type":"number","minimum":2,"exclusiveMinimum":3,"maximum":6,"exclusiveMaximum":5}`, `{"type":"number","minimum":3,"exclusiveMinimum":true,"maximum":5,"exclusiveMaximum":true}`},
+		{"one number", `{"type":"number","minimum":3,"maximum":3}`, `{"type":"number","minimum":3,"maximum":3}`},
+		{"one integer", `{"type":"integer","exclusiveMinimum":3,"exclusiveMaximum":5}`, `{"type":"integer","minimum":3,"exclusiveMinimum":true,"maximum":5,"exclusiveMaximum":true}`},
+		{"pattern properties", `{"type":"object","patternProperties":{"^a":{"type":"string"},"^b":{"type":"integer"}},"additionalProperties":false}`, `{"type":"object","additionalProperties":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`},
+		{"patterns and others", `{"type":"object","patternProperties":{"^a":{"type":"string"}}}`, `{"type":"object"}`},
+		{"nothing else", `{"type":"object","additionalProperties":false}`, `{"type":"object","additionalProperties":{"not":{"nullable":true}}}`},
+		{"tuple", `{"type":"array","prefixItems":[{"type":"string"}],"items":false}`, `{"type":"array","items":{"nullable":true}}`},
+		{"array of nothing said", `{"type":"array"}`, `{"type":"array","items":{"nullable":true}}`},
+		{"no type", `{"properties":{"a":{"type":"string"}},"items":{"type":"string"}}`, `{"nullable":true,"items":{"type":"string"},"properties":{"a":{"type":"string"}}}`},
+		{"required twice", `{"type":"object","required":["a","b","a"]}`, `{"type":"object","required":["a","b"]}`},
+		{"unknown reference", `{"$ref":"#/$defs/Nobody"}`, `{"nullable":true}`},
+		{"foreign reference", `{"$ref":"https://example.com/x.json"}`, `{"nullable":true}`},
+		{"reference and more", `{"$ref":"#/$defs/A","description":"d","$defs":{"A":{"type":"string"}}}`, `{"description":"d","allOf":[{"$ref":"#/components/schemas/A"}]}`},
+		{"bytes", `{"type":"string","contentEncoding":"base64"}`, `{"type":"string","format":"byte"}`},
+		{"not", `{"not":{"type":"string"}}`, `{"not":{"type":"string"}}`},
+		{"all of", `{"allOf":[{"type":"string"},true]}`, `{"allOf":[{"type":"string"},{"nullable":true}]}`},
+		{"words of 2020-12", `{"$id":"https://x.example/y","$anchor":"a","$comment":"c","if":{"type":"string"},"then":{"type":"string"},"else":{"type":"string"},"dependentSchemas":{"a":true},"contains":{"type":"string"},"propertyNames":{"type":"string"},"type":"array","items":true}`, `{"type":"array","items":{"nullable":true}}`},
+		{"default of an object", `{"type":"object","default":{"a":1}}`, `{"type":"object","default":{"a":1}}`},
+		{"default of a choice", `{"oneOf":[{"type":"string"},{"type":"integer"}],"default":"a"}`, `{"default":"a","oneOf":[{"type":"string"},{"type":"integer"}]}`},
+		{"default of objects", `{"type":"array","items":{"type":"object"},"default":[{}]}`, `{"type":"array","default":[{}],"items":{"type":"object"}}`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got, components, err := convert(t, test.in)
 			require.NoError(t, err)
@@ -61,42 +64,45 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-func TestConvert_Faults(t *testing.T) {
+func TestConvert_Errors(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ in, want string }{
-		"type":             {`{"type":"text"}`, `the type "text" does not exist in JSON Schema`},
-		"where":            {`{"properties":{"a":{"properties":{"b":{"type":"text"}}}}}`, `a.b: the type "text" does not exist in JSON Schema`},
-		"in a component":   {`{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"properties":{"b":{"type":"text"}}}}}`, `A.b: the type "text" does not exist in JSON Schema`},
-		"pattern":          {`{"type":"string","pattern":"(?=a)"}`, `the pattern "(?=a)" is not a regular expression that Go accepts: see package regexp/syntax`},
-		"multiple":         {`{"type":"number","multipleOf":0}`, `multipleOf is 0, but has to be above 0`},
-		"length":           {`{"type":"string","minLength":3,"maxLength":2}`, `minLength=3 and maxLength=2 leave no value that fits: change one of them`},
-		"items":            {`{"type":"array","minItems":2,"maxItems":1}`, `minItems=2 and maxItems=1 leave no value that fits: change one of them`},
-		"properties":       {`{"type":"object","minProperties":2,"maxProperties":1}`, `minProperties=2 and maxProperties=1 leave no value that fits: change one of them`},
-		"no number":        {`{"type":"number","exclusiveMinimum":2.5,"maximum":2.5}`, `exclusiveMinimum=2.5 and maximum=2.5 leave no value that fits: change one of them`},
-		"no integer":       {`{"type":"integer","exclusiveMinimum":3,"exclusiveMaximum":4}`, `exclusiveMinimum=3 and exclusiveMaximum=4 leave no value that fits: change one of them`},
-		"read and write":   {`{"type":"string","readOnly":true,"writeOnly":true}`, `it is both readOnly and writeOnly`},
-		"default enum":     {`{"type":"string","enum":["a"],"default":"b"}`, `the default b breaks its own schema: it expects a`},
-		"default low":      {`{"type":"integer","minimum":5,"default":4}`, `the default 4 breaks its own schema: it expects at least 5`},
-		"default at limit": {`{"type":"integer","exclusiveMaximum":5,"default":5}`, `the default 5 breaks its own schema: it expects less than 5`},
-		"default fraction": {`{"type":"integer","default":1.5}`, `the default 1.5 breaks its own schema: it expects an integer`},
-		"default multiple": {`{"type":"integer","multipleOf":2,"default":3}`, `the default 3 breaks its own schema: it expects a multiple of 2`},
-		"default int32":    {`{"type":"integer","format":"int32","default":3000000000}`, `the default 3000000000 breaks its own schema: it expects a 32-bit integer`},
-		"default type":     {`{"type":"boolean","default":"perhaps"}`, `the default perhaps breaks its own schema: it expects a boolean`},
-		"default number":   {`{"type":"string","default":1}`, `the default 1 breaks its own schema: it expects a string`},
-		"default boolean":  {`{"type":"string","default":true}`, `the default true breaks its own schema: it expects a string`},
-		"default list":     {`{"type":"string","default":["a"]}`, `the default [a] breaks its own schema: it expects a string`},
-		"example short":    {`{"type":"string","minLength":3,"examples":["ab"]}`, `the example ab breaks its own schema: it expects at least 3 characters`},
-		"example long":     {`{"type":"string","maxLength":1,"examples":["ab"]}`, `the example ab breaks its own schema: it expects at most 1 character`},
-		"example pattern":  {`{"type":"string","pattern":"^b","examples":["ab"]}`, `the example ab breaks its own schema: it expects text that matches ^b`},
-		"example date":     {`{"type":"string","format":"date","examples":["soon"]}`, `the example soon breaks its own schema: it expects the format date`},
-		"example time":     {`{"type":"string","format":"date-time","examples":["soon"]}`, `the example soon breaks its own schema: it expects the format date-time`},
-		"example bytes":    {`{"type":"string","format":"byte","examples":["?"]}`, `the example ? breaks its own schema: it expects the format byte`},
-		"few items":        {`{"type":"array","items":true,"minItems":2,"default":["a"]}`, `the default [a] breaks its own schema: it expects at least 2 elements`},
-		"many items":       {`{"type":"array","items":true,"maxItems":1,"default":["a","b"]}`, `the default [a b] breaks its own schema: it expects at most 1 element`},
-		"repeated items":   {`{"type":"array","items":true,"uniqueItems":true,"default":["a","a"]}`, `the default [a a] breaks its own schema: it expects no duplicate elements`},
-		"wrong item":       {`{"type":"array","items":{"type":"integer"},"default":["a"]}`, `the default [a] breaks its own schema: it has [0], which expects an integer`},
+	for _, test := range []struct {
+		name     string
+		in, want string
+	}{
+		{"type", `{"type":"text"}`, `the type "text" does not exist in JSON Schema`},
+		{"where", `{"properties":{"a":{"properties":{"b":{"type":"text"}}}}}`, `a.b: the type "text" does not exist in JSON Schema`},
+		{"in a component", `{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"properties":{"b":{"type":"text"}}}}}`, `A.b: the type "text" does not exist in JSON Schema`},
+		{"pattern", `{"type":"string","pattern":"(?=a)"}`, `the pattern "(?=a)" is not a regular expression that Go accepts: see package regexp/syntax`},
+		{"multiple", `{"type":"number","multipleOf":0}`, `multipleOf is 0, but has to be above 0`},
+		{"length", `{"type":"string","minLength":3,"maxLength":2}`, `minLength=3 and maxLength=2 leave no value that fits: change one of them`},
+		{"items", `{"type":"array","minItems":2,"maxItems":1}`, `minItems=2 and maxItems=1 leave no value that fits: change one of them`},
+		{"properties", `{"type":"object","minProperties":2,"maxProperties":1}`, `minProperties=2 and maxProperties=1 leave no value that fits: change one of them`},
+		{"no number", `{"type":"number","exclusiveMinimum":2.5,"maximum":2.5}`, `exclusiveMinimum=2.5 and maximum=2.5 leave no value that fits: change one of them`},
+		{"no integer", `{"type":"integer","exclusiveMinimum":3,"exclusiveMaximum":4}`, `exclusiveMinimum=3 and exclusiveMaximum=4 leave no value that fits: change one of them`},
+		{"read and write", `{"type":"string","readOnly":true,"writeOnly":true}`, `it is both readOnly and writeOnly`},
+		{"default enum", `{"type":"string","enum":["a"],"default":"b"}`, `the default b breaks its own schema: it expects a`},
+		{"default low", `{"type":"integer","minimum":5,"default":4}`, `the default 4 breaks its own schema: it expects at least 5`},
+		{"default at limit", `{"type":"integer","exclusiveMaximum":5,"default":5}`, `the default 5 breaks its own schema: it expects less than 5`},
+		{"default fraction", `{"type":"integer","default":1.5}`, `the default 1.5 breaks its own schema: it expects an integer`},
+		{"default multiple", `{"type":"integer","multipleOf":2,"default":3}`, `the default 3 breaks its own schema: it expects a multiple of 2`},
+		{"default int32", `{"type":"integer","format":"int32","default":3000000000}`, `the default 3000000000 breaks its own schema: it expects a 32-bit integer`},
+		{"default type", `{"type":"boolean","default":"perhaps"}`, `the default perhaps breaks its own schema: it expects a boolean`},
+		{"default number", `{"type":"string","default":1}`, `the default 1 breaks its own schema: it expects a string`},
+		{"default boolean", `{"type":"string","default":true}`, `the default true breaks its own schema: it expects a string`},
+		{"default list", `{"type":"string","default":["a"]}`, `the default [a] breaks its own schema: it expects a string`},
+		{"example short", `{"type":"string","minLength":3,"examples":["ab"]}`, `the example ab breaks its own schema: it expects at least 3 characters`},
+		{"example long", `{"type":"string","maxLength":1,"examples":["ab"]}`, `the example ab breaks its own schema: it expects at most 1 character`},
+		{"example pattern", `{"type":"string","pattern":"^b","examples":["ab"]}`, `the example ab breaks its own schema: it expects text that matches ^b`},
+		{"example date", `{"type":"string","format":"date","examples":["soon"]}`, `the example soon breaks its own schema: it expects the format date`},
+		{"example time", `{"type":"string","format":"date-time","examples":["soon"]}`, `the example soon breaks its own schema: it expects the format date-time`},
+		{"example bytes", `{"type":"string","format":"byte","examples":["?"]}`, `the example ? breaks its own schema: it expects the format byte`},
+		{"few items", `{"type":"array","items":true,"minItems":2,"default":["a"]}`, `the default [a] breaks its own schema: it expects at least 2 elements`},
+		{"many items", `{"type":"array","items":true,"maxItems":1,"default":["a","b"]}`, `the default [a b] breaks its own schema: it expects at most 1 element`},
+		{"repeated items", `{"type":"array","items":true,"uniqueItems":true,"default":["a","a"]}`, `the default [a a] breaks its own schema: it expects no duplicate elements`},
+		{"wrong item", `{"type":"array","items":{"type":"integer"},"default":["a"]}`, `the default [a] breaks its own schema: it has [0], which expects an integer`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if _, _, err := convert(t, test.in); errorText(err) != test.want {
 				t.Errorf("got:  %v\nwant: %s", err, test.want)
@@ -118,7 +124,7 @@ func TestConvert_EndlessSchema(t *testing.T) {
 	assert.Equal(t, `{"allOf":[{"nullable":true}]}`, text(t, schema))
 }
 
-// FuzzConvert: whatever is converted without a fault is valid OpenAPI 3.0.0.
+// FuzzConvert: whatever is converted without an error is valid OpenAPI 3.0.0.
 func FuzzConvert(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"oneOf":[{"type":"string"},{"type":"null"}]}}}`,
@@ -143,7 +149,7 @@ func FuzzConvert(f *testing.F) {
 }
 
 // The same with schemas that are mostly sensible.
-func TestConvertedSchemasAreValid(t *testing.T) {
+func TestConvert_SchemasAreValid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := randomSchema(t, 3)

@@ -57,7 +57,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestInputAndOutputStructs(t *testing.T) {
+func TestDescribe_InputAndOutputStructs(t *testing.T) {
 	t.Parallel()
 	add := method(t, describe(t, Calculator{}, reflectapi.ExcludeMethods("Distance")), "Add")
 	for i, name := range []string{"x", "y"} {
@@ -128,9 +128,11 @@ func TestPromotedMethods(t *testing.T) {
 	for name, doc := range map[string]string{
 		"Deep": "Deep is two levels down.", "Hidden": "Hidden shadows.", "Speak": "Speak comes from an interface.",
 	} {
-		if got := method(t, service, name).Doc; got != doc {
-			t.Errorf("%s is documented as %q", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := method(t, service, name).Doc; got != doc {
+				t.Errorf("%s is documented as %q", name, got)
+			}
+		})
 	}
 	if service.Doc != "Outermost has no method of its own." {
 		t.Errorf("the service is documented as %q", service.Doc)
@@ -279,8 +281,8 @@ func (Sender) Send(ctx context.Context, to chan int, at *http.Request, _ chan in
 	return nil, nil
 }
 
-// TestMisfitsByName: a name says more than a position, where all are known.
-func TestMisfitsByName(t *testing.T) {
+// TestDescribe_MisfitsByName: a name says more than a position, where all are known.
+func TestDescribe_MisfitsByName(t *testing.T) {
 	t.Parallel()
 	const positions = "argument 1 cannot be encoded as JSON: it is of type chan int (also argument 3, result 1); argument 2 is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), " +
 		"with an error or nothing as its result; result 2 is of type *reflectapi_test.ownError, which implements error: declare it as error, or add an error after it"
@@ -296,45 +298,46 @@ func TestMisfitsByName(t *testing.T) {
 	}
 }
 
-func TestDescribe_Faults(t *testing.T) {
+func TestDescribe_Errors(t *testing.T) {
 	t.Parallel()
 	type nothing struct{}
 	type unserved struct{ *Calculator }
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		impl    any
 		options []reflectapi.Option
 		want    string
 	}{
-		"nil":              {nil, nil, "the service is nil: pass a value"},
-		"nil pointer":      {(*Calculator)(nil), nil, "the *reflectapi_test.Calculator is nil: pass one that is not"},
-		"no methods":       {nothing{}, nil, "reflectapi_test.nothing has no exported method to serve"},
-		"no name":          {struct{ Calculator }{}, nil, "struct { reflectapi_test.Calculator } is a type without a name: declare one"},
-		"pointer receiver": {Calculator{}, nil, `method Distance has a pointer receiver: pass a *reflectapi_test.Calculator, or leave it out with bus.ExcludeMethods("Distance")`},
-		"nothing left": {&inner{}, []reflectapi.Option{reflectapi.ExcludeMethods("Deep", "Hidden")},
+		{"nil", nil, nil, "the service is nil: pass a value"},
+		{"nil pointer", (*Calculator)(nil), nil, "the *reflectapi_test.Calculator is nil: pass one that is not"},
+		{"no methods", nothing{}, nil, "reflectapi_test.nothing has no exported method to serve"},
+		{"no name", struct{ Calculator }{}, nil, "struct { reflectapi_test.Calculator } is a type without a name: declare one"},
+		{"pointer receiver", Calculator{}, nil, `method Distance has a pointer receiver: pass a *reflectapi_test.Calculator, or leave it out with bus.ExcludeMethods("Distance")`},
+		{"nothing left", &inner{}, []reflectapi.Option{reflectapi.ExcludeMethods("Deep", "Hidden")},
 			"*reflectapi_test.inner has no exported method to serve"},
-		"without nobody": {&Calculator{}, []reflectapi.Option{reflectapi.ExcludeMethods("Subtract")},
+		{"without nobody", &Calculator{}, []reflectapi.Option{reflectapi.ExcludeMethods("Subtract")},
 			"bus.ExcludeMethods: *reflectapi_test.Calculator has no method Subtract"},
-		"names of nobody": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Subtract", "x", "")},
+		{"names of nobody", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Subtract", "x", "")},
 			"bus.ParamNames: *reflectapi_test.Calculator has no method Subtract"},
-		"named twice": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, y", "sum"), reflectapi.ParamNames("Add", "a, b", "c")},
+		{"named twice", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, y", "sum"), reflectapi.ParamNames("Add", "a, b", "c")},
 			"bus.ParamNames: method Add is given twice"},
-		"no identifier": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x y", "sum")},
+		{"no identifier", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x y", "sum")},
 			"bus.ParamNames: method Add: \"x y\" is not a Go identifier\n" +
 				"method Add: code: names for 1 arguments (x y) and 1 results (sum), but the method has 2 and 1, context and error not counted"},
-		"keyword": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, type", "sum")},
+		{"keyword", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, type", "sum")},
 			`bus.ParamNames: method Add: "type" is not a Go identifier`},
-		"blank": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "_, y", "sum")},
+		{"blank", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "_, y", "sum")},
 			`bus.ParamNames: method Add: "_" is not a Go identifier`},
-		"one name for two": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, x", "sum")},
+		{"one name for two", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, x", "sum")},
 			"bus.ParamNames: method Add: the name x is used for two values"},
-		"too many": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Forget", "x", "")},
+		{"too many", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Forget", "x", "")},
 			"method Forget: code: names for 1 arguments (x) and 0 results (), but the method has 0 and 0, context and error not counted"},
-		"web method": {&Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Home", "w, r", "")},
+		{"web method", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Home", "w, r", "")},
 			"method Home: code: names for 2 arguments (w, r) and 0 results (), but the method has 0 and 0, context and error not counted"},
-		"all at once": {unserved{}, []reflectapi.Option{reflectapi.ExcludeMethods("X"), reflectapi.ParamNames("Y", "", "")},
+		{"all at once", unserved{}, []reflectapi.Option{reflectapi.ExcludeMethods("X"), reflectapi.ParamNames("Y", "", "")},
 			"bus.ExcludeMethods: reflectapi_test.unserved has no method X\nbus.ParamNames: reflectapi_test.unserved has no method Y"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := reflectapi.Describe(test.impl, test.options...)
 			assert.EqualError(t, err, test.want)
@@ -342,20 +345,21 @@ func TestDescribe_Faults(t *testing.T) {
 	}
 }
 
-func TestDescribeAs_Faults(t *testing.T) {
+func TestDescribeAs_Errors(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		iface reflect.Type
 		impl  any
 		want  string
 	}{
-		"nil":             {nil, Calculator{}, "<nil> is not an interface"},
-		"no interface":    {reflect.TypeFor[Calculator](), Calculator{}, "reflectapi_test.Calculator is not an interface"},
-		"nil value":       {reflect.TypeFor[speaker](), nil, "the service is nil: pass a value"},
-		"not implemented": {reflect.TypeFor[speaker](), Calculator{}, "reflectapi_test.Calculator does not implement reflectapi_test.speaker"},
-		"no methods":      {reflect.TypeFor[any](), Calculator{}, "interface {} is a type without a name: declare one"},
+		{"nil", nil, Calculator{}, "<nil> is not an interface"},
+		{"no interface", reflect.TypeFor[Calculator](), Calculator{}, "reflectapi_test.Calculator is not an interface"},
+		{"nil value", reflect.TypeFor[speaker](), nil, "the service is nil: pass a value"},
+		{"not implemented", reflect.TypeFor[speaker](), Calculator{}, "reflectapi_test.Calculator does not implement reflectapi_test.speaker"},
+		{"no methods", reflect.TypeFor[any](), Calculator{}, "interface {} is a type without a name: declare one"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := reflectapi.DescribeAs(test.iface, test.impl)
 			assert.EqualError(t, err, test.want)

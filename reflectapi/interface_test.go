@@ -43,7 +43,7 @@ type lostError struct{ Tourist }
 
 func (lostError) Error() (text string) { return "lost" }
 
-func TestInterfaceThatEmbedsAnother(t *testing.T) {
+func TestInterface_EmbedsAnother(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]reflectapi.Option{
 		"on disk":  nil,
@@ -66,34 +66,35 @@ func TestInterfaceThatEmbedsAnother(t *testing.T) {
 
 // The names of an implementation do not stand in for those of an interface that cannot be
 // read here: where it can be, they would be others.
-func TestInterfaceThatCannotBeRead(t *testing.T) {
+func TestInterface_CannotBeRead(t *testing.T) {
 	t.Parallel()
 	const remedy = ` embed the source with bus.SourceFS, or give them with bus.ParamNames(`
 	implementation := reflectapi.SourceFS(visits)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		iface   reflect.Type
 		options []reflectapi.Option
 		want    string
 	}{
-		"of the standard library": {
+		{"of the standard library",
 			reflect.TypeFor[io.Reader](), nil,
 			"method Read: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: none given;" +
 				" source file: package io is in another module; DWARF: it has no methods of interfaces);" +
 				" write a signature table with apigen -type Reader," + remedy + `"Read", …)`,
 		},
-		"of the language": {
+		{"of the language",
 			reflect.TypeFor[error](), nil,
 			"method Error: no names for 1 result (code: none given; signature table: none; embedded source: none given;" +
 				" source file: error is declared in no file; DWARF: it has no methods of interfaces);" +
 				` give them with bus.ParamNames("Error", …)`,
 		},
-		"portable": {
+		{"portable",
 			reflect.TypeFor[politeness.Leaver](), []reflectapi.Option{reflectapi.RequirePortableNames(), implementation},
 			"method Leave: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: greeting.Leaver is not in it);" +
 				" write a signature table with apigen -type Leaver," + remedy + `"Leave", …)`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := reflectapi.DescribeAs(test.iface, lostError{}, test.options...)
 			assert.EqualError(t, err, test.want)

@@ -31,24 +31,25 @@ type asserted struct{ mocked }
 // AssertExpectations is for tests.
 func (asserted) AssertExpectations(t func()) bool { return true }
 
-// A mock by itself gets one fault, whatever is wrong with its methods, and faults of options.
-func TestMockWithoutItsInterface(t *testing.T) {
+// A mock by itself gets one error, whatever is wrong with its methods, and failures of options.
+func TestMock_WithoutItsInterface(t *testing.T) {
 	t.Parallel()
 	const remedy = ": serve it as its interface: bus.Serve[API](conn, mock)"
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		impl    any
 		options []reflectapi.Option
 		want    string
 	}{
-		"pointer": {&mocked{}, nil, "*reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
-		"value":   {mocked{}, nil, "reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
-		"options": {&mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("Give")}, "bus.ExcludeMethods: *reflectapi_test.mocked has no method Give\n" +
+		{"pointer", &mocked{}, nil, "*reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
+		{"value", mocked{}, nil, "reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
+		{"options", &mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("Give")}, "bus.ExcludeMethods: *reflectapi_test.mocked has no method Give\n" +
 			"*reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
-		"another kind": {&asserted{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")}, "*reflectapi_test.asserted looks like a mock, because it has a method AssertExpectations" + remedy},
-		"left out": {&mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")}, "method Pair: results 1 and 2 are unnamed in mock_test.go:N: " +
+		{"another kind", &asserted{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")}, "*reflectapi_test.asserted looks like a mock, because it has a method AssertExpectations" + remedy},
+		{"left out", &mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")}, "method Pair: results 1 and 2 are unnamed in mock_test.go:N: " +
 			`name them, as in (a string, b string), or give them with bus.ParamNames("Pair", …); serve a mock as its interface: bus.Serve[API](conn, mock)`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := reflectapi.Describe(test.impl, test.options...)
 			if got := lineNumber.ReplaceAllString(errorText(err), "go:N"); got != test.want {
@@ -58,7 +59,7 @@ func TestMockWithoutItsInterface(t *testing.T) {
 	}
 }
 
-func TestMockAsItsInterface(t *testing.T) {
+func TestMock_AsItsInterface(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &mocked{}, reflectapi.ParamNames("Leave", "reason", "farewell"))
 	require.NoError(t, err)

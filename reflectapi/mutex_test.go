@@ -25,7 +25,7 @@ func (c *counter) Next() (n int) {
 	return c.n
 }
 
-func TestAnEmbeddedMutexIsNotServed(t *testing.T) {
+func TestDescribe_EmbeddedMutexIsNotServed(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.Describe(&counter{})
 	for _, told := range []string{"method Lock: it is promoted from the embedded sync.Mutex", "method TryLock", "method Unlock", `bus.ExcludeMethods("Lock")`} {

@@ -50,7 +50,7 @@ func TestNames_InCodeWin(t *testing.T) {
 	}
 }
 
-func TestEmbeddedSourceBeatsTheFile(t *testing.T) {
+func TestNaming_EmbeddedSourceBeatsTheFile(t *testing.T) {
 	t.Parallel()
 	source := edited(t, "x, y int) (sum int", "a, b int) (c int", "Add returns", "Plus returns")
 	add := method(t, describe(t, &Calculator{}, reflectapi.SourceFS(source)), "Add")
@@ -76,7 +76,7 @@ func TestSeveralSources(t *testing.T) {
 }
 
 // A source that does not have the method where the program was compiled from is another
-// version, or somebody else's: the next source is asked.
+// version, or another's: the next source is asked.
 func TestSource_OfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	moved := edited(t, "// Add returns", "//\n\n\n// Add returns", "x, y int", "wrong, worse int")
@@ -97,44 +97,45 @@ var lineNumber = regexp.MustCompile(`go:\d+`)
 
 func TestSource_ContradictsTheProgram(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		oldNew [2]string
 		want   string
 	}{
-		"argument type": {
+		{"argument type",
 			[2]string{"x, y int) (sum int", "x string, y int) (sum int"},
 			"method Add: embedded source: services_test.go:N: parameter 2 is not of type int, as it is in the program",
 		},
-		"argument count": {
+		{"argument count",
 			[2]string{"x, y int) (sum int", "x, y, z int) (sum int"},
 			"method Add: embedded source: services_test.go:N: 4 parameters are declared, the program has 3",
 		},
-		"result type": {
+		{"result type",
 			[2]string{"(d float64)", "(d *float64)"},
 			"method Distance: embedded source: services_test.go:N: result 1 is not of type float64, as it is in the program",
 		},
-		"result count": {
+		{"result count",
 			[2]string{"(d float64)", "(d float64, e error)"},
 			"method Distance: embedded source: services_test.go:N: 2 results are declared, the program has 1",
 		},
-		"array length": {
+		{"array length",
 			[2]string{"known [2]bool", "known [0x3]bool"},
 			"method Remember: embedded source: services_test.go:N: result 1 is not of type [2]bool, as it is in the program",
 		},
-		"a name may be an alias": {
+		{"a name may be an alias",
 			[2]string{"p1, p2 Point", "p1, p2 Place"},
 			"",
 		},
-		"map element": {
+		{"map element",
 			[2]string{"map[string][]*Point", "map[string][]bool"},
 			"method Remember: embedded source: services_test.go:N: parameter 1 is not of type map[string][]*reflectapi_test.Point, as it is in the program",
 		},
-		"variadic": {
+		{"variadic",
 			[2]string{"more ...int", "more ...bool"},
 			"method Sum: embedded source: services_test.go:N: parameter 2 is not of type []int, as it is in the program",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := reflectapi.Describe(&Calculator{}, reflectapi.SourceFS(edited(t, test.oldNew[0], test.oldNew[1])))
 			if test.want == "" && err == nil {
@@ -264,7 +265,7 @@ func TestDescribeAs_InterfaceInTheSameTestFile(t *testing.T) {
 }
 
 // Test files do not count for what is declared outside of them.
-func TestTestFilesDoNotCount(t *testing.T) {
+func TestNaming_TestFilesDoNotCount(t *testing.T) {
 	t.Parallel()
 	source := fstest.MapFS{"x_test.go": {Data: []byte("package greeting\n\ntype Host struct{}\n\ntype Greeter interface{ Greet(x string, y int) (z string, err error) }\n")}}
 	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), greeting.Host{}, reflectapi.SourceFS(source))

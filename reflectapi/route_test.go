@@ -57,7 +57,7 @@ type abacus struct{}
 //busline:route POST /count/{n}
 func (abacus) Count(n int) error { return nil }
 
-// confused declares one that nobody reads.
+// confused declares one that the library does not read.
 type confused interface {
 	//busline:path /count/{n}
 	Count(n int) error
@@ -74,7 +74,7 @@ func TestDeclaredRoute(t *testing.T) {
 	}
 }
 
-func TestDeclaredRouteOfAnOldTable(t *testing.T) {
+func TestRoute_OfAnOldTable(t *testing.T) {
 	t.Parallel()
 	service := describeAs[overdue](t, bank{})
 	want := "method Close: the signature table declares no route, the source file declares the route POST /accounts/{id}/close: run go generate"
@@ -83,7 +83,7 @@ func TestDeclaredRouteOfAnOldTable(t *testing.T) {
 	assert.Empty(t, service.Methods[0].Route)
 }
 
-func TestDeclaredRouteThatIsRefused(t *testing.T) {
+func TestRoute_Refused(t *testing.T) {
 	t.Parallel()
 	for want, describe := range map[string]func() (*reflectapi.Service, error){
 		"method Close: source file: its comment declares a route, which production would not know: write a signature table with apigen -type tableless": func() (*reflectapi.Service, error) {

@@ -53,72 +53,73 @@ type Tagged struct {
 func TestSchema_OfType(t *testing.T) {
 	t.Parallel()
 	const point = `{"type":"object","properties":{"x":{"type":"number","format":"double"},"y":{"type":"number","format":"double"}}}`
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name       string
 		value      any
 		schema     string
 		components map[string]string
 	}{
-		"bool":         {false, `{"type":"boolean"}`, nil},
-		"string":       {"", `{"type":"string"}`, nil},
-		"named string": {Color(""), `{"type":"string"}`, nil},
-		"int":          {0, `{"type":"integer","format":"int64"}`, nil},
-		"int64":        {int64(0), `{"type":"integer","format":"int64"}`, nil},
-		"int32":        {int32(0), `{"type":"integer","format":"int32"}`, nil},
-		"int16":        {int16(0), `{"type":"integer","format":"int32","minimum":-32768,"maximum":32767}`, nil},
-		"int8":         {int8(0), `{"type":"integer","format":"int32","minimum":-128,"maximum":127}`, nil},
-		"uint8":        {uint8(0), `{"type":"integer","format":"int64","minimum":0,"maximum":255}`, nil},
-		"uint32":       {uint32(0), `{"type":"integer","format":"int64","minimum":0,"maximum":4294967295}`, nil},
-		"uint64":       {uint64(0), `{"type":"integer","minimum":0}`, nil},
-		"float64":      {0.0, `{"type":"number","format":"double"}`, nil},
-		"float32":      {float32(0), `{"type":"number","format":"float"}`, nil},
-		"time":         {time.Time{}, `{"type":"string","format":"date-time"}`, nil},
-		"duration":     {time.Duration(0), `{"description":"nanoseconds","type":"integer","format":"int64"}`, nil},
-		"durations":    {[]*time.Duration(nil), `{"type":"array","items":{"description":"nanoseconds","type":"integer","format":"int64","nullable":true}}`, nil},
-		"said of a duration": {struct {
+		{"bool", false, `{"type":"boolean"}`, nil},
+		{"string", "", `{"type":"string"}`, nil},
+		{"named string", Color(""), `{"type":"string"}`, nil},
+		{"int", 0, `{"type":"integer","format":"int64"}`, nil},
+		{"int64", int64(0), `{"type":"integer","format":"int64"}`, nil},
+		{"int32", int32(0), `{"type":"integer","format":"int32"}`, nil},
+		{"int16", int16(0), `{"type":"integer","format":"int32","minimum":-32768,"maximum":32767}`, nil},
+		{"int8", int8(0), `{"type":"integer","format":"int32","minimum":-128,"maximum":127}`, nil},
+		{"uint8", uint8(0), `{"type":"integer","format":"int64","minimum":0,"maximum":255}`, nil},
+		{"uint32", uint32(0), `{"type":"integer","format":"int64","minimum":0,"maximum":4294967295}`, nil},
+		{"uint64", uint64(0), `{"type":"integer","minimum":0}`, nil},
+		{"float64", 0.0, `{"type":"number","format":"double"}`, nil},
+		{"float32", float32(0), `{"type":"number","format":"float"}`, nil},
+		{"time", time.Time{}, `{"type":"string","format":"date-time"}`, nil},
+		{"duration", time.Duration(0), `{"description":"nanoseconds","type":"integer","format":"int64"}`, nil},
+		{"durations", []*time.Duration(nil), `{"type":"array","items":{"description":"nanoseconds","type":"integer","format":"int64","nullable":true}}`, nil},
+		{"said of a duration", struct {
 			Wait time.Duration `json:"wait" jsonschema:"description=how long"`
 		}{}, `{"type":"object","properties":{"wait":{"description":"how long","type":"integer","format":"int64"}}}`, nil},
-		"bytes":        {[]byte(nil), `{"type":"string","format":"byte"}`, nil},
-		"named bytes":  {Hash(nil), `{"$ref":"#/components/schemas/Hash"}`, map[string]string{"Hash": `{"type":"string","format":"byte"}`}},
-		"byte array":   {[2]byte{}, `{"type":"array","items":{"type":"integer","format":"int64","minimum":0,"maximum":255},"minItems":2,"maxItems":2}`, nil},
-		"slice":        {[]string(nil), `{"type":"array","items":{"type":"string"}}`, nil},
-		"named slice":  {Tags(nil), `{"$ref":"#/components/schemas/Tags"}`, map[string]string{"Tags": `{"type":"array","items":{"type":"string"}}`}},
-		"map":          {map[string]int(nil), `{"type":"object","additionalProperties":{"type":"integer","format":"int64"}}`, nil},
-		"map by int":   {map[int]*Color(nil), `{"type":"object","additionalProperties":{"type":"string","nullable":true}}`, nil},
-		"map by uint":  {map[uint8]bool(nil), `{"type":"object","additionalProperties":{"type":"boolean"}}`, nil},
-		"map of any":   {map[string]any(nil), `{"type":"object","additionalProperties":{"nullable":true}}`, nil},
-		"pointer":      {new(int), `{"type":"integer","format":"int64","nullable":true}`, nil},
-		"two pointers": {new(*int), `{"type":"integer","format":"int64","nullable":true}`, nil},
-		"number":       {json.Number(""), `{"type":"number"}`, nil},
-		"limited number": {struct {
+		{"bytes", []byte(nil), `{"type":"string","format":"byte"}`, nil},
+		{"named bytes", Hash(nil), `{"$ref":"#/components/schemas/Hash"}`, map[string]string{"Hash": `{"type":"string","format":"byte"}`}},
+		{"byte array", [2]byte{}, `{"type":"array","items":{"type":"integer","format":"int64","minimum":0,"maximum":255},"minItems":2,"maxItems":2}`, nil},
+		{"slice", []string(nil), `{"type":"array","items":{"type":"string"}}`, nil},
+		{"named slice", Tags(nil), `{"$ref":"#/components/schemas/Tags"}`, map[string]string{"Tags": `{"type":"array","items":{"type":"string"}}`}},
+		{"map", map[string]int(nil), `{"type":"object","additionalProperties":{"type":"integer","format":"int64"}}`, nil},
+		{"map by int", map[int]*Color(nil), `{"type":"object","additionalProperties":{"type":"string","nullable":true}}`, nil},
+		{"map by uint", map[uint8]bool(nil), `{"type":"object","additionalProperties":{"type":"boolean"}}`, nil},
+		{"map of any", map[string]any(nil), `{"type":"object","additionalProperties":{"nullable":true}}`, nil},
+		{"pointer", new(int), `{"type":"integer","format":"int64","nullable":true}`, nil},
+		{"two pointers", new(*int), `{"type":"integer","format":"int64","nullable":true}`, nil},
+		{"number", json.Number(""), `{"type":"number"}`, nil},
+		{"limited number", struct {
 			N json.Number `json:"n" jsonschema:"minimum=1"`
 		}{}, `{"type":"object","properties":{"n":{"type":"number","minimum":1}},"required":["n"]}`, nil},
-		"raw message":  {json.RawMessage(nil), `{"nullable":true}`, nil},
-		"own JSON":     {big.Int{}, `{"nullable":true}`, nil},
-		"own text":     {netip.Addr{}, `{"type":"string"}`, nil},
-		"IP":           {net.IP{}, `{"type":"string"}`, nil},
-		"empty struct": {struct{}{}, `{"type":"object"}`, nil},
-		"list of any":  {[]any(nil), `{"type":"array","items":{"nullable":true}}`, nil},
-		"struct":       {Point{}, `{"$ref":"#/components/schemas/Point"}`, map[string]string{"Point": point}},
-		"pointer to struct": {&Point{}, `{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Point"}]}`,
+		{"raw message", json.RawMessage(nil), `{"nullable":true}`, nil},
+		{"own JSON", big.Int{}, `{"nullable":true}`, nil},
+		{"own text", netip.Addr{}, `{"type":"string"}`, nil},
+		{"IP", net.IP{}, `{"type":"string"}`, nil},
+		{"empty struct", struct{}{}, `{"type":"object"}`, nil},
+		{"list of any", []any(nil), `{"type":"array","items":{"nullable":true}}`, nil},
+		{"struct", Point{}, `{"$ref":"#/components/schemas/Point"}`, map[string]string{"Point": point}},
+		{"pointer to struct", &Point{}, `{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Point"}]}`,
 			map[string]string{"Point": point}},
-		"anonymous struct": {struct {
+		{"anonymous struct", struct {
 			P []*Point `json:"p"`
 			q int
 		}{}, `{"type":"object","properties":{"p":{"type":"array","items":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Point"}]}}}}`,
 			map[string]string{"Point": point}},
-		"generic": {Page[Page[Point]]{}, `{"$ref":"#/components/schemas/Page_Page_Point"}`, map[string]string{
+		{"generic", Page[Page[Point]]{}, `{"$ref":"#/components/schemas/Page_Page_Point"}`, map[string]string{
 			"Page_Page_Point": `{"type":"object","properties":{"Items":{"type":"array","items":{"$ref":"#/components/schemas/Page_Point"}}}}`,
 			"Page_Point":      `{"type":"object","properties":{"Items":{"type":"array","items":{"$ref":"#/components/schemas/Point"}}}}`,
 			"Point":           point,
 		}},
-		"recursive": {Tree{}, `{"$ref":"#/components/schemas/Tree"}`, map[string]string{
+		{"recursive", Tree{}, `{"$ref":"#/components/schemas/Tree"}`, map[string]string{
 			"Tree": `{"type":"object","properties":{` +
 				`"children":{"type":"array","items":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]}},` +
 				`"named":{"type":"object","additionalProperties":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]}},` +
 				`"parent":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]},` +
 				`"value":{"type":"integer","format":"int64"}}}`,
 		}},
-		"tags": {Tagged{}, `{"$ref":"#/components/schemas/Tagged"}`, map[string]string{
+		{"tags", Tagged{}, `{"$ref":"#/components/schemas/Tagged"}`, map[string]string{
 			"Point": point,
 			"Tagged": `{"type":"object","properties":{` +
 				`"choice":{"type":"string","nullable":true,"enum":["red","green",null]},` +
@@ -136,7 +137,7 @@ func TestSchema_OfType(t *testing.T) {
 				`"size":{"type":"string","default":"M","enum":["S","M"]}},"required":["name","size","count","levels"]}`,
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			schemas := reflectapi.NewSchemas()
 			schema, err := schemas.Of(reflect.TypeOf(test.value))

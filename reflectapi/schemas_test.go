@@ -19,7 +19,7 @@ type Größe struct{}
 // Level is no component, and has the name of no other.
 type Level int
 
-func TestNamesakesStayApart(t *testing.T) {
+func TestSchemas_NamesakesStayApart(t *testing.T) {
 	t.Parallel()
 	type Point []Level // a third one, declared inside a function
 	schemas := reflectapi.NewSchemas("Problem", "Tree")
@@ -88,12 +88,12 @@ type Substituted struct {
 
 func (Substituted) JSONSchemaProperty(name string) any { return []string{} }
 
-// Faulty breaks the reflector.
-type Faulty struct{}
+// Broken breaks the reflector.
+type Broken struct{}
 
-func (Faulty) JSONSchema() *jsonschema.Schema { panic("no schema today") }
+func (Broken) JSONSchema() *jsonschema.Schema { panic("no schema today") }
 
-func TestTypesThatDescribeThemselves(t *testing.T) {
+func TestSchemas_TypesThatDescribeThemselves(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		value any
@@ -114,24 +114,25 @@ func TestTypesThatDescribeThemselves(t *testing.T) {
 	}
 }
 
-func TestSchema_Faults(t *testing.T) {
+func TestSchema_Errors(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		value any
 		want  string
 	}{
-		"channel":   {make(chan int), "chan int cannot be encoded as JSON: it is of type chan int"},
-		"reflector": {Faulty{}, "schema of reflectapi_test.Faulty: no schema today"},
-		"tag": {struct {
+		{"channel", make(chan int), "chan int cannot be encoded as JSON: it is of type chan int"},
+		{"reflector", Broken{}, "schema of reflectapi_test.Broken: no schema today"},
+		{"tag", struct {
 			A struct {
 				B int `json:"b" jsonschema:"minimum=5,default=3"`
 			} `json:"a"`
 		}{}, `schema of struct { A struct { B int "json:\"b\" jsonschema:\"minimum=5,default=3\"" } "json:\"a\"" }: a.b: the default 3 breaks its own schema: it expects at least 5`},
-		"width": {struct {
+		{"width", struct {
 			B uint8 `json:"b" jsonschema:"example=256"`
 		}{}, `schema of struct { B uint8 "json:\"b\" jsonschema:\"example=256\"" }: b: the example 256 breaks its own schema: it expects at most 255`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := reflectapi.NewSchemas().Of(reflect.TypeOf(test.value)); errorText(err) != test.want {
 				t.Errorf("got:  %v\nwant: %s", err, test.want)

@@ -56,7 +56,7 @@ func TestDescribeSignatures(t *testing.T) {
 	assert.False(t, sum.ReturnsError)
 }
 
-func TestSignaturesCannotBeCalled(t *testing.T) {
+func TestSignatures_CannotBeCalled(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.DescribeSignatures("Site", "", []reflectapi.Signature{
 		signature("Add", func(int) int { return 0 }, "x", "sum"),
@@ -74,19 +74,20 @@ func TestSignaturesCannotBeCalled(t *testing.T) {
 
 func TestRefusedSignatures(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name       string
 		signatures []reflectapi.Signature
 		want       string
 	}{
-		"none":       {nil, "Calculator has no exported method to serve"},
-		"no type":    {[]reflectapi.Signature{{Name: "Add"}}, "method Add: <nil> is not a function type"},
-		"a number":   {[]reflectapi.Signature{signature("Add", 1, "", "")}, "method Add: int is not a function type"},
-		"names":      {[]reflectapi.Signature{signature("Add", func(int) {}, "x y", "")}, "method Add: names for 2 parameters and 0 results, but the type has 1 and 0"},
-		"blank":      {[]reflectapi.Signature{signature("Add", func(int, int) {}, "x _", "")}, "method Add: argument 2 is unnamed, but callers use the names: write them in the interface"},
-		"results":    {[]reflectapi.Signature{signature("Add", func() (int, int) { return 0, 0 }, "", "_ _")}, "method Add: results 1 and 2 are unnamed, but callers use the names: write them in the interface"},
-		"two faults": {[]reflectapi.Signature{signature("Sub", func(func()) {}, "f", ""), signature("Add", func(chan int) {}, "c", "")}, "method Add: argument 1 cannot be encoded as JSON: it is of type chan int; change it, or take it out of the interface\nmethod Sub: argument 1 cannot be encoded as JSON: it is of type func(); change it, or take it out of the interface"},
+		{"none", nil, "Calculator has no exported method to serve"},
+		{"no type", []reflectapi.Signature{{Name: "Add"}}, "method Add: <nil> is not a function type"},
+		{"a number", []reflectapi.Signature{signature("Add", 1, "", "")}, "method Add: int is not a function type"},
+		{"names", []reflectapi.Signature{signature("Add", func(int) {}, "x y", "")}, "method Add: names for 2 parameters and 0 results, but the type has 1 and 0"},
+		{"blank", []reflectapi.Signature{signature("Add", func(int, int) {}, "x _", "")}, "method Add: argument 2 is unnamed, but callers use the names: write them in the interface"},
+		{"results", []reflectapi.Signature{signature("Add", func() (int, int) { return 0, 0 }, "", "_ _")}, "method Add: results 1 and 2 are unnamed, but callers use the names: write them in the interface"},
+		{"two failures", []reflectapi.Signature{signature("Sub", func(func()) {}, "f", ""), signature("Add", func(chan int) {}, "c", "")}, "method Add: argument 1 cannot be encoded as JSON: it is of type chan int; change it, or take it out of the interface\nmethod Sub: argument 1 cannot be encoded as JSON: it is of type func(); change it, or take it out of the interface"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := reflectapi.DescribeSignatures("Calculator", "", test.signatures)
 			assert.EqualError(t, err, test.want)

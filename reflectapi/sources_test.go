@@ -75,36 +75,37 @@ func TestDWARFEntries(t *testing.T) {
 	t.Parallel()
 	const self, ctxType, p = "example.com/x%2ey/reflectapi_test.twin", "context.Context", "example.com/shop.Point"
 	type ctx = context.Context
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name            string
 		fn              any
 		params, results variables
 		want            []string // nil when the entry must not answer
 	}{
-		"complete":                {func(int, string) (f float64) { return }, variables{{"t", self}, {"x", "int"}, {"y", "string"}}, variables{{"f", "float64"}}, []string{"x", "y", "f"}},
-		"wrapper of another type": {func(int) {}, variables{{"o", "*main.Outer"}, {"x", "int"}}, nil, []string{"x"}},
-		"no receiver":             {func(int, string) {}, variables{{"x", "int"}, {"y", "string"}}, nil, []string{"x", "y"}},
-		"blank in its place":      {func(int, string) {}, variables{{"t", self}, {"~p1", "int"}, {"y", "string"}}, nil, []string{"", "y"}},
-		"blank left out":          {func(int, string) {}, variables{{"t", self}, {"y", "string"}}, nil, nil},
-		"blank, no receiver":      {func(int, string) {}, variables{{"y", "string"}}, nil, nil},
-		"blank of one's own type": {func(twin, int) {}, variables{{"t", self}, {"y", "int"}}, nil, nil},
-		"twin, no receiver":       {func(twin) {}, variables{{"other", self}}, nil, nil},
-		"pointer receiver":        {func(*twin) {}, variables{{"t", "*" + self}, {"other", "*" + self}}, nil, []string{"other"}},
-		"context":                 {func(ctx, int) {}, variables{{"t", self}, {"c", ctxType}, {"x", "int"}}, nil, []string{"c", "x"}},
-		"blank context":           {func(ctx, int) {}, variables{{"t", self}, {"x", "int"}}, nil, []string{"", "x"}},
-		"neither":                 {func(ctx, int) {}, variables{{"x", "int"}}, nil, []string{"", "x"}},
-		"context, blank":          {func(ctx, int) {}, variables{{"t", self}, {"c", ctxType}}, nil, nil},
-		"context, twin":           {func(ctx, twin) {}, variables{{"other", self}}, nil, nil},
-		"wrong type":              {func(int) {}, variables{{"t", self}, {"x", "string"}}, nil, nil},
-		"other package":           {func([]*Point) {}, variables{{"t", self}, {"x", "[]*" + p}}, nil, []string{"x"}},
-		"generic code":            {func(int) {}, variables{{"t", "*main.Store[go.shape.int]"}, {"x", "go.shape.int"}}, nil, []string{"x"}},
-		"type in a dictionary":    {func(int) {}, variables{{"t", ".param0"}, {"x", ".param1"}}, nil, []string{"x"}},
-		"unnamed results":         {func(int) (a int, b string) { return }, variables{{"t", self}, {"x", "int"}}, nil, []string{"x", "", ""}},
-		"unnamed, in place":       {func() (a int) { return }, variables{{"t", self}}, variables{{"~r0", "int"}}, []string{""}},
-		"a result too few":        {func() (a int, b string) { return }, variables{{"t", self}}, variables{{"a", "int"}}, nil},
-		"wrong result":            {func() (a int) { return }, variables{{"t", self}}, variables{{"a", "string"}}, nil},
-		"nothing at all":          {func() {}, nil, nil, []string{}},
+		{"complete", func(int, string) (f float64) { return }, variables{{"t", self}, {"x", "int"}, {"y", "string"}}, variables{{"f", "float64"}}, []string{"x", "y", "f"}},
+		{"wrapper of another type", func(int) {}, variables{{"o", "*main.Outer"}, {"x", "int"}}, nil, []string{"x"}},
+		{"no receiver", func(int, string) {}, variables{{"x", "int"}, {"y", "string"}}, nil, []string{"x", "y"}},
+		{"blank in its place", func(int, string) {}, variables{{"t", self}, {"~p1", "int"}, {"y", "string"}}, nil, []string{"", "y"}},
+		{"blank left out", func(int, string) {}, variables{{"t", self}, {"y", "string"}}, nil, nil},
+		{"blank, no receiver", func(int, string) {}, variables{{"y", "string"}}, nil, nil},
+		{"blank of one's own type", func(twin, int) {}, variables{{"t", self}, {"y", "int"}}, nil, nil},
+		{"twin, no receiver", func(twin) {}, variables{{"other", self}}, nil, nil},
+		{"pointer receiver", func(*twin) {}, variables{{"t", "*" + self}, {"other", "*" + self}}, nil, []string{"other"}},
+		{"context", func(ctx, int) {}, variables{{"t", self}, {"c", ctxType}, {"x", "int"}}, nil, []string{"c", "x"}},
+		{"blank context", func(ctx, int) {}, variables{{"t", self}, {"x", "int"}}, nil, []string{"", "x"}},
+		{"neither", func(ctx, int) {}, variables{{"x", "int"}}, nil, []string{"", "x"}},
+		{"context, blank", func(ctx, int) {}, variables{{"t", self}, {"c", ctxType}}, nil, nil},
+		{"context, twin", func(ctx, twin) {}, variables{{"other", self}}, nil, nil},
+		{"wrong type", func(int) {}, variables{{"t", self}, {"x", "string"}}, nil, nil},
+		{"other package", func([]*Point) {}, variables{{"t", self}, {"x", "[]*" + p}}, nil, []string{"x"}},
+		{"generic code", func(int) {}, variables{{"t", "*main.Store[go.shape.int]"}, {"x", "go.shape.int"}}, nil, []string{"x"}},
+		{"type in a dictionary", func(int) {}, variables{{"t", ".param0"}, {"x", ".param1"}}, nil, []string{"x"}},
+		{"unnamed results", func(int) (a int, b string) { return }, variables{{"t", self}, {"x", "int"}}, nil, []string{"x", "", ""}},
+		{"unnamed, in place", func() (a int) { return }, variables{{"t", self}}, variables{{"~r0", "int"}}, []string{""}},
+		{"a result too few", func() (a int, b string) { return }, variables{{"t", self}}, variables{{"a", "int"}}, nil},
+		{"wrong result", func() (a int) { return }, variables{{"t", self}}, variables{{"a", "string"}}, nil},
+		{"nothing at all", func() {}, nil, nil, []string{}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			names, ok := reflectapi.DWARFNames(reflect.TypeFor[twin](), reflect.TypeOf(test.fn), test.params, test.results)
 			if ok != (test.want != nil) || ok && !slices.Equal(names, test.want) {
@@ -114,7 +115,7 @@ func TestDWARFEntries(t *testing.T) {
 	}
 }
 
-func TestSymbolsOfExportedMethods(t *testing.T) {
+func TestSources_SymbolsOfExportedMethods(t *testing.T) {
 	t.Parallel()
 	for symbol, want := range map[string]bool{
 		"main.Store.Put":                                   true,
@@ -134,7 +135,7 @@ func TestSymbolsOfExportedMethods(t *testing.T) {
 	}
 }
 
-func TestFolderInModule(t *testing.T) {
+func TestSources_FolderInModule(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	inside := filepath.Join(root, "a", "b")

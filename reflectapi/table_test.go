@@ -125,20 +125,20 @@ func TestTable_OfAPromotedMethod(t *testing.T) {
 	wantSignatures(t, describe(t, outer{handyman{}}), "Ask(question string) (answer string)")
 }
 
-func TestFaultyTables(t *testing.T) {
+func TestTable_Malformed(t *testing.T) {
 	t.Parallel()
 	const goGenerate = ": run go generate"
 	for want, err := range map[string]error{
-		"is registered 2 times, with differences: keep one, and run go generate": faultyTable[bool](
+		"is registered 2 times, with differences: keep one, and run go generate": malformedTable[bool](
 			"type asked interface{ Ask(a string) (b string) }", "type asked interface{ Ask(b string) (a string) }"),
-		"does not parse: expected ')', found '.'" + goGenerate:            faultyTable[int](`type asked interface{ Ask(a string, .) }`),
-		"declares another type: run go generate, with apigen -type asked": faultyTable[int8]("type Asked interface{ Ask(a string) (b string) }"),
-		"declares no interface" + goGenerate:                              faultyTable[int16]("type asked struct{}"),
-		"lacks method Ask" + goGenerate:                                   faultyTable[int32]("type asked interface{ original }"),
-		"has a method Tell that the program does not have" + goGenerate:   faultyTable[uint]("type asked interface{ Ask(a string) (b string); Tell() }"),
-		"is wrong about method Ask: parameter 1 is not of type string, as it is in the program" + goGenerate: faultyTable[uint8](
+		"does not parse: expected ')', found '.'" + goGenerate:            malformedTable[int](`type asked interface{ Ask(a string, .) }`),
+		"declares another type: run go generate, with apigen -type asked": malformedTable[int8]("type Asked interface{ Ask(a string) (b string) }"),
+		"declares no interface" + goGenerate:                              malformedTable[int16]("type asked struct{}"),
+		"lacks method Ask" + goGenerate:                                   malformedTable[int32]("type asked interface{ original }"),
+		"has a method Tell that the program does not have" + goGenerate:   malformedTable[uint]("type asked interface{ Ask(a string) (b string); Tell() }"),
+		"is wrong about method Ask: parameter 1 is not of type string, as it is in the program" + goGenerate: malformedTable[uint8](
 			"type asked interface{ Ask(a int) (b string) }"),
-		"is wrong about method Ask: 2 results are declared, the program has 1" + goGenerate: faultyTable[uint16](
+		"is wrong about method Ask: 2 results are declared, the program has 1" + goGenerate: malformedTable[uint16](
 			"type asked interface{ Ask(a string) (b string, err error) }"),
 	} {
 		if err == nil {
@@ -151,8 +151,8 @@ func TestFaultyTables(t *testing.T) {
 	}
 }
 
-// faultyTable registers declarations for an interface of their own, and describes it.
-func faultyTable[Own any](declarations ...string) error {
+// malformedTable registers declarations for an interface of their own, and describes it.
+func malformedTable[Own any](declarations ...string) error {
 	for _, declaration := range declarations {
 		reflectapi.Register[asked[Own]](declaration)
 	}
@@ -160,9 +160,9 @@ func faultyTable[Own any](declarations ...string) error {
 	return err
 }
 
-// All faults of a table and all others are told at once, but for the names that are missing
+// All failures of a table and all others are told at once, but for the names that are missing
 // because of it.
-func TestFaultsBesideATable(t *testing.T) {
+func TestTable_ErrorsBesideIt(t *testing.T) {
 	t.Parallel()
 	reflectapi.Register[asked[string]]("type asked interface{ Tell(); Ask(a, b string) (c string) }")
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[asked[string]](), handyman{}, reflectapi.RequirePortableNames(), reflectapi.ExcludeMethods("Add"))

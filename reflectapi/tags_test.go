@@ -14,8 +14,8 @@ import (
 // List is a list with a name.
 type List []string
 
-// TestTagFaults: a tag that would be left out without a word is refused, with what to write.
-func TestTagFaults(t *testing.T) {
+// TestTags_Malformed: a tag that would be left out without a word is refused, with what to write.
+func TestTags_Malformed(t *testing.T) {
 	t.Parallel()
 	for tag, test := range map[string]struct {
 		typ  reflect.Type
@@ -79,7 +79,7 @@ func TestTagFaults(t *testing.T) {
 	}
 }
 
-func TestDefaultsAreTrue(t *testing.T) {
+func TestTags_DefaultsAreValid(t *testing.T) {
 	t.Parallel()
 	type limits struct {
 		Zero  int  `json:"zero" jsonschema:"default=0"`

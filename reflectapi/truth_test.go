@@ -103,14 +103,14 @@ func checkTruth(t *testing.T, m measurement) {
 		}
 	}
 	for _, a := range m.answers {
-		if fault := a.fault(); fault != "" {
-			t.Errorf("%s, source %s, given %s: %s: %s", m.build, m.source, a.given, a.method, fault)
+		if failure := a.failure(); failure != "" {
+			t.Errorf("%s, source %s, given %s: %s: %s", m.build, m.source, a.given, a.method, failure)
 		}
 	}
 }
 
-// fault says what is wrong with an answer.
-func (a *answer) fault() string {
+// failure says what is wrong with an answer.
+func (a *answer) failure() string {
 	truth, known := truthOf(a.method)
 	switch {
 	case !known:

@@ -22,14 +22,14 @@ type (
 		Rules     map[string]int   `json:"rules" validate:"min=1"`
 		Aware     string           `json:"aware" validate:"required" jsonschema:"minLength=1"`
 		Left      string           `json:"-" validate:"required" jsonSchema:"x"`
-		hidden    string           `validate:"required"` //nolint:revive // a mistake, too, but nobody's here
+		hidden    string           `validate:"required"` //nolint:revive // a mistake, too, but no caller's here
 		clean     `json:",inline"` //nolint:revive // as in the types of Kubernetes
 		strangers ownText
 		private   row
 		Private   row `json:"-"`
 	}
 	row struct {
-		Text string `json:"text,omitemtpy" validate:"required"` //nolint:revive,staticcheck // what nobody reads
+		Text string `json:"text,omitemtpy" validate:"required"` //nolint:revive,staticcheck // what the library does not read
 	}
 	clean struct {
 		Cased string `json:"cased,case:ignore"` //nolint:revive // an option of the codec's

@@ -227,14 +227,14 @@ type (
 	}
 )
 
-// Malformed has several faults.
+// Malformed has several failures.
 type Malformed struct{}
 
 // Do has some of them twice.
 func (Malformed) Do(a, b badOne) (c *badOne, d badTwo) { return nil, badTwo{} }
 
-// TestAllMalformedConstraints: whoever mends tags wants to know of all, and of each one once.
-func TestAllMalformedConstraints(t *testing.T) {
+// TestConstraints_AllMalformed: all are listed, and each one once.
+func TestConstraints_AllMalformed(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.Describe(Malformed{})
 	require.NoError(t, err)
@@ -390,7 +390,7 @@ func TestConstraints_DeepDown(t *testing.T) {
 }
 
 // A recursive type whose tags only describe pays nothing for them: there is nothing to hold it to.
-func TestRecursionCostsNothing(t *testing.T) {
+func TestConstraints_RecursionAllocatesNothing(t *testing.T) {
 	t.Parallel()
 	for typ, want := range map[reflect.Type]bool{
 		reflect.TypeFor[vague](): false, reflect.TypeFor[[]*vague](): false, reflect.TypeFor[node](): true, reflect.TypeFor[mother](): true,

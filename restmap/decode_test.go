@@ -301,7 +301,7 @@ func TestDecode_Refuses(t *testing.T) {
 		{name: "a part that is no text", method: "Objects", query: "lines.0.attrs=a&lines.0=x&lines.0.at={}",
 			want: "lines.0 (query): is not a plain value; write lines as one JSON value; lines.0.at (query): is not a plain value; write lines as one JSON value; " +
 				"lines.0.attrs (query): is not a plain value; write lines as one JSON value"},
-		{name: "faults of members of maps", method: "Maps", query: "m.a=b&m.a=c&lists.a=x&numbers.200=1&numbers.=1&days.a=1s&deep.a.x=1&deep.b={%22x%22:true}",
+		{name: "failures of members of maps", method: "Maps", query: "m.a=b&m.a=c&lists.a=x&numbers.200=1&numbers.=1&days.a=1s&deep.a.x=1&deep.b={%22x%22:true}",
 			want: "days.a (query): has a key of the wrong type: it expects a date and time (RFC 3339); deep.a.x (query): refers to a part of a map value; write deep as one JSON value; " +
 				"deep.b.x (query): expects a number; lists.a (query): expects an integer; m.a (query): is given more than once; numbers. (query): needs a key after the dot; " +
 				"numbers.200 (query): has a key of the wrong type: it expects an integer from -128 to 127"},
@@ -339,16 +339,16 @@ func TestDecode_Refuses(t *testing.T) {
 		{name: "a number of a million digits", method: "Add", contentType: jsonType, body: `{"x":` + strings.Repeat("1", 1_000_000) + `}`, want: "x (body): is a number or word that is too long"},
 		{name: "two bodies", method: "Add", contentType: jsonType, body: `{"x":1}{"x":2}`, want: "the body is not valid JSON at byte 7"},
 		{name: "a name twice in JSON", method: "Add", contentType: jsonType, body: `{"x":1,"x":2}`, want: "x (body): is given twice"},
-		{name: "a fault inside", method: "Objects", contentType: jsonType, body: `{"lines":[{"n":300}]}`, want: "lines[0].n (body): expects an integer from -128 to 127"},
-		{name: "a fault far inside", method: "Objects", contentType: jsonType, body: `{"p":{},"lines":[{},{"sub":[{"sub":[{},{},{"n":300}]}]}]}`, want: "lines[1].sub[0].sub[2].n (body): expects an integer from -128 to 127"},
-		{name: "a fault inside, with a query", method: "Objects", query: "p.x=1", contentType: jsonType, body: `{"lines":[{"n":300}]}`, want: "lines[0].n (body): expects an integer from -128 to 127"},
+		{name: "an error inside", method: "Objects", contentType: jsonType, body: `{"lines":[{"n":300}]}`, want: "lines[0].n (body): expects an integer from -128 to 127"},
+		{name: "an error far inside", method: "Objects", contentType: jsonType, body: `{"p":{},"lines":[{},{"sub":[{"sub":[{},{},{"n":300}]}]}]}`, want: "lines[1].sub[0].sub[2].n (body): expects an integer from -128 to 127"},
+		{name: "an error inside, with a query", method: "Objects", query: "p.x=1", contentType: jsonType, body: `{"lines":[{"n":300}]}`, want: "lines[0].n (body): expects an integer from -128 to 127"},
 		{name: "a name twice where nobody looks", method: "Add", contentType: jsonType, body: `{"none":[{"a":1,"a":2}]}`, want: "none[0].a (body): is given twice"},
-		{name: "a fault in a list as a whole body", method: "Sum", contentType: jsonType, body: `[1,2,"x"]`, want: "[2] (body): expects an integer"},
-		{name: "a fault behind a name with a slash", method: "Objects", contentType: jsonType, body: `{"a/b":1,"a/b":2}`, want: "a/b (body): is given twice"},
-		{name: "a fault in a whole body", method: "Store", path: "1", contentType: jsonType, body: `{"n":"x"}`, want: "n (body): expects an integer"},
-		{name: "a fault in a form as a whole body", method: "Store", path: "1", contentType: formType, body: "n=x&sku=a&sku=b", want: "n (body): expects an integer; sku (body): is given more than once"},
-		{name: "a fault in a form as a map", method: "Count", contentType: formType, body: "b=x&a=1", want: "b (body): expects an integer"},
-		{name: "a fault in a list in one text", method: "Odd", query: "kinds=1,x", want: "kinds (query): expects an integer"},
+		{name: "an error in a list as a whole body", method: "Sum", contentType: jsonType, body: `[1,2,"x"]`, want: "[2] (body): expects an integer"},
+		{name: "an error behind a name with a slash", method: "Objects", contentType: jsonType, body: `{"a/b":1,"a/b":2}`, want: "a/b (body): is given twice"},
+		{name: "an error in a whole body", method: "Store", path: "1", contentType: jsonType, body: `{"n":"x"}`, want: "n (body): expects an integer"},
+		{name: "an error in a form as a whole body", method: "Store", path: "1", contentType: formType, body: "n=x&sku=a&sku=b", want: "n (body): expects an integer; sku (body): is given more than once"},
+		{name: "an error in a form as a map", method: "Count", contentType: formType, body: "b=x&a=1", want: "b (body): expects an integer"},
+		{name: "an error in a list in one text", method: "Odd", query: "kinds=1,x", want: "kinds (query): expects an integer"},
 		{name: "an element of an odd list", method: "Odd", query: "ids=1&ids=x&pair=[1]", want: "ids (query): expects an integer; pair (query): expects an array of 2"},
 		{name: "an element that does not read its text", method: "Addresses", query: "ips=1.2.3.4&ips=x", want: "ips (query): expects a valid IP"},
 		{name: "a name twice in a form as a map", method: "Tally", contentType: formType, body: "a=1&a=2", want: "a (body): is given more than once"},
@@ -372,7 +372,7 @@ func TestDecode_Refuses(t *testing.T) {
 	}
 }
 
-func TestDecode_ListsArgumentsAtFault(t *testing.T) {
+func TestDecode_ListsBadArguments(t *testing.T) {
 	t.Parallel()
 	_, err := endpoint(t, "Add").Decode(&restmap.Request{Query: "x=a&y=b"})
 	var got *restmap.InputError
@@ -392,9 +392,9 @@ func TestDecode_TellsNoMoreThanIsUseful(t *testing.T) {
 		fmt.Fprintf(&many, "lines.%d.n=x&", i)
 	}
 	for _, test := range []struct {
-		request *restmap.Request
-		faults  int
-		name    string
+		request  *restmap.Request
+		failures int
+		name     string
 	}{
 		{&restmap.Request{Query: many.String()}, 20, "lines.0.n"},
 		{&restmap.Request{Query: "lines." + strings.Repeat("x", 1000)}, 1, "lines." + strings.Repeat("x", 94) + "…"},
@@ -406,7 +406,7 @@ func TestDecode_TellsNoMoreThanIsUseful(t *testing.T) {
 		if !errors.As(err, &got) {
 			t.Fatalf("Decode = %v, want an *InputError", err)
 		}
-		require.Len(t, got.Arguments, test.faults)
+		require.Len(t, got.Arguments, test.failures)
 		assert.Equal(t, test.name, got.Arguments[0].Name)
 	}
 }
@@ -470,8 +470,8 @@ func FuzzDecodeForm(f *testing.F) {
 		for _, e := range endpoints {
 			for _, request := range []*restmap.Request{{Query: query}, {ContentType: formType, Body: []byte(query)}} {
 				in, err := e.Decode(request)
-				var fault *restmap.InputError
-				if err != nil && !errors.As(err, &fault) {
+				var failure *restmap.InputError
+				if err != nil && !errors.As(err, &failure) {
 					t.Fatalf("%s with %q: %v is no InputError", e.Name, query, err)
 				}
 				if err == nil && in.Type() != e.Method.In {
@@ -541,18 +541,19 @@ func TestDecode_Allocations(t *testing.T) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	for name, bench := range map[string]struct {
+	for _, bench := range []struct {
+		name    string
 		method  string
 		request restmap.Request
 	}{
-		"JSON":   {"Add", restmap.Request{ContentType: jsonType, Body: []byte(`{"x":5,"y":6}`)}},
-		"1 KiB":  {"Text", restmap.Request{ContentType: jsonType, Body: []byte(`{"text":"` + strings.Repeat("a", 1<<10) + `"}`)}},
-		"64 KiB": {"Text", restmap.Request{ContentType: jsonType, Body: []byte(`{"text":"` + strings.Repeat("a", 64<<10) + `"}`)}},
-		"query":  {"Add", restmap.Request{Query: "x=5&y=6"}},
-		"path":   {"File", restmap.Request{PathValue: func(string) string { return "a/b" }}},
+		{"JSON", "Add", restmap.Request{ContentType: jsonType, Body: []byte(`{"x":5,"y":6}`)}},
+		{"1 KiB", "Text", restmap.Request{ContentType: jsonType, Body: []byte(`{"text":"` + strings.Repeat("a", 1<<10) + `"}`)}},
+		{"64 KiB", "Text", restmap.Request{ContentType: jsonType, Body: []byte(`{"text":"` + strings.Repeat("a", 64<<10) + `"}`)}},
+		{"query", "Add", restmap.Request{Query: "x=5&y=6"}},
+		{"path", "File", restmap.Request{PathValue: func(string) string { return "a/b" }}},
 	} {
 		e := endpoint(b, bench.method)
-		b.Run(name, func(b *testing.B) {
+		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := e.Decode(&bench.request); err != nil {
@@ -603,34 +604,35 @@ func TestArguments_OfAHandler(t *testing.T) {
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	options := restmap.Options{Strict: true, Methods: map[string]restmap.MethodOptions{"Store": {Path: "/lines/{id}", HTTPMethod: "PUT"}}}
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name                             string
 		method, query, contentType, body string
 		want                             string // what is wrong, "" if nothing is
 	}{
-		"a query":                {"Add", "x=1&y=2", "", "", ""},
-		"a query, misspelled":    {"Add", "x=1&yy=2&a.b=3", "", "", "a.b (query): is unknown; known are x, y; yy (query): is unknown; known are x, y"},
-		"a JSON body":            {"Add", "", jsonType, `{"x":1}`, ""},
-		"JSON, misspelled":       {"Add", "", jsonType, `{"X":1}`, "X (body): is unknown"},
-		"JSON beside a query":    {"Add", "x=1", jsonType, `{"y":1,"z":2}`, "z (body): is unknown"},
-		"a form":                 {"Add", "", formType, "x=1&y=2", ""},
-		"a form, misspelled":     {"Add", "", formType, "x=1&z=2", "z (body): is unknown; known are x, y"},
-		"objects":                {"Objects", "p.x=1&lines.0.sku=a&attrs.any=1&q={%22x%22:1}", "", "", ""},
-		"parts, misspelled":      {"Objects", "p.X=1&lines.0.none=1", "", "", "lines.0.none (query): is unknown; p.X (query): is unknown"},
-		"JSON in a query":        {"Objects", "p={%22x%22:1,%22X%22:2}", "", "", "p.X (query): is unknown"},
-		"deep in JSON":           {"Objects", "", jsonType, `{"lines":[{"sku":"a"},{"at":{"z":1}}],"attrs":{"any":1}}`, "lines[1].at.z (body): is unknown"},
-		"anything":               {"Open", "", jsonType, `{"x":{"a":1},"raw":{"b":2}}`, ""},
-		"the whole body":         {"Store", "dry=true", jsonType, `{"sku":"a"}`, ""},
-		"in the path as well":    {"Store", "id=3", jsonType, `{"sku":"a"}`, ""},
-		"the body, misspelled":   {"Store", "", jsonType, `{"Sku":"a"}`, "Sku (body): is unknown"},
-		"the body, as a form":    {"Store", "", formType, "sku=a&dry=true", "dry (body): is unknown; known are at, attrs, n, notes, sku, sub"},
-		"a query beside a body":  {"Store", "dryy=1", jsonType, `{}`, "dryy (query): is unknown; known are dry"},
-		"the body of any type":   {"Echo", "", jsonType, `{"anything":1}`, ""},
-		"the body in the query":  {"Echo", "httpRequestBody=1", jsonType, `{}`, "httpRequestBody (query): is unknown"},
-		"a list, with brackets":  {"Lists", "tags[]=a", "", "", "tags[] (query): is written with brackets; repeat tags, or write tags.0.name"},
-		"what is wrong as well":  {"Add", "x=a&z=1", "", "", "x (query): expects an integer; z (query): is unknown; known are x, y"},
-		"nothing to be misspelt": {"Add", "", "", "", ""},
+		{"a query", "Add", "x=1&y=2", "", "", ""},
+		{"a query, misspelled", "Add", "x=1&yy=2&a.b=3", "", "", "a.b (query): is unknown; known are x, y; yy (query): is unknown; known are x, y"},
+		{"a JSON body", "Add", "", jsonType, `{"x":1}`, ""},
+		{"JSON, misspelled", "Add", "", jsonType, `{"X":1}`, "X (body): is unknown"},
+		{"JSON beside a query", "Add", "x=1", jsonType, `{"y":1,"z":2}`, "z (body): is unknown"},
+		{"a form", "Add", "", formType, "x=1&y=2", ""},
+		{"a form, misspelled", "Add", "", formType, "x=1&z=2", "z (body): is unknown; known are x, y"},
+		{"objects", "Objects", "p.x=1&lines.0.sku=a&attrs.any=1&q={%22x%22:1}", "", "", ""},
+		{"parts, misspelled", "Objects", "p.X=1&lines.0.none=1", "", "", "lines.0.none (query): is unknown; p.X (query): is unknown"},
+		{"JSON in a query", "Objects", "p={%22x%22:1,%22X%22:2}", "", "", "p.X (query): is unknown"},
+		{"deep in JSON", "Objects", "", jsonType, `{"lines":[{"sku":"a"},{"at":{"z":1}}],"attrs":{"any":1}}`, "lines[1].at.z (body): is unknown"},
+		{"anything", "Open", "", jsonType, `{"x":{"a":1},"raw":{"b":2}}`, ""},
+		{"the whole body", "Store", "dry=true", jsonType, `{"sku":"a"}`, ""},
+		{"in the path as well", "Store", "id=3", jsonType, `{"sku":"a"}`, ""},
+		{"the body, misspelled", "Store", "", jsonType, `{"Sku":"a"}`, "Sku (body): is unknown"},
+		{"the body, as a form", "Store", "", formType, "sku=a&dry=true", "dry (body): is unknown; known are at, attrs, n, notes, sku, sub"},
+		{"a query beside a body", "Store", "dryy=1", jsonType, `{}`, "dryy (query): is unknown; known are dry"},
+		{"the body of any type", "Echo", "", jsonType, `{"anything":1}`, ""},
+		{"the body in the query", "Echo", "httpRequestBody=1", jsonType, `{}`, "httpRequestBody (query): is unknown"},
+		{"a list, with brackets", "Lists", "tags[]=a", "", "", "tags[] (query): is written with brackets; repeat tags, or write tags.0.name"},
+		{"what is wrong as well", "Add", "x=a&z=1", "", "", "x (query): expects an integer; z (query): is unknown; known are x, y"},
+		{"nothing to be misspelt", "Add", "", "", "", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			request := &restmap.Request{
 				Query: test.query, ContentType: test.contentType, Body: []byte(test.body),

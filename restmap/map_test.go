@@ -184,7 +184,7 @@ func TestMap_PostOnly(t *testing.T) {
 	}
 }
 
-// Broken has a fault in every method but one.
+// Broken has an error in every method but one.
 type Broken struct{}
 
 func (Broken) ArgumentREST(id int)                                                      {}

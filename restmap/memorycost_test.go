@@ -71,8 +71,8 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// TestHeavyBodiesTakeTurns decodes more of them at a time than there are turns; one is malformed, and gives its turn back.
-func TestHeavyBodiesTakeTurns(t *testing.T) {
+// TestMemory_HeavyBodiesTakeTurns decodes more of them at a time than there are turns; one is malformed, and gives its turn back.
+func TestMemory_HeavyBodiesTakeTurns(t *testing.T) {
 	t.Parallel()
 	e := endpoint(t, "Echo")
 	body := strings.Repeat("{},", 100_000)
@@ -91,8 +91,8 @@ func TestHeavyBodiesTakeTurns(t *testing.T) {
 	decoding.Wait()
 }
 
-// TestTooHeavyAllocatesNothing has what the ingress lets pass become more than a GiB, were it read.
-func TestTooHeavyAllocatesNothing(t *testing.T) {
+// TestMemory_TooHeavyAllocatesNothing has what the ingress lets pass become more than a GiB, were it read.
+func TestMemory_TooHeavyAllocatesNothing(t *testing.T) {
 	for method, body := range map[string]string{
 		"Echo": "[" + strings.Repeat("{},", 31<<20/3) + "{}]",
 		"Wide": `{"all":[` + strings.Repeat("{},", 31<<20/3) + "{}]}",
@@ -110,8 +110,8 @@ func TestTooHeavyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestEchoKeepsDigits is what a function without types of its own gives back.
-func TestEchoKeepsDigits(t *testing.T) {
+// TestMemory_EchoKeepsDigits is what a function without types of its own gives back.
+func TestMemory_EchoKeepsDigits(t *testing.T) {
 	t.Parallel()
 	decode, encode := endpoint(t, "Echo"), endpointOf(t, Outputs{}, "StatusAndBody", restmap.Options{})
 	for _, body := range []string{`[9007199254740993,-9223372036854775808,18446744073709551615]`, `{"a":123456789012345678901234567890}`} {
@@ -133,9 +133,9 @@ type narrow struct {
 	Beyond uint8  `json:"beyond,omitempty" jsonschema:"exclusiveMaximum=256"`
 }
 
-// TestWidthsAreThoseOfTheDocument: an integer fits its type when the document says so, and not otherwise, wherever it
+// TestMemory_IntegerWidthsOfTheDocument: an integer fits its type when the document says so, and not otherwise, wherever it
 // stands. No tag makes a document wider than the type.
-func TestWidthsAreThoseOfTheDocument(t *testing.T) {
+func TestMemory_IntegerWidthsOfTheDocument(t *testing.T) {
 	t.Parallel()
 	numbers := []int64{
 		math.MinInt32 - 1, math.MinInt32, math.MinInt16 - 1, math.MinInt16, math.MinInt8 - 1, math.MinInt8, -6, -5, -1, 0, 1, 5, 6,

@@ -66,7 +66,7 @@ func TestStart_RejectsOptions(t *testing.T) {
 			"broker: MaxPayload: 67108865 bytes; choose 1 to 67108864",
 		},
 		{
-			"every fault at once",
+			"every error at once",
 			[]broker.Option{broker.JetStream(""), broker.MaxPayload(-1)},
 			"name one that this broker has for itself\nMaxPayload: -1 bytes",
 		},

@@ -124,34 +124,37 @@ func TestLockAPI_MatchesServer(t *testing.T) { //nolint:paralleltest // it sets 
 	served := func(options ...bus.ServeOption) []bus.ServeOption {
 		return append([]bus.ServeOption{bus.Resource("books"), bus.ParamNames("ReadBook", "id", "httpResponseBody")}, options...)
 	}
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		options []bus.ServeOption
 		want    string
 		works   bool
 	}{
-		"another name": {
+		{"another name",
 			[]bus.ServeOption{bus.Resource("books"), bus.ParamNames("ReadBook", "number", "httpResponseBody")},
 			"log: ", true,
 		},
-		"hidden":     {served(bus.Undocumented()), "GET /books/{id} (ReadBook) is gone: unless it is only hidden, callers get 404 or 405", true},
-		"another":    {served(bus.Method("ReadBook", bus.Path("/shelf/{id}"))), "GET /books/{id} has moved to GET /shelf/{id}", false},
-		"other port": {served(bus.Port(444)), "GET /books/{id} has moved to GET :444/books/{id}", false},
+		{"hidden", served(bus.Undocumented()), "GET /books/{id} (ReadBook) is gone: unless it is only hidden, callers get 404 or 405", true},
+		{"another", served(bus.Method("ReadBook", bus.Path("/shelf/{id}"))), "GET /books/{id} has moved to GET /shelf/{id}", false},
+		{"other port", served(bus.Port(444)), "GET /books/{id} has moved to GET :444/books/{id}", false},
 	} {
-		path := filepath.Join(t.TempDir(), "shelf.api.json")
-		t.Setenv("BUSLINE_UPDATE", "1")
-		bustest.LockAPI(t, path, shelf{}, served()...)
-		t.Setenv("BUSLINE_UPDATE", "")
-		record := &recordingT{TB: t}
-		bustest.LockAPI(bustest.Reporter(record), path, shelf{}, test.options...)
-		told, _ := record.seen()
-		require.Len(t, told, 1, name)
-		assert.Contains(t, told[0], test.want, name)
-		b := bustest.New(t)
-		require.NoError(t, bus.Serve(b.Connect("shelf.example"), shelf{}, test.options...))
-		err := b.Connect("caller.example").Call(t.Context(), "GET https://shelf.example/books/{id}", bus.Args{"id": 5}, nil)
-		if (err == nil) != test.works {
-			t.Errorf("%s: an old caller gets %v", name, err)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "shelf.api.json")
+			t.Setenv("BUSLINE_UPDATE", "1")
+			bustest.LockAPI(t, path, shelf{}, served()...)
+			t.Setenv("BUSLINE_UPDATE", "")
+			record := &recordingT{TB: t}
+			bustest.LockAPI(bustest.Reporter(record), path, shelf{}, test.options...)
+			told, _ := record.seen()
+			require.Len(t, told, 1)
+			assert.Contains(t, told[0], test.want)
+			b := bustest.New(t)
+			require.NoError(t, bus.Serve(b.Connect("shelf.example"), shelf{}, test.options...))
+			err := b.Connect("caller.example").Call(t.Context(), "GET https://shelf.example/books/{id}", bus.Args{"id": 5}, nil)
+			if (err == nil) != test.works {
+				t.Errorf("an old caller gets %v", err)
+			}
+		})
 	}
 }
 
@@ -213,11 +216,13 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	require.NoError(t, err)
 	lent := bus.NewEvent[bus.Args](publisher, "/on-lent")
 	for kind, status := range map[string]int{"book": 200, "film": 422} {
-		for response, err := range lent.Outcomes(t.Context(), bus.Args{"loan": WiderLoan{Kind: kind, Note: "new"}}) {
-			if response.Status != status {
-				t.Errorf("an old subscriber answers %d to a %s: %v", response.Status, kind, err)
+		t.Run(kind, func(t *testing.T) {
+			for response, err := range lent.Outcomes(t.Context(), bus.Args{"loan": WiderLoan{Kind: kind, Note: "new"}}) {
+				if response.Status != status {
+					t.Errorf("an old subscriber answers %d to a %s: %v", response.Status, kind, err)
+				}
 			}
-		}
+		})
 	}
 
 	t.Setenv("BUSLINE_UPDATE", "1")
@@ -233,28 +238,29 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 // TestLock_WrongKind holds that LockAPI refuses events, and LockEvents an API.
 func TestLock_WrongKind(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name string
 		lock func(t testing.TB, path string)
 		want string
 	}{
-		"events as an API": {
+		{"events as an API",
 			func(t testing.TB, path string) { //nolint:thelper // it is the test
 				bustest.LockAPI(t, path, desk{}, bus.ParamNames("OnLent", "loan", ""))
 			},
 			"all methods of bustest_test.desk are events: lock them with bustest.LockEvents or, if a service has such methods, with LockConn",
 		},
-		"an API as events": {
+		{"an API as events",
 			func(t testing.TB, path string) { bustest.LockEvents(t, path, lender{}) }, //nolint:thelper // it is the test
 			"method Lend: is not an event handler",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			record := &recordingT{TB: t}
 			test.lock(bustest.Reporter(record), filepath.Join(t.TempDir(), "lock.json"))
 			told, _ := record.seen()
-			require.Len(t, told, 1, name)
-			assert.Contains(t, told[0], test.want, name)
+			require.Len(t, told, 1, test.name)
+			assert.Contains(t, told[0], test.want, test.name)
 		})
 	}
 }

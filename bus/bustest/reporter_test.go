@@ -154,21 +154,22 @@ type failing interface {
 // TestReporter_OnTestGoroutine holds that a Reporter behaves like a testing.TB on the goroutine of the test.
 func TestReporter_OnTestGoroutine(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		report func(to failing)
 		told   string
 		stops  bool
 	}{
-		"Log":     {func(to failing) { to.Log("yes", 1) }, "log: yes 1", false},
-		"Logf":    {func(to failing) { to.Logf("yes %d", 1) }, "log: yes 1", false},
-		"Fail":    {func(to failing) { to.Fail() }, "failed", false},
-		"Error":   {func(to failing) { to.Error("no", 1) }, "no 1", false},
-		"Errorf":  {func(to failing) { to.Errorf("no %d", 1) }, "no 1", false},
-		"Fatal":   {func(to failing) { to.Fatal("no", 1) }, "no 1", true},
-		"Fatalf":  {func(to failing) { to.Fatalf("no %d", 1) }, "no 1", true},
-		"FailNow": {func(to failing) { to.FailNow() }, "FailNow was called", true},
+		{"Log", func(to failing) { to.Log("yes", 1) }, "log: yes 1", false},
+		{"Logf", func(to failing) { to.Logf("yes %d", 1) }, "log: yes 1", false},
+		{"Fail", func(to failing) { to.Fail() }, "failed", false},
+		{"Error", func(to failing) { to.Error("no", 1) }, "no 1", false},
+		{"Errorf", func(to failing) { to.Errorf("no %d", 1) }, "no 1", false},
+		{"Fatal", func(to failing) { to.Fatal("no", 1) }, "no 1", true},
+		{"Fatalf", func(to failing) { to.Fatalf("no %d", 1) }, "no 1", true},
+		{"FailNow", func(to failing) { to.FailNow() }, "FailNow was called", true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			record := &recordingT{TB: t}
 			test.report(bustest.Reporter(record))

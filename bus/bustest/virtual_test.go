@@ -217,15 +217,16 @@ func TestNew_RefusesBubble(t *testing.T) {
 // TestVirtual_ExplainsHangs runs failing tests in child processes, and checks their output.
 func TestVirtual_ExplainsHangs(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name string
 		run  func(t *testing.T, b *bustest.Bus)
 		told []string
 	}{
-		"goroutine left": {
+		{"goroutine left",
 			func(_ *testing.T, _ *bustest.Bus) { go waitForEver() },
 			[]string{"--- FAIL: TestVirtual_ExplainsHangs/goroutine_left", "virtual_test.go:", "ended with goroutines still running, 1 of them; stop each before the test ends, and wait for it", "bustest_test.waitForEver"},
 		},
-		"open connections": {
+		{"open connections",
 			func(t *testing.T, b *bustest.Bus) {
 				b.Connect("closed.example")
 				for _, host := range []string{"zoo.example", "left.example", "left.example"} {
@@ -236,21 +237,21 @@ func TestVirtual_ExplainsHangs(t *testing.T) {
 			[]string{"bustest: the test ended with connections still open: alone.example, left.example (2 of them), zoo.example;" +
 				" close each before the test ends, or open it with b.Connect, which does that (deadlock: main bubble goroutine has exited but blocked goroutines remain)\n"},
 		},
-		"open connection, goroutine": {
+		{"open connection, goroutine",
 			func(t *testing.T, b *bustest.Bus) {
 				connect(t, "left.example", b.Options()...)
 				go waitForEver()
 			},
 			[]string{"connections still open: left.example; close each before the test ends, or open it with b.Connect, which does that; and with goroutines still running, 1 of them (deadlock", "bustest_test.waitForEver"},
 		},
-		"raw client": {
+		{"raw client",
 			func(t *testing.T, b *bustest.Bus) {
 				_, err := nats.Connect("", nats.InProcessServer(b.Broker()))
 				require.NoError(t, err)
 			},
 			[]string{"bustest: the test ended with a NATS connection still open; close it before the test ends (deadlock"},
 		},
-		"raw handler": {
+		{"raw handler",
 			func(t *testing.T, b *bustest.Bus) {
 				raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
 				require.NoError(t, err)
@@ -262,16 +263,16 @@ func TestVirtual_ExplainsHangs(t *testing.T) {
 			},
 			[]string{"ended with goroutines still running, 1 of them", "bustest_test.waitForEver"},
 		},
-		"test hangs": {
+		{"test hangs",
 			func(_ *testing.T, _ *bustest.Bus) { waitForEver() },
 			[]string{"panic: bustest: the clock of TestVirtual_ExplainsHangs/test_hangs has advanced by 168h0m0s", "it waits here", "bustest_test.waitForEver"},
 		},
-		"test panics": {
+		{"test panics",
 			func(_ *testing.T, _ *bustest.Bus) { panic("boom") },
 			[]string{"panic: boom"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			failsInChild(t, func(t *testing.T) { bustest.Virtual(t, test.run) }, test.told...)
 		})

@@ -96,7 +96,7 @@ func (k keyPair) signature(t testing.TB, signed string) []byte {
 		signature, err := k.private.Sign(rand.Reader, hash[:], &rsa.PSSOptions{SaltLength: 32, Hash: crypto.SHA256})
 		must(t, err)
 		return signature
-	case "HS256": // with what everybody knows of an RSA key
+	case "HS256": // with the public half of an RSA key
 		mac := hmac.New(sha256.New, k.private.(*rsa.PrivateKey).N.Bytes())
 		mac.Write([]byte(signed))
 		return mac.Sum(nil)

@@ -34,29 +34,32 @@ func TestOpenRefuses(t *testing.T) {
 	set := func(keys ...string) string { return `{"keys":[` + strings.Join(keys, ",") + `]}` }
 	with := func(key, member string) string { return strings.TrimSuffix(key, "}") + "," + member + "}" }
 	const useless = "no key in it verifies [EdDSA ES256 RS256 PS256]: "
-	for name, test := range map[string]struct{ text, reason string }{
-		"empty":             {"", "not a JSON Web Key Set: "},
-		"a web page":        {"<html>", "not a JSON Web Key Set: "},
-		"a list":            {"[" + one + "]", "not a JSON Web Key Set: "},
-		"one key":           {one, `not a JSON Web Key Set: no "keys"`},
-		"more after it":     {good + good, "not a JSON Web Key Set: "},
-		"no keys":           {set(), useless + "it is empty"},
-		"too large":         {good + strings.Repeat(" ", 1<<20), "larger than 1048576 bytes"},
-		"too many":          {set(strings.Split(strings.Repeat("{} ", 1001), " ")[:1001]...), "1001 keys; the limit is 1000"},
-		"a private key":     {set(one, string(privateText)), "a private key, so whoever reads the set can sign tokens; publish only its public half"},
-		"half a private":    {set(one, `{"kty":"RSA","d":"x"}`), "a private key"},
-		"a shared secret":   {set(`{"kty":"oct","k":"c2VjcmV0"}`), useless + "key 1: a shared secret, so every verifier could sign tokens"},
-		"no key":            {set(`"x"`, `{}`), useless + "key 1: json: cannot unmarshal string"},
-		"for encryption":    {set(with(one, `"use":"enc"`)), useless + `key 1: not for verifying: see its "use" or "key_ops"`},
-		"for signing":       {set(with(one, `"key_ops":["sign"]`)), useless + `key 1: not for verifying`},
-		"another algorithm": {set(with(one, `"alg":"RS256"`)), useless + "key 1: it verifies none of"},
-		"a large curve":     {keySet(t, keyPair{"k", "", p521}), useless + "key 1: it verifies none of"},
-		"a small modulus":   {set(modulus(2047)), useless + "key 1: it verifies none of [EdDSA ES256 RS256 PS256]; an RSA key needs 2048 to 8192 bits"},
-		"a large modulus":   {set(modulus(8193)), useless + "key 1: "},
-		"unknown":           {set(`{"kty":"AKP","alg":"ML-DSA-44","pub":"x"}`), useless + "key 1: "},
-		"off the curve":     {set(`{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}`), useless + "key 1: "},
+	for _, test := range []struct {
+		name         string
+		text, reason string
+	}{
+		{"empty", "", "not a JSON Web Key Set: "},
+		{"a web page", "<html>", "not a JSON Web Key Set: "},
+		{"a list", "[" + one + "]", "not a JSON Web Key Set: "},
+		{"one key", one, `not a JSON Web Key Set: no "keys"`},
+		{"more after it", good + good, "not a JSON Web Key Set: "},
+		{"no keys", set(), useless + "it is empty"},
+		{"too large", good + strings.Repeat(" ", 1<<20), "larger than 1048576 bytes"},
+		{"too many", set(strings.Split(strings.Repeat("{} ", 1001), " ")[:1001]...), "1001 keys; the limit is 1000"},
+		{"a private key", set(one, string(privateText)), "a private key, so whoever reads the set can sign tokens; publish only its public half"},
+		{"half a private", set(one, `{"kty":"RSA","d":"x"}`), "a private key"},
+		{"a shared secret", set(`{"kty":"oct","k":"c2VjcmV0"}`), useless + "key 1: a shared secret, so every verifier could sign tokens"},
+		{"no key", set(`"x"`, `{}`), useless + "key 1: json: cannot unmarshal string"},
+		{"for encryption", set(with(one, `"use":"enc"`)), useless + `key 1: not for verifying: see its "use" or "key_ops"`},
+		{"for signing", set(with(one, `"key_ops":["sign"]`)), useless + `key 1: not for verifying`},
+		{"another algorithm", set(with(one, `"alg":"RS256"`)), useless + "key 1: it verifies none of"},
+		{"a large curve", keySet(t, keyPair{"k", "", p521}), useless + "key 1: it verifies none of"},
+		{"a small modulus", set(modulus(2047)), useless + "key 1: it verifies none of [EdDSA ES256 RS256 PS256]; an RSA key needs 2048 to 8192 bits"},
+		{"a large modulus", set(modulus(8193)), useless + "key 1: "},
+		{"unknown", set(`{"kty":"AKP","alg":"ML-DSA-44","pub":"x"}`), useless + "key 1: "},
+		{"off the curve", set(`{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}`), useless + "key 1: "},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			path := file(t, test.text)
 			opensNot(t, claims.Config{KeySet: path}, "key set file "+path+": "+test.reason)
@@ -74,7 +77,7 @@ func opensNot(t *testing.T, config claims.Config, reason string) {
 	assert.Nil(t, verifier, reason)
 }
 
-func TestOpenRefusesSources(t *testing.T) {
+func TestOpen_RefusesSources(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for source, reason := range map[string]string{

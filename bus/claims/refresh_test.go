@@ -106,9 +106,9 @@ func TestIssuerAway(t *testing.T) {
 	})
 }
 
-// TestPrivateKeyLater holds that a private key is not used even when it is published late, and neither is its public
+// TestRefresh_PrivateKey holds that a private key is not used even when it is published late, and neither is its public
 // half.
-func TestPrivateKeyLater(t *testing.T) {
+func TestRefresh_PrivateKey(t *testing.T) {
 	t.Parallel()
 	leaked, other := ed25519Key(t, "leaked"), ed25519Key(t, "other")
 	set := keySet(t, leaked, other)
@@ -142,9 +142,9 @@ func TestColdStart(t *testing.T) {
 	})
 }
 
-// TestSecretsOfAURL holds that the log shows neither the password nor the query of a URL, be it that of the key set or
+// TestRefresh_SecretsOfAURL holds that the log shows neither the password nor the query of a URL, be it that of the key set or
 // one to which that redirects.
-func TestSecretsOfAURL(t *testing.T) {
+func TestRefresh_SecretsOfAURL(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		server *issuer
@@ -247,8 +247,8 @@ func TestHTTP(t *testing.T) {
 	accepts(t, open(t, claims.Config{KeySet: server.URL + "/moved", HTTPClient: server.Client()}), key.good(t))
 }
 
-// TestNoWayBackToHTTP holds that a redirection from https to http is not followed.
-func TestNoWayBackToHTTP(t *testing.T) {
+// TestRefresh_NoRedirectToHTTP holds that a redirection from https to http is not followed.
+func TestRefresh_NoRedirectToHTTP(t *testing.T) {
 	t.Parallel()
 	key := ed25519Key(t, "k1")
 	var log bytes.Buffer

@@ -48,57 +48,60 @@ func TestRefusedSignatures(t *testing.T) {
 	}
 	const notSigned, notJWT, notKey, noKey = "not a JWT that is signed with one of [EdDSA ES256 RS256 PS256]",
 		"not a JWT, which is three parts of base64url joined by dots", "its signature does not match the key", "that is not in the key set"
-	for name, test := range map[string]struct{ token, reason string }{
-		"none":              {unsigned("none"), notSigned},
-		"None":              {unsigned("None"), notSigned},
-		"nOnE":              {unsigned("nOnE"), notSigned},
-		"no algorithm":      {encode([]byte(`{"kid":"ed"}`)) + "." + rest, notSigned},
-		"HMAC":              {keyPair{"rs", "HS256", rsaPrivate()}.good(t), notSigned},
-		"RS512":             {rs.sign(t, payload(`"a":1`), map[string]any{"alg": "RS512"}), notSigned},
-		"EdDSA with RSA":    {ed.sign(t, payload(`"a":1`), map[string]any{"kid": "rs"}), noKey},
-		"RS256 with EC":     {rs.sign(t, payload(`"a":1`), map[string]any{"kid": "ec"}), noKey},
-		"ES256 with Ed":     {ec.sign(t, payload(`"a":1`), map[string]any{"kid": "ed"}), noKey},
-		"PS256 said RS256":  {ps.sign(t, payload(`"a":1`), map[string]any{"alg": "RS256"}), notKey},
-		"another's":         {ed25519Key(t, "ed").good(t), notKey},
-		"another's, no ID":  {ed25519Key(t, "ed").sign(t, payload(`"a":1`), map[string]any{"kid": nil}), notKey},
-		"no signature":      {header + "." + body + ".", notKey},
-		"half a signature":  {good[:len(good)-42], notKey},
-		"another payload":   {header + "." + encode([]byte(payload(`"sub":"eve"`))) + "." + signature, notKey},
-		"nothing":           {"", "token: missing"},
-		"one part":          {header, notJWT},
-		"two parts":         {header + "." + body, notJWT},
-		"four parts":        {good + ".x", notJWT},
-		"a line break":      {header + "." + body + ".\n" + signature, notJWT},
-		"padded":            {good + "==", notJWT},
-		"JSON":              {`{"payload":"x"}`, notJWT},
-		"no JSON header":    {encode([]byte("x")) + "." + rest, notSigned},
-		"empty header":      {"." + rest, notSigned},
-		"algorithm twice":   {encode([]byte(`{"alg":"none","alg":"EdDSA","kid":"ed"}`)) + "." + rest, notSigned},
-		"key ID no string":  {ed.sign(t, payload(`"a":1`), map[string]any{"kid": 1}), notSigned},
-		"critical":          {ed.sign(t, payload(`"a":1`), map[string]any{"crit": []string{"x"}}), `its header asks for "crit"`},
-		"payload not coded": {ed.sign(t, payload(`"a":1`), map[string]any{"b64": false}), `its header asks for "b64"`},
-		"no object":         {ed.sign(t, `["x"]`, nil), "its payload is not one strictly valid JSON object"},
-		"null":              {ed.sign(t, `null`, nil), "its payload is not one strictly valid JSON object"},
-		"no JSON":           {ed.sign(t, `admin`, nil), "its payload is not one strictly valid JSON object"},
-		"twice":             {ed.sign(t, payload(`"exp":4102444800`), nil), "its payload is not one strictly valid JSON object"},
-		"more after it":     {ed.sign(t, payload(`"a":1`)+"{}", nil), "its payload is not one strictly valid JSON object"},
-		"invalid UTF-8":     {ed.sign(t, payload("\"a\":\"\xff\""), nil), "its payload is not one strictly valid JSON object"},
-		"too large a float": {ed.sign(t, payload(`"a":1.5e999`), nil), "its payload is not one strictly valid JSON object"},
+	for _, test := range []struct {
+		name          string
+		token, reason string
+	}{
+		{"none", unsigned("none"), notSigned},
+		{"None", unsigned("None"), notSigned},
+		{"nOnE", unsigned("nOnE"), notSigned},
+		{"no algorithm", encode([]byte(`{"kid":"ed"}`)) + "." + rest, notSigned},
+		{"HMAC", keyPair{"rs", "HS256", rsaPrivate()}.good(t), notSigned},
+		{"RS512", rs.sign(t, payload(`"a":1`), map[string]any{"alg": "RS512"}), notSigned},
+		{"EdDSA with RSA", ed.sign(t, payload(`"a":1`), map[string]any{"kid": "rs"}), noKey},
+		{"RS256 with EC", rs.sign(t, payload(`"a":1`), map[string]any{"kid": "ec"}), noKey},
+		{"ES256 with Ed", ec.sign(t, payload(`"a":1`), map[string]any{"kid": "ed"}), noKey},
+		{"PS256 said RS256", ps.sign(t, payload(`"a":1`), map[string]any{"alg": "RS256"}), notKey},
+		{"another's", ed25519Key(t, "ed").good(t), notKey},
+		{"another's, no ID", ed25519Key(t, "ed").sign(t, payload(`"a":1`), map[string]any{"kid": nil}), notKey},
+		{"no signature", header + "." + body + ".", notKey},
+		{"half a signature", good[:len(good)-42], notKey},
+		{"another payload", header + "." + encode([]byte(payload(`"sub":"eve"`))) + "." + signature, notKey},
+		{"nothing", "", "token: missing"},
+		{"one part", header, notJWT},
+		{"two parts", header + "." + body, notJWT},
+		{"four parts", good + ".x", notJWT},
+		{"a line break", header + "." + body + ".\n" + signature, notJWT},
+		{"padded", good + "==", notJWT},
+		{"JSON", `{"payload":"x"}`, notJWT},
+		{"no JSON header", encode([]byte("x")) + "." + rest, notSigned},
+		{"empty header", "." + rest, notSigned},
+		{"algorithm twice", encode([]byte(`{"alg":"none","alg":"EdDSA","kid":"ed"}`)) + "." + rest, notSigned},
+		{"key ID no string", ed.sign(t, payload(`"a":1`), map[string]any{"kid": 1}), notSigned},
+		{"critical", ed.sign(t, payload(`"a":1`), map[string]any{"crit": []string{"x"}}), `its header asks for "crit"`},
+		{"payload not coded", ed.sign(t, payload(`"a":1`), map[string]any{"b64": false}), `its header asks for "b64"`},
+		{"no object", ed.sign(t, `["x"]`, nil), "its payload is not one strictly valid JSON object"},
+		{"null", ed.sign(t, `null`, nil), "its payload is not one strictly valid JSON object"},
+		{"no JSON", ed.sign(t, `admin`, nil), "its payload is not one strictly valid JSON object"},
+		{"twice", ed.sign(t, payload(`"exp":4102444800`), nil), "its payload is not one strictly valid JSON object"},
+		{"more after it", ed.sign(t, payload(`"a":1`)+"{}", nil), "its payload is not one strictly valid JSON object"},
+		{"invalid UTF-8", ed.sign(t, payload("\"a\":\"\xff\""), nil), "its payload is not one strictly valid JSON object"},
+		{"too large a float", ed.sign(t, payload(`"a":1.5e999`), nil), "its payload is not one strictly valid JSON object"},
 		// B6.03: the key ID is a name and nothing else.
-		"a path":    {ed.sign(t, payload(`"a":1`), map[string]any{"kid": "../../dev/null"}), noKey},
-		"SQL":       {ed.sign(t, payload(`"a":1`), map[string]any{"kid": "x' OR '1'='1"}), noKey},
-		"other key": {ed25519Key(t, "evil").good(t), noKey},
+		{"a path", ed.sign(t, payload(`"a":1`), map[string]any{"kid": "../../dev/null"}), noKey},
+		{"SQL", ed.sign(t, payload(`"a":1`), map[string]any{"kid": "x' OR '1'='1"}), noKey},
+		{"other key", ed25519Key(t, "evil").good(t), noKey},
 		// B6.04
-		"too long": {strings.Repeat("x", 8193), "longer than 8192 bytes"},
+		{"too long", strings.Repeat("x", 8193), "longer than 8192 bytes"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			refuses(t, verifier, test.token, test.reason)
 		})
 	}
 }
 
-// TestOneSpelling holds that the bits which the last letter of a part has to spare are none, so that nobody can write a
+// TestOneSpelling holds that the bits which the last letter of a part has to spare are none, so that no one can write a
 // token, which may be blocked or counted by its text, in another way.
 func TestOneSpelling(t *testing.T) {
 	t.Parallel()

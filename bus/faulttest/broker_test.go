@@ -110,7 +110,7 @@ func (c complaints) Fatalf(format string, arguments ...any) {
 var givenPorts sync.Map
 
 // freePort returns one that nothing listens on, and that it has not returned before. It stays clear of those that the
-// system gives to whoever connects, so that it is still free when a broker comes back to it.
+// system gives to outgoing connections, so that it is still free when a broker comes back to it.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -154,7 +154,7 @@ func runBroker(text []byte) error {
 	fmt.Println("ready")
 	go func() {
 		for embedded.NumRemotes() < config.Remotes && embedded.Running() {
-			time.Sleep(time.Millisecond) // a process of its own: nobody tells it
+			time.Sleep(time.Millisecond) // a process of its own: nothing tells it
 		}
 		fmt.Println("routed")
 	}()

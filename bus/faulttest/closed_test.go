@@ -10,9 +10,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestClosedByBroker has the broker close a connection as it does when it is sent a line that is too long: its client
+// TestClosed_ByTheBroker has the broker close a connection as it does when it is sent a line that is too long: its client
 // library takes that as final.
-func TestClosedByBroker(t *testing.T) {
+func TestClosed_ByTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"caller", "instance"} {
 		t.Run(side, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestCrowd makes very many calls at once, whose handlers keep the processors busy for longer than an ack may take:
-// none of them may be told that nobody is there. It runs alone, as all of the machine is what it takes.
+// none of them may be told that no instance is there. It runs alone, as all of the machine is what it takes.
 func TestCrowd(t *testing.T) {
 	for _, test := range []crowd{
 		{"1 broker", 1, 200, false, func() func() { return func() {} }},

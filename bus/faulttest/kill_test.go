@@ -75,8 +75,8 @@ func (s *site) begun(t *testing.T) int {
 	return len(s.oracle.executionsLocked(t))
 }
 
-// TestKilledUnderLoad kills one of three instances while callers go on: what was not in its hands is not affected.
-func TestKilledUnderLoad(t *testing.T) {
+// TestKilled_UnderLoad kills one of three instances while callers go on: what was not in its hands is not affected.
+func TestKilled_UnderLoad(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{})
 	const callers = 16

@@ -40,19 +40,21 @@ func TestLeaks(t *testing.T) {
 				calls int
 				call  func(*testing.T, *bus.Conn)
 			}{{"calls", pick(20_000, 1_000_000), succeed}, {"failing calls", pick(2000, 100_000), fail()}} {
-				many(t, caller, pick(500, 5000), kind.call) // until pools are filled
-				before := takeStock(t, caller, serving)
-				began := time.Now()
-				many(t, caller, kind.calls, kind.call)
-				took := time.Since(began)
-				after := takeStock(t, caller, serving)
-				until(t, "no more files are open than before", func() bool { // some are open for a moment
-					after.files = openFiles()
-					return after.files <= before.files
+				t.Run(kind.name, func(t *testing.T) {
+					many(t, caller, pick(500, 5000), kind.call) // until pools are filled
+					before := takeStock(t, caller, serving)
+					began := time.Now()
+					many(t, caller, kind.calls, kind.call)
+					took := time.Since(began)
+					after := takeStock(t, caller, serving)
+					until(t, "no more files are open than before", func() bool { // some are open for a moment
+						after.files = openFiles()
+						return after.files <= before.files
+					})
+					after.compare(t, before)
+					figures.tell(t, fmt.Sprintf("%d %s, %s", kind.calls, kind.name, test.name), "heap ±5 %, goroutines ±0",
+						"%s; before: %s; after: %s", brief(took), before, after)
 				})
-				after.compare(t, before)
-				figures.tell(t, fmt.Sprintf("%d %s, %s", kind.calls, kind.name, test.name), "heap ±5 %, goroutines ±0",
-					"%s; before: %s; after: %s", brief(took), before, after)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ type load struct {
 	callers int
 	task    task
 	budget  time.Duration
-	pause   time.Duration // after a call that failed, as whoever tries again should make
+	pause   time.Duration // after a call that failed, as a client that tries again should make
 }
 
 // start returns what stops it: no further calls are made, and those under way are waited for.

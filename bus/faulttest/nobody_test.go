@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestNobody calls hosts that nobody serves, one call after the other.
+// TestNobody calls hosts without an instance, one call after the other.
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -20,7 +20,7 @@ type proxy struct {
 	up    gateway // towards the broker
 	down  gateway // towards the client
 	delay time.Duration
-	shut  bool // whether it hangs up on whoever connects
+	shut  bool // whether it hangs up on the client that connects
 }
 
 // gateway is one direction. What is held is neither lost nor delivered, as on a network that has swallowed packets and

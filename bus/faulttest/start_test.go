@@ -73,8 +73,8 @@ func TestLive_WhenServed(t *testing.T) {
 	figures.tell(t, "first call right after Serve, by way of another of 3 brokers", "0 errors", "%d hosts, %d errors; %s; %s", rounds, early, spread(took), v)
 }
 
-// TestManyAtOnce has one instance with very many endpoints, and very many that start together.
-func TestManyAtOnce(t *testing.T) {
+// TestStart_ManyAtOnce has one instance with very many endpoints, and very many that start together.
+func TestStart_ManyAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{})
 	endpoints, instances := pick(100, 1000), pick(10, 100)

@@ -33,9 +33,9 @@ type listener struct{ journal journal }
 
 func (l listener) OnHappened(id uint64) error { return l.journal.note(id) }
 
-// TestStoredEventsOutliveABroker takes the leader of the stream out of a cluster while events are fired. JetStream needs seconds to
+// TestStoredEvents_OutliveABroker takes the leader of the stream out of a cluster while events are fired. JetStream needs seconds to
 // have another one, and firing waits for it: what is confirmed is handled, and what is said not to have been stored is not.
-func TestStoredEventsOutliveABroker(t *testing.T) {
+func TestStoredEvents_OutliveABroker(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
@@ -84,8 +84,8 @@ func TestStoredEventsOutliveABroker(t *testing.T) {
 	}
 }
 
-// TestReplicasOfParkedEvents asks for one copy of each event, and then for three: those that are parked follow.
-func TestReplicasOfParkedEvents(t *testing.T) {
+// TestDeadLetters_Replicas asks for one copy of each event, and then for three: those that are parked follow.
+func TestDeadLetters_Replicas(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 3, brokerConfig{StoreDir: t.TempDir()})
 	conn := s.connect(t, source, s.brokers.url(0))

@@ -31,7 +31,7 @@ type task struct {
 	Deaf bool   `json:"deaf"` // whether it waits until the test lets it go, whatever becomes of its context
 	Fill int    `json:"fill"` // bytes of the answer that serve no purpose
 
-	Filling string `json:"filling,omitempty"` // of the request; nobody asks for it
+	Filling string `json:"filling,omitempty"` // of the request; it is not read
 }
 
 // Do writes down that it runs, works and waits.

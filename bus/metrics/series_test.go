@@ -66,7 +66,7 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-func TestFamilyIsBounded(t *testing.T) {
+func TestFamily_IsBounded(t *testing.T) {
 	t.Parallel()
 	family := new(metrics.Family)
 	for i := range 1000 {
@@ -118,7 +118,7 @@ func TestUnder(t *testing.T) {
 	assert.Equal(t, metrics.Others, labelOf("more", true))
 }
 
-func TestObserveAllocatesNothing(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others
+func TestObserve_AllocatesNothing(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others
 	family := new(metrics.Family)
 	family.Of("caller")
 	if got := testing.AllocsPerRun(100, func() { family.Of("caller").Observe(time.Millisecond, 200) }); got > 0 {

@@ -31,14 +31,14 @@ import (
 // tracedRelay calls the calculator, to make a chain of three.
 type tracedRelay struct{ conn *bus.Conn }
 
-// Add has somebody else add.
+// Add has another client add.
 func (r tracedRelay) Add(ctx context.Context, x, y int) (sum int, err error) {
 	var out struct{ Sum int }
 	err = r.conn.Call(ctx, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
 	return out.Sum, err
 }
 
-// Divide has somebody else divide, and tells what baggage it has.
+// Divide has another client divide, and tells what baggage it has.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) (customer string, err error) {
 	return baggage.FromContext(ctx).Member("customer").Value(), r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }
@@ -226,10 +226,12 @@ func TestMeterProvider(t *testing.T) {
 			"http.client error.type=500,http.request.method=POST,http.response.status_code=500," + to + "443,url.scheme=https":                    1,
 			"http.client error.type=404,http.request.method=_OTHER,http.response.status_code=404," + to + "443,url.scheme=https":                  1,
 		} {
-			if counted[name] != want {
-				t.Errorf("%s: %d, want %d", name, counted[name], want)
-			}
-			delete(counted, name)
+			t.Run(name, func(t *testing.T) {
+				if counted[name] != want {
+					t.Errorf("%d, want %d", counted[name], want)
+				}
+				delete(counted, name)
+			})
 		}
 		if len(counted) > 0 {
 			t.Errorf("there are also %v", counted)
@@ -260,9 +262,9 @@ func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
 	return counted
 }
 
-// TestNoTraceOfSwitchedOffProvider has telemetry switched off by a provider that makes nothing: there is no trace then, rather than
+// TestTrace_WithoutProvider has telemetry switched off by a provider that makes nothing: there is no trace then, rather than
 // one of zeros.
-func TestNoTraceOfSwitchedOffProvider(t *testing.T) {
+func TestTrace_WithoutProvider(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
 		off, log := otelbus.Observe(otelbus.WithTracerProvider(noop.NewTracerProvider())), new(bytes.Buffer)
@@ -279,8 +281,8 @@ func TestNoTraceOfSwitchedOffProvider(t *testing.T) {
 	})
 }
 
-// TestMadeUpPortsAreNotCounted has a caller be asked for many ports of a host that is there.
-func TestMadeUpPortsAreNotCounted(t *testing.T) {
+// TestMetrics_InventedPortsAreNotCounted has a caller be asked for many ports of a host that is there.
+func TestMetrics_InventedPortsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	reader := metric.NewManualReader()

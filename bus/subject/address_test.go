@@ -83,7 +83,7 @@ func TestCheckHost(t *testing.T) {
 		`host "x.`+label[:62]+`"…: longer than 253 bytes`)
 }
 
-func TestCheckCalledHost(t *testing.T) {
+func TestCheckHost_OfACall(t *testing.T) {
 	t.Parallel()
 	label := strings.Repeat("x", 63)
 	longest := strings.Join([]string{label, label, label, label[:61]}, ".")

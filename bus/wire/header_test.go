@@ -18,9 +18,11 @@ func TestHeader(t *testing.T) {
 	header.Add("X-Two", "2")
 	header.Add("X-ONE", "3")
 	for name, want := range map[string]string{"X-One": "1", "x-TWO": "2", "X-Three": "", "": "", "\u212a": ""} {
-		if got := header.Get(name); got != want {
-			t.Errorf("%q is %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := header.Get(name); got != want {
+				t.Errorf("%q is %q, want %q", name, got, want)
+			}
+		})
 	}
 	got := header.HTTP()
 	want := http.Header{"X-One": {"1", "3"}, "X-Two": {"2"}}

@@ -22,7 +22,7 @@ func TestClient(t *testing.T) {
 	}
 	_, err := l.Client().Get("https://nobody.example/x") // http.Client wraps it
 	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no instance there: %v", err)
 	}
 	l.calculate()
 	for path, want := range map[string]string{

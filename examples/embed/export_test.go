@@ -15,7 +15,7 @@ func Run(ctx context.Context, stdout io.Writer, natsURL string, logger *slog.Log
 	return run(ctx, stdout, settings{natsURL: natsURL, address: "127.0.0.1:0", logger: logger})
 }
 
-// Library is an app with Busline in it, whose mux nobody serves yet.
+// Library is an app with Busline in it, whose mux is not served yet.
 type Library struct {
 	app   *app
 	added *busline

@@ -16,7 +16,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 )
 
-// startBroker runs a broker at an address. The port of one that was closed may be somebody's for a moment.
+// startBroker runs a broker at an address. The port of one that was closed may be a client's for a moment.
 func startBroker(t *testing.T, address string) *broker.Broker {
 	t.Helper()
 	for {
@@ -107,7 +107,7 @@ func TestLeave(t *testing.T) {
 	if response, _ := l.get("/api/books/dune"); response.StatusCode != 200 {
 		t.Errorf("the router answers %s", response.Status)
 	}
-	// whoever left may come again, over the same connection
+	// an instance that left may come again, over the same connection
 	again, err := bus.Connect(t.Context(), "again.example", bus.WithNATS(l.NATS()), bus.WithLogger(zerolog.Nop()))
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// TestRefusedPatterns reads what is said to somebody who writes a path as other routers have it.
+// TestRefusedPatterns reads what is said to a client who writes a path as other routers have it.
 func TestRefusedPatterns(t *testing.T) {
 	t.Parallel()
 	l := open(t)
@@ -46,7 +46,7 @@ func TestRefusedPatterns(t *testing.T) {
 	}
 }
 
-// TestRefusedConnections holds that nobody waits for a connection that is of no use.
+// TestRefusedConnections holds that no caller waits for a connection that is of no use.
 func TestRefusedConnections(t *testing.T) {
 	t.Parallel()
 	l := open(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// TestRouter has somebody on the bus use the app's chi router: its routes, its parameters, its middlewares.
+// TestRouter has a client on the bus use the app's chi router: its routes, its parameters, its middlewares.
 func TestRouter(t *testing.T) {
 	t.Parallel()
 	l := open(t)

@@ -99,7 +99,7 @@ func openAt(t *testing.T, b *bustest.Bus, url string, options ...nats.Option) *l
 	return l
 }
 
-// connect joins the app's bus as somebody else.
+// connect joins the app's bus as another client.
 func (l *library) connect(host string) *bus.Conn {
 	l.t.Helper()
 	return l.bus.Connect(host, bus.WithPlane("bus"))

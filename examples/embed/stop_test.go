@@ -15,7 +15,7 @@ import (
 )
 
 // TestStop tells the app to stop while requests are in flight that have come every way, each in the middle of a call to
-// somebody else. None is lost: the HTTP server stops first, then Busline, then the broker connection.
+// another client. None is lost: the HTTP server stops first, then Busline, then the broker connection.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.Listen("127.0.0.1:0"))

@@ -106,8 +106,8 @@ func TestBroker_AddressTaken(t *testing.T) {
 	start(t, show.brokerURL) // can join there
 }
 
-// TestFaults holds that a showcase which cannot start says why, and leaves nothing behind; TestMain looks.
-func TestFaults(t *testing.T) {
+// TestRun_CannotStart holds that a showcase which cannot start says why, and leaves nothing behind; TestMain looks.
+func TestRun_CannotStart(t *testing.T) {
 	t.Parallel()
 	err := program.Run(t.Context(), io.Discard, "", "no address")
 	if err == nil || !strings.Contains(err.Error(), "no address") {

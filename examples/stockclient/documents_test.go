@@ -62,11 +62,11 @@ func unmarshal(t *testing.T, document []byte) {
 	if !json.Valid(document) {
 		t.Fatalf("no JSON: %.200s", document)
 	}
-	_, faults, err := speakeasy.Unmarshal(t.Context(), bytes.NewReader(document))
+	_, failures, err := speakeasy.Unmarshal(t.Context(), bytes.NewReader(document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fault := range faults {
-		t.Error(fault)
+	for _, failure := range failures {
+		t.Error(failure)
 	}
 }

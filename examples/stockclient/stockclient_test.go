@@ -16,7 +16,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// open puts the services on a bus and the ingress in front, and returns its address and a token of somebody who may do
+// open puts the services on a bus and the ingress in front, and returns its address and a token of a client who may do
 // everything.
 func open(t *testing.T) (server *httptest.Server, token string) {
 	t.Helper()
@@ -44,7 +44,7 @@ func open(t *testing.T) (server *httptest.Server, token string) {
 	return server, token
 }
 
-// start returns a client of the services, and what puts a token of somebody who may do everything on its requests.
+// start returns a client of the services, and what puts a token with every role on its requests.
 func start(t *testing.T) (client *generated.ClientWithResponses, asHead generated.RequestEditorFn) {
 	t.Helper()
 	server, token := open(t)
@@ -58,7 +58,7 @@ func start(t *testing.T) (client *generated.ClientWithResponses, asHead generate
 	}
 }
 
-// documents returns what asks a service for its document, as somebody who may do everything.
+// documents returns what asks a service for its document, as a client who may do everything.
 func documents(t *testing.T) func(host string) []byte {
 	t.Helper()
 	server, token := open(t)

@@ -64,7 +64,7 @@ func TestTutorial(t *testing.T) {
 	ordering.Stop()
 }
 
-// TestTutorialWithoutWorkspace makes the module as the page says for whoever wants no workspace. What go mod tidy would add
+// TestTutorialWithoutWorkspace makes the module as the page says without a workspace. What go mod tidy would add
 // go get adds as well, which does not ask the network for the tests of all that is required.
 func TestTutorialWithoutWorkspace(t *testing.T) {
 	t.Parallel()
@@ -140,7 +140,7 @@ func keepCalling(t *testing.T, url string) *calls {
 				}
 				select {
 				case c.made <- struct{}{}:
-				default: // nobody counts
+				default: // the rest is not counted
 				}
 			}
 		})

@@ -26,7 +26,7 @@ var makeOne = NewClient
 `
 
 // What is there of the file, and of its like, makes no difference.
-func TestSameBytesWhateverIsThere(t *testing.T) {
+func TestApigen_WritesTheSameBytes(t *testing.T) {
 	t.Parallel()
 	m := newModule(t)
 	m.write(t, "adder/adder.go", adder)
@@ -40,15 +40,17 @@ func TestSameBytesWhateverIsThere(t *testing.T) {
 		"blank":          "\n",
 		"stale":          strings.ReplaceAll(string(first), "sum", "total"),
 	} {
-		if text == "" {
-			require.NoError(t, os.Remove(m.path("adder/adder_gen.go")))
-		} else {
-			m.write(t, "adder/adder_gen.go", text)
-		}
-		m.generate(t, "adder", "-type", "Adder")
-		if again := read(t, m.path("adder/adder_gen.go")); !bytes.Equal(first, again) {
-			t.Errorf("%s: different:\n%s", name, again)
-		}
+		t.Run(name, func(t *testing.T) {
+			if text == "" {
+				require.NoError(t, os.Remove(m.path("adder/adder_gen.go")))
+			} else {
+				m.write(t, "adder/adder_gen.go", text)
+			}
+			m.generate(t, "adder", "-type", "Adder")
+			if again := read(t, m.path("adder/adder_gen.go")); !bytes.Equal(first, again) {
+				t.Errorf("different:\n%s", again)
+			}
+		})
 	}
 	if files := goFiles(t, m.path("adder")); len(files) != 2 {
 		t.Errorf("there are %q", files)
@@ -56,7 +58,7 @@ func TestSameBytesWhateverIsThere(t *testing.T) {
 }
 
 // A file that is right already keeps its date, so that nothing is built anew.
-func TestUnchangedFileIsLeftAlone(t *testing.T) {
+func TestApigen_LeavesAnUnchangedFileAlone(t *testing.T) {
 	t.Parallel()
 	m := newModule(t)
 	m.write(t, "adder/adder.go", adder)
@@ -71,8 +73,8 @@ func TestUnchangedFileIsLeftAlone(t *testing.T) {
 	assert.Equal(t, fs.FileMode(0o644), info.Mode().Perm())
 }
 
-// Faults elsewhere in the package, and in what it imports, are not the interface's.
-func TestFaultsElsewhereDoNotMatter(t *testing.T) {
+// Errors elsewhere in the package, and in what it imports, are not the interface's.
+func TestApigen_IgnoresErrorsElsewhere(t *testing.T) {
 	t.Parallel()
 	m := newModule(t)
 	m.write(t, "adder/adder.go", adder)
@@ -115,25 +117,26 @@ func TestBuild_Constraints(t *testing.T) {
 	const declaration = clause + "type Adder interface{ Add(x int) error }\n"
 	const made = clause + "type Adder interface{ Part; Other }\n\ntype Other = interface{ Sub(x int) error }\n"
 	const part = clause + "type Part interface{ Add(x int) error }\n"
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		files map[string]string
 		want  string
 	}{
-		"none":                 {map[string]string{"windows.go": declaration, "b_linux_gen.go": clause + "const b = 1\n"}, ""},
-		"system":               {map[string]string{"api_windows.go": declaration}, "windows"},
-		"processor":            {map[string]string{"api_amd64.go": declaration}, "amd64"},
-		"both":                 {map[string]string{"api_windows_amd64.go": declaration}, "windows && amd64"},
-		"the wrong way round":  {map[string]string{"api_amd64_windows.go": declaration}, "windows"},
-		"dots":                 {map[string]string{"api_windows.pb.go": declaration}, "windows"},
-		"written":              {map[string]string{"api.go": "//go:build !linux\n\n/* Package p is. */" + declaration}, "!linux"},
-		"written and in names": {map[string]string{"api_amd64.go": "//go:build windows || plan9\n" + declaration}, "amd64 && (windows || plan9)"},
-		"cgo":                  {map[string]string{"api.go": clause + "import \"C\"\n\ntype Adder interface{ Add(x int) error }\n"}, "cgo"},
-		"an old form":          {map[string]string{"api.go": "// +build !linux,amd64 plan9\n// +build !special\n" + declaration}, "((!linux && amd64) || plan9) && !special"},
-		"behind the clause":    {map[string]string{"api.go": declaration + "//go:build !linux\n"}, ""},
-		"of a part":            {map[string]string{"api.go": made, "part_windows.go": part}, "windows"},
-		"of all parts":         {map[string]string{"api_windows.go": made, "part_windows.go": "//go:build !special\n" + part, "c.go": "//go:build amd64\n" + clause + "type C int\n"}, "windows && !special"},
+		{"none", map[string]string{"windows.go": declaration, "b_linux_gen.go": clause + "const b = 1\n"}, ""},
+		{"system", map[string]string{"api_windows.go": declaration}, "windows"},
+		{"processor", map[string]string{"api_amd64.go": declaration}, "amd64"},
+		{"both", map[string]string{"api_windows_amd64.go": declaration}, "windows && amd64"},
+		{"the wrong way round", map[string]string{"api_amd64_windows.go": declaration}, "windows"},
+		{"dots", map[string]string{"api_windows.pb.go": declaration}, "windows"},
+		{"written", map[string]string{"api.go": "//go:build !linux\n\n/* Package p is. */" + declaration}, "!linux"},
+		{"written and in names", map[string]string{"api_amd64.go": "//go:build windows || plan9\n" + declaration}, "amd64 && (windows || plan9)"},
+		{"cgo", map[string]string{"api.go": clause + "import \"C\"\n\ntype Adder interface{ Add(x int) error }\n"}, "cgo"},
+		{"an old form", map[string]string{"api.go": "// +build !linux,amd64 plan9\n// +build !special\n" + declaration}, "((!linux && amd64) || plan9) && !special"},
+		{"behind the clause", map[string]string{"api.go": declaration + "//go:build !linux\n"}, ""},
+		{"of a part", map[string]string{"api.go": made, "part_windows.go": part}, "windows"},
+		{"of all parts", map[string]string{"api_windows.go": made, "part_windows.go": "//go:build !special\n" + part, "c.go": "//go:build amd64\n" + clause + "type C int\n"}, "windows && !special"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			m := module{t.TempDir()}
 			m.write(t, "go.mod", "module example.com/cases\n\ngo 1.26.0\n")
 			for file, text := range test.files {

@@ -12,7 +12,7 @@ import (
 
 // A module that has only got the bus, and is in no workspace, can run go generate: apigen and
 // what it writes need nothing that is not in go.mod and go.sum by then.
-func TestRightAfterGoGet(t *testing.T) {
+func TestApigen_AfterGoGet(t *testing.T) {
 	t.Parallel()
 	m := module{t.TempDir()}
 	m.getBus(t)

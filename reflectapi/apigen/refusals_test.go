@@ -61,7 +61,7 @@ func TestRefusedTypes(t *testing.T) {
 			"there is no type T in package p; the one in t_test.go does not count, because it exists only in tests"},
 		"other build": {"-type T", map[string]string{"p.go": "package p\n", "t_plan9.go": "package p\n\ntype T interface{}\n"},
 			"there is no type T in package p; the one in t_plan9.go is not part of this build: set GOOS, GOARCH or GOFLAGS=-tags=… to match the file"},
-		"behind a fault": {"-type T", map[string]string{"p.go": "package p\n", "t.go": "package p\n\nfunc {\n\ntype T interface{}\n"},
+		"behind an error": {"-type T", map[string]string{"p.go": "package p\n", "t.go": "package p\n\nfunc {\n\ntype T interface{}\n"},
 			"there is no type T in package p, and no other interface\napigen: t.go:3: expected 'IDENT', found '{'"},
 		"a struct": {"-type T", files("package p\n\ntype T struct{}\n"),
 			"api.go:3: T is not an interface, and apigen supports nothing else; to serve a struct no client is needed: embed its source and pass it with bus.SourceFS"},

@@ -12,7 +12,7 @@ import (
 )
 
 // What is wrong with a struct is the same whether apigen reads it or a service has it, in the same words.
-func TestStructsAreAsServed(t *testing.T) {
+func TestStandIn_StructsAreAsServed(t *testing.T) {
 	t.Parallel()
 	module := newModule(t)
 	module.copyPackage(t, "testdata/embeds", "embeds")

@@ -24,49 +24,49 @@ func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 			}}},
 		}
 	}
-	stranger := &openapi.Document{
+	foreign := &openapi.Document{
 		OpenAPI: openapi.Version,
-		Info:    openapi.Info{Title: "stranger", Version: "1", Description: "A stranger."},
+		Info:    openapi.Info{Title: "foreign", Version: "1", Description: "A foreign service."},
 		Servers: []openapi.Server{{URL: "https://evil.example"}},
 		Tags:    []openapi.Tag{{Name: "victim.example", Description: "evil"}},
 		Paths: map[string]*openapi.PathItem{
-			"/stranger.example:443/own": {Get: operation(ref("https://evil.example/schema.json"), ref("#/components/schemas/Missing"),
+			"/foreign.example:443/own": {Get: operation(ref("https://evil.example/schema.json"), ref("#/components/schemas/Missing"),
 				ref("other.json#/components/schemas/Own"), ref("#/components/schemas/Own"))},
-			"/stranger.example:4430/x":  {Get: operation()},
-			"/stranger.example:443":     {Get: operation()},
+			"/foreign.example:4430/x":   {Get: operation()},
+			"/foreign.example:443":      {Get: operation()},
 			"/victim.example:443/login": {Get: operation()},
 			"/":                         {Get: operation()},
 		},
 		Components: openapi.Components{Schemas: map[string]*reflectapi.Schema{"Own": {Type: "string"}}},
 	}
 	all := openapi.Merge(openapi.Info{Title: "bus"}, "", []openapi.Member{
-		{Host: "stranger.example", Port: 443, Document: stranger},
+		{Host: "foreign.example", Port: 443, Document: foreign},
 		{Host: "silent.example", Port: 443},
 		{Host: "calculator.example", Port: 443, Document: calculator(t)},
 	})
 	validate(t, all)
 	var paths []string
 	for path := range all.Paths {
-		if path[:10] == "/stranger." || path[:7] == "/victim" {
+		if path[:9] == "/foreign." || path[:7] == "/victim" {
 			paths = append(paths, path)
 		}
 	}
-	if !slices.Equal(paths, []string{"/stranger.example:443/own"}) {
-		t.Errorf("the stranger is listed under %q", paths)
+	if !slices.Equal(paths, []string{"/foreign.example:443/own"}) {
+		t.Errorf("the foreign instance is listed under %q", paths)
 	}
-	own := all.Paths["/stranger.example:443/own"].Get
-	assert.Equal(t, "stranger.example_443_Steal", own.OperationID)
-	assert.Equal(t, []string{"stranger.example"}, own.Tags)
+	own := all.Paths["/foreign.example:443/own"].Get
+	assert.Equal(t, "foreign.example_443_Steal", own.OperationID)
+	assert.Equal(t, []string{"foreign.example"}, own.Tags)
 	for i, schema := range own.Responses["200"].Content["application/json"].Schema.AllOf {
 		want := ""
 		if i == 3 {
-			want = "#/components/schemas/stranger.example_443_Own"
+			want = "#/components/schemas/foreign.example_443_Own"
 		}
 		if schema.Ref != want {
 			t.Errorf("reference %d leads to %q, want %q", i, schema.Ref, want)
 		}
 	}
-	wantTags := []openapi.Tag{{Name: "calculator.example", Description: "Does sums."}, {Name: "stranger.example", Description: "A stranger."}}
+	wantTags := []openapi.Tag{{Name: "calculator.example", Description: "Does sums."}, {Name: "foreign.example", Description: "A foreign service."}}
 	assert.Equal(t, wantTags, all.Tags)
 	assert.Nil(t, all.Servers)
 }

@@ -20,7 +20,7 @@ type Waits struct{}
 func (Waits) Wait(least time.Duration, each []time.Duration, most *time.Duration, by map[string]time.Duration) {
 }
 
-func TestDurationsSayWhatTheyCount(t *testing.T) {
+func TestOperationInput_DurationsNameTheirUnit(t *testing.T) {
 	t.Parallel()
 	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Waits{}, restmap.Options{
 		Methods: map[string]restmap.MethodOptions{"Wait": {HTTPMethod: "GET", Path: "/waits/{least}"}},
@@ -71,8 +71,8 @@ func (vague) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "object"}, {Type: "null"}}}
 }
 
-// TestNullIsNoBody: what a service refuses the document does not allow, and what it takes the document does.
-func TestNullIsNoBody(t *testing.T) {
+// TestOperationInput_NullIsNoBody: what a service refuses the document does not allow, and what it takes the document does.
+func TestOperationInput_NullIsNoBody(t *testing.T) {
 	t.Parallel()
 	all := endpoints(t, Bodies{}, restmap.Options{})
 	strict := validate(t, build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: all}))

@@ -162,8 +162,8 @@ func TestNewCopier_Depth(t *testing.T) {
 	}
 }
 
-// TestCopierAllocatesNothing, not even for texts, which are shared because nobody can change them.
-func TestCopierAllocatesNothing(t *testing.T) {
+// TestCopier_AllocatesNothing, not even for texts, which are shared because they cannot change.
+func TestCopier_AllocatesNothing(t *testing.T) {
 	from, into := figures{Text: strings.Repeat("a", 1000)}, others{}
 	source, target := reflect.ValueOf(&from).Elem(), reflect.ValueOf(&into).Elem()
 	copier := strictjson.NewCopier(source.Type(), target.Type(), false)

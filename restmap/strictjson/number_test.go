@@ -2,7 +2,6 @@ package strictjson_test
 
 import (
 	"encoding/json"
-	stdjson "encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,35 +12,35 @@ import (
 
 // numbered has a json.Number in all places.
 type numbered struct {
-	Plain   stdjson.Number                    `json:"plain"`
-	Omitted stdjson.Number                    `json:"omitted,omitempty"`
-	Quoted  stdjson.Number                    `json:"quoted,string"`
-	Pointer *stdjson.Number                   `json:"pointer"`
-	List    []stdjson.Number                  `json:"list"`
-	Map     map[stdjson.Number]stdjson.Number `json:"map"`
-	Any     any                               `json:"any"`
+	Plain   json.Number                 `json:"plain"`
+	Omitted json.Number                 `json:"omitted,omitempty"`
+	Quoted  json.Number                 `json:"quoted,string"`
+	Pointer *json.Number                `json:"pointer"`
+	List    []json.Number               `json:"list"`
+	Map     map[json.Number]json.Number `json:"map"`
+	Any     any                         `json:"any"`
 }
 
 // TestNumber holds json.Number to what encoding/json makes of it.
 func TestNumber(t *testing.T) {
 	t.Parallel()
-	ten := stdjson.Number("10")
+	ten := json.Number("10")
 	for name, value := range map[string]numbered{
 		"numbers": {
-			Plain: "12.50", Omitted: "-0", Quoted: "1e400", Pointer: &ten, List: []stdjson.Number{"1", "2.0"},
-			Map: map[stdjson.Number]stdjson.Number{"3": "12345678901234567890123"}, Any: nil,
+			Plain: "12.50", Omitted: "-0", Quoted: "1e400", Pointer: &ten, List: []json.Number{"1", "2.0"},
+			Map: map[json.Number]json.Number{"3": "12345678901234567890123"}, Any: nil,
 		},
-		"zero values": {List: []stdjson.Number{}, Map: map[stdjson.Number]stdjson.Number{}},
+		"zero values": {List: []json.Number{}, Map: map[json.Number]json.Number{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, err := stdjson.Marshal(value)
+			want, err := json.Marshal(value)
 			require.NoError(t, err)
 			text, err := strictjson.Marshal(value)
 			require.NoError(t, err, "Marshal(%+v)", value)
 			assert.Equal(t, string(want), string(text), "Marshal(%+v)", value)
 			var got, same numbered
-			require.NoError(t, stdjson.Unmarshal(want, &same))
+			require.NoError(t, json.Unmarshal(want, &same))
 			err = strictjson.Unmarshal(want, &got)
 			require.NoError(t, err, "Unmarshal(%s)", want)
 			assert.Equal(t, same, got, "Unmarshal(%s)", want)
@@ -53,10 +52,10 @@ func TestNumber(t *testing.T) {
 func TestNumber_InAny(t *testing.T) {
 	t.Parallel()
 	for _, value := range []any{
-		stdjson.Number("1.50"), []any{stdjson.Number("1")}, map[string]any{"a": stdjson.Number("7")},
-		struct{ A any }{stdjson.Number("2")}, map[int]any{1: []any{stdjson.Number("")}},
+		json.Number("1.50"), []any{json.Number("1")}, map[string]any{"a": json.Number("7")},
+		struct{ A any }{json.Number("2")}, map[int]any{1: []any{json.Number("")}},
 	} {
-		want, err := stdjson.Marshal(value)
+		want, err := json.Marshal(value)
 		require.NoError(t, err)
 		got, err := strictjson.Marshal(value)
 		require.NoError(t, err, "Marshal(%#v)", value)
@@ -66,7 +65,7 @@ func TestNumber_InAny(t *testing.T) {
 
 func TestNumber_Refuses(t *testing.T) {
 	t.Parallel()
-	for _, number := range []stdjson.Number{"x", " 1", "1 ", "1,2", "null", "01", "+1", "NaN", "0x1", "{}"} {
+	for _, number := range []json.Number{"x", " 1", "1 ", "1,2", "null", "01", "+1", "NaN", "0x1", "{}"} {
 		if got, err := strictjson.Marshal(numbered{Plain: number}); err == nil {
 			t.Errorf("Marshal of %q = %s, want an error", number, got)
 		}

@@ -63,22 +63,23 @@ func leastAllocations(of func()) float64 {
 
 // BenchmarkPlan compares plans with the JSON library alone.
 func BenchmarkPlan(b *testing.B) {
-	for name, bench := range map[string]struct {
+	for _, bench := range []struct {
+		name   string
 		target any
 		data   string
 	}{
-		"pair":         {new(pair), `{"x":5,"y":6}`},
-		"sum":          {new(sum), `{"sum":11}`},
-		"1KiB":         {new(message), `{"text":"` + strings.Repeat("a", 1<<10) + `"}`},
-		"1KiB escapes": {new(message), `{"text":"` + strings.Repeat(`say \"hello\"\n`, 72) + `"}`},
-		"1KiB umlauts": {new(message), `{"text":"` + strings.Repeat("grüße aus köln ", 57) + `"}`},
-		"64KiB":        {new(message), `{"text":"` + strings.Repeat("a", 64<<10) + `"}`},
-		"list":         {new([]pair), `[` + strings.Repeat(`{"x":5,"y":6},`, 99) + `{"x":5,"y":6}]`},
+		{"pair", new(pair), `{"x":5,"y":6}`},
+		{"sum", new(sum), `{"sum":11}`},
+		{"1KiB", new(message), `{"text":"` + strings.Repeat("a", 1<<10) + `"}`},
+		{"1KiB escapes", new(message), `{"text":"` + strings.Repeat(`say \"hello\"\n`, 72) + `"}`},
+		{"1KiB umlauts", new(message), `{"text":"` + strings.Repeat("grüße aus köln ", 57) + `"}`},
+		{"64KiB", new(message), `{"text":"` + strings.Repeat("a", 64<<10) + `"}`},
+		{"list", new([]pair), `[` + strings.Repeat(`{"x":5,"y":6},`, 99) + `{"x":5,"y":6}]`},
 	} {
 		data, target := []byte(bench.data), reflect.ValueOf(bench.target).Elem()
 		plan := strictjson.PlanOf(target.Type())
 		measure := func(what string, step func() bool) {
-			b.Run(name+"/"+what, func(b *testing.B) {
+			b.Run(bench.name+"/"+what, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if !step() {

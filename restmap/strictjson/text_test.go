@@ -143,20 +143,20 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// FuzzPath: whatever is wrong with a text, its place is found without a fault of our own.
+// FuzzPath: whatever is wrong with a text, its place is found without an error of our own.
 func FuzzPath(f *testing.F) {
 	for _, data := range []string{`{"tags":["a",1]}`, `{"child":{"child":{"x":true}}}`, `{"attr":{"a/b":"c"}}`, `[1,`, `{"a":{"b":[1,{"c":1,"c":2}]}}`} {
 		f.Add([]byte(data))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var into sample
-		fault, ok := errors.AsType[*strictjson.Error](strictjson.Unmarshal(data, &into))
+		failure, ok := errors.AsType[*strictjson.Error](strictjson.Unmarshal(data, &into))
 		if !ok {
 			return
 		}
-		path := strictjson.Path(data, fault.Pointer)
-		if fault.Pointer != "" && strings.Trim(fault.Pointer, "/") != "" && path == "" {
-			t.Errorf("%q leads nowhere", fault.Pointer)
+		path := strictjson.Path(data, failure.Pointer)
+		if failure.Pointer != "" && strings.Trim(failure.Pointer, "/") != "" && path == "" {
+			t.Errorf("%q leads nowhere", failure.Pointer)
 		}
 	})
 }

@@ -146,7 +146,7 @@ func TestUnmarshal_Refuses(t *testing.T) {
 		{"no time", `{"when":"yesterday"}`, "/when", "expects a date and time (RFC 3339)"},
 		{"a duration in words", `{"wait":"3s"}`, "/wait", "expects an integer number of nanoseconds"},
 		{"what a type refuses for itself", `{"color":"#secret"}`, "/color", "expects a valid color"},
-		{"a fault deep inside", `{"child":{"child":{"x":true}}}`, "/child/child/x", "expects an integer"},
+		{"an error deep inside", `{"child":{"child":{"x":true}}}`, "/child/child/x", "expects an integer"},
 
 		{"65 levels", strings.Repeat("[", 65) + strings.Repeat("]", 65), "", "nests deeper than 64 levels"},
 		{"65 levels of both kinds", strings.Repeat(`{"a":[`, 33), "", "nests deeper than 64 levels"},
@@ -211,7 +211,7 @@ func TestUnmarshal_TakesPlain(t *testing.T) {
 	}
 }
 
-// TestUnmarshal_RefusesPlain has faults that a lenient reader of plain types could miss.
+// TestUnmarshal_RefusesPlain has failures that a lenient reader of plain types could miss.
 func TestUnmarshal_RefusesPlain(t *testing.T) {
 	t.Parallel()
 	const int64Range = " from -9223372036854775808 to 9223372036854775807"
@@ -362,9 +362,9 @@ func TestUnmarshal_BlamesTheTarget(t *testing.T) {
 	_ = sealed{hidden: 1}
 	for _, target := range []any{nil, sample{}, (*sample)(nil), new(sealed), new(func())} {
 		err := strictjson.Unmarshal([]byte(`{}`), target)
-		var fault *strictjson.Error
+		var failure *strictjson.Error
 		require.Error(t, err, "%T", target)
-		assert.False(t, errors.As(err, &fault), "%T", target)
+		assert.False(t, errors.As(err, &failure), "%T", target)
 		assert.True(t, strings.HasPrefix(err.Error(), "read JSON: "), err.Error())
 	}
 }

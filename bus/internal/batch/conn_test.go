@@ -195,15 +195,17 @@ func TestConn_Allocations(t *testing.T) { // not in parallel: it counts for the 
 	ours, theirs := overTCP(t)
 	message, large, text := make([]byte, 300), make([]byte, 20_000), make([]byte, 20_000)
 	for name, data := range map[string][]byte{"small": message, "large": large} {
-		got := testing.AllocsPerRun(1000, func() {
-			_ = ours.SetWriteDeadline(noTime())
-			write(t, ours, data)
-			if _, err := io.ReadFull(theirs, text[:len(data)]); err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			got := testing.AllocsPerRun(1000, func() {
+				_ = ours.SetWriteDeadline(noTime())
+				write(t, ours, data)
+				if _, err := io.ReadFull(theirs, text[:len(data)]); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if got > 0 {
+				t.Errorf("a %s write allocates %v times, want 0", name, got)
 			}
 		})
-		if got > 0 {
-			t.Errorf("a %s write allocates %v times, want 0", name, got)
-		}
 	}
 }

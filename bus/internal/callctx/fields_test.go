@@ -81,17 +81,18 @@ func TestFields_With_Replaces(t *testing.T) {
 	first := callctx.With(callctx.With(t.Context(), "X-A", "1"), "X-B", "2")
 	replaced := callctx.With(first, "x-a", "3")
 	removed := callctx.With(first, "X-B", "")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name string
 		ctx  context.Context //nolint:containedctx // of a case
 		want wire.Header
 	}{
-		"none":     {t.Context(), nil},
-		"first":    {first, fields("X-A", "1", "X-B", "2")},
-		"replaced": {replaced, fields("X-B", "2", "x-a", "3")},
-		"removed":  {removed, fields("X-A", "1")},
-		"cleaned":  {callctx.With(t.Context(), "X-A", " a\r\nb "), fields("X-A", "a  b")},
+		{"none", t.Context(), nil},
+		{"first", first, fields("X-A", "1", "X-B", "2")},
+		{"replaced", replaced, fields("X-B", "2", "x-a", "3")},
+		{"removed", removed, fields("X-A", "1")},
+		{"cleaned", callctx.With(t.Context(), "X-A", " a\r\nb "), fields("X-A", "a  b")},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			checkHeader(t, callctx.FieldsOf(test.ctx).Replace(nil, nil), test.want)
 			if refused, isRefused := callctx.FieldsOf(test.ctx).Refused(); isRefused {
@@ -128,21 +129,22 @@ func TestFields_Replace_BetweenContexts(t *testing.T) {
 	t.Parallel()
 	before := callctx.With(callctx.With(t.Context(), "X-A", "1"), "X-B", "2")
 	sent, own := fields("X-A", "1", "X-B", "2"), fields("x-c", "3")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name         string
 		after        context.Context //nolint:containedctx // of a case
 		header, want wire.Header
 	}{
-		"the same context":             {before, fields("X-A", "1", "X-B", "2", "X-C", "3"), fields("X-A", "1", "X-B", "2", "X-C", "3")},
-		"another value":                {callctx.With(before, "X-A", "9"), sent, fields("X-B", "2", "X-A", "9")},
-		"a field more":                 {callctx.With(before, "X-D", "4"), sent, fields("X-A", "1", "X-B", "2", "X-D", "4")},
-		"a field less":                 {callctx.With(before, "X-A", ""), sent, fields("X-B", "2")},
-		"no fields":                    {t.Context(), fields("X-A", "1", "X-B", "2", "X-C", "3"), fields("X-C", "3")},
-		"set in the header":            {callctx.With(before, "X-C", "9"), append(sent[:2:2], own...), append(sent[:2:2], own...)},
-		"removed from the header":      {before, fields("X-B", "2"), fields("X-B", "2")},
-		"changed in the header":        {callctx.With(before, "X-A", "9"), fields("X-A", "7", "X-B", "2"), fields("X-A", "7", "X-B", "2")},
-		"another context from scratch": {callctx.With(t.Context(), "X-E", "5"), sent, fields("X-E", "5")},
+		{"the same context", before, fields("X-A", "1", "X-B", "2", "X-C", "3"), fields("X-A", "1", "X-B", "2", "X-C", "3")},
+		{"another value", callctx.With(before, "X-A", "9"), sent, fields("X-B", "2", "X-A", "9")},
+		{"a field more", callctx.With(before, "X-D", "4"), sent, fields("X-A", "1", "X-B", "2", "X-D", "4")},
+		{"a field less", callctx.With(before, "X-A", ""), sent, fields("X-B", "2")},
+		{"no fields", t.Context(), fields("X-A", "1", "X-B", "2", "X-C", "3"), fields("X-C", "3")},
+		{"set in the header", callctx.With(before, "X-C", "9"), append(sent[:2:2], own...), append(sent[:2:2], own...)},
+		{"removed from the header", before, fields("X-B", "2"), fields("X-B", "2")},
+		{"changed in the header", callctx.With(before, "X-A", "9"), fields("X-A", "7", "X-B", "2"), fields("X-A", "7", "X-B", "2")},
+		{"another context from scratch", callctx.With(t.Context(), "X-E", "5"), sent, fields("X-E", "5")},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			header := slices.Clone(test.header)
 			checkHeader(t, callctx.FieldsOf(test.after).Replace(callctx.FieldsOf(before), header), test.want)
@@ -157,14 +159,19 @@ func TestFields_Capture_Nearest(t *testing.T) {
 	var outer, inner http.Header
 	ctx := callctx.WithCapture(t.Context(), &outer)
 	nested := callctx.With(callctx.WithCapture(ctx, &inner), "X-A", "1")
-	for name, test := range map[string]struct{ got, want *http.Header }{
-		"none":  {callctx.FieldsOf(t.Context()).Capture(), nil},
-		"outer": {callctx.FieldsOf(ctx).Capture(), &outer},
-		"inner": {callctx.FieldsOf(nested).Capture(), &inner},
+	for _, test := range []struct {
+		name      string
+		got, want *http.Header
+	}{
+		{"none", callctx.FieldsOf(t.Context()).Capture(), nil},
+		{"outer", callctx.FieldsOf(ctx).Capture(), &outer},
+		{"inner", callctx.FieldsOf(nested).Capture(), &inner},
 	} {
-		if test.got != test.want {
-			t.Errorf("%s: the header goes elsewhere", name)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			if test.got != test.want {
+				t.Errorf("%s: the header goes elsewhere", test.name)
+			}
+		})
 	}
 }
 
@@ -173,21 +180,24 @@ func TestActor_Places(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
 	h.Request.Actor = "token of the request"
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name string
 		ctx  context.Context //nolint:containedctx // of a case
 		want string
 	}{
-		"none":                 {t.Context(), ""},
-		"set":                  {callctx.WithActor(t.Context(), "own token"), "own token"},
-		"in a handler":         {h, "token of the request"},
-		"within a handler":     {context.WithoutCancel(h), "token of the request"},
-		"set in a handler":     {callctx.WithActor(h, "own token"), "own token"},
-		"removed in a handler": {callctx.WithActor(h, ""), ""},
-		"set twice":            {callctx.WithActor(callctx.WithActor(h, "own token"), "other token"), "other token"},
+		{"none", t.Context(), ""},
+		{"set", callctx.WithActor(t.Context(), "own token"), "own token"},
+		{"in a handler", h, "token of the request"},
+		{"within a handler", context.WithoutCancel(h), "token of the request"},
+		{"set in a handler", callctx.WithActor(h, "own token"), "own token"},
+		{"removed in a handler", callctx.WithActor(h, ""), ""},
+		{"set twice", callctx.WithActor(callctx.WithActor(h, "own token"), "other token"), "other token"},
 	} {
-		if got := callctx.Actor(test.ctx); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			if got := callctx.Actor(test.ctx); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
 	}
 	if text := fmt.Sprint(callctx.WithActor(t.Context(), "own token")); strings.Contains(text, "own token") {
 		t.Errorf("the context prints as %s", text)

@@ -23,19 +23,20 @@ func attempts(t *testing.T, b *client.Backoff, known bool, ends time.Time) (coun
 
 func TestBackoff_Attempts(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name     string
 		known    bool
 		left     time.Duration // of the time budget
 		attempts int
 		took     time.Duration
 	}{
-		"unknown host":                   {false, time.Minute, 1, client.FirstPause},
-		"known host":                     {true, time.Minute, 13, client.ReplaceWindow}, // 5, 10, 20, 40, 8 × 50, 25
-		"time budget ends":               {true, 40 * time.Millisecond, 3, 35 * time.Millisecond},
-		"time budget ends after a pause": {false, client.FirstPause, 1, client.FirstPause},
-		"no time left":                   {false, client.FirstPause - 1, 0, 0},
+		{"unknown host", false, time.Minute, 1, client.FirstPause},
+		{"known host", true, time.Minute, 13, client.ReplaceWindow}, // 5, 10, 20, 40, 8 × 50, 25
+		{"time budget ends", true, 40 * time.Millisecond, 3, 35 * time.Millisecond},
+		{"time budget ends after a pause", false, client.FirstPause, 1, client.FirstPause},
+		{"no time left", false, client.FirstPause - 1, 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				count, took := attempts(t, client.NewBackoff(), test.known, time.Now().Add(test.left))

@@ -11,36 +11,37 @@ import (
 
 func TestMembership_Covered(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		happens func(m *client.Membership)
 		by      []client.Peer
 		want    bool
 	}{
-		"no known instance": {func(*client.Membership) {}, []client.Peer{first}, false},
-		"all":               {func(m *client.Membership) { m.Add("bus", first) }, []client.Peer{first, second}, true},
-		"one is missing": {func(m *client.Membership) {
+		{"no known instance", func(*client.Membership) {}, []client.Peer{first}, false},
+		{"all", func(m *client.Membership) { m.Add("bus", first) }, []client.Peer{first, second}, true},
+		{"one is missing", func(m *client.Membership) {
 			m.Add("bus", first)
 			m.Add("bus", second)
 		}, []client.Peer{first}, false},
-		"added twice, removed once": {func(m *client.Membership) {
+		{"added twice, removed once", func(m *client.Membership) {
 			m.Add("bus", first)
 			m.Add("bus", second)
 			m.Add("bus", second)
 			m.Remove("bus", second)
 		}, []client.Peer{first}, true},
-		"another plane": {func(m *client.Membership) { m.Add("other", first) }, []client.Peer{first}, false},
-		"another host": {func(m *client.Membership) {
+		{"another plane", func(m *client.Membership) { m.Add("other", first) }, []client.Peer{first}, false},
+		{"another host", func(m *client.Membership) {
 			m.Add("bus", first)
 			m.Add("bus", client.Peer{Host: "other.example", ID: second.ID})
 		}, []client.Peer{first}, true},
-		"reduced": {func(m *client.Membership) {
+		{"reduced", func(m *client.Membership) {
 			m.Add("bus", first)
 			m.Add("bus", second)
 			m.Reduce("bus", calculatorHost, first)
 		}, []client.Peer{first}, true},
-		"reduced to an unknown instance": {func(m *client.Membership) { m.Reduce("bus", calculatorHost, first) }, []client.Peer{first}, false},
+		{"reduced to an unknown instance", func(m *client.Membership) { m.Reduce("bus", calculatorHost, first) }, []client.Peer{first}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			m := client.NewMembership()
 			test.happens(m)

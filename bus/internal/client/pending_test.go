@@ -98,35 +98,36 @@ func (p *pending) checkUnexpected(want ...string) {
 func TestPending_Deliver(t *testing.T) {
 	t.Parallel()
 	stranger := client.Peer{Host: "other.example", ID: "o1aaaaaaaa"}
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name        string
 		host        string // as called
 		inFragments bool
 		happens     func(p *pending)
 		response    client.Peer
 		unexpected  []string
 	}{
-		"ack":                     {happens: func(p *pending) { p.ack(first) }},
-		"response without an ack": {happens: func(p *pending) { p.respond(first) }, response: first},
-		"first response counts":   {happens: func(p *pending) { p.respond(first, second) }, response: first},
-		"another host": {
+		{name: "ack", happens: func(p *pending) { p.ack(first) }},
+		{name: "response without an ack", happens: func(p *pending) { p.respond(first) }, response: first},
+		{name: "first response counts", happens: func(p *pending) { p.respond(first, second) }, response: first},
+		{name: "another host",
 			happens: func(p *pending) { p.ack(stranger); p.respond(stranger) }, unexpected: []string{stranger.ID, stranger.ID},
 		},
-		"any host": {host: "all", happens: func(p *pending) { p.respond(stranger) }, response: stranger},
-		"instance": {host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(first) }, response: first},
-		"another instance": {
+		{name: "any host", host: "all", happens: func(p *pending) { p.respond(stranger) }, response: stranger},
+		{name: "instance", host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(first) }, response: first},
+		{name: "another instance",
 			host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(second) }, unexpected: []string{second.ID},
 		},
-		"not the instance that acked": {happens: func(p *pending) { p.ack(first); p.respond(second) }, unexpected: []string{second.ID}},
-		"several acks":                {happens: func(p *pending) { p.ack(first, second); p.respond(second) }, response: second},
-		"ack of the first fragment that comes second": {
+		{name: "not the instance that acked", happens: func(p *pending) { p.ack(first); p.respond(second) }, unexpected: []string{second.ID}},
+		{name: "several acks", happens: func(p *pending) { p.ack(first, second); p.respond(second) }, response: second},
+		{name: "ack of the first fragment that comes second",
 			inFragments: true, happens: func(p *pending) { p.ack(first, second); p.respond(second) }, unexpected: []string{second.ID},
 		},
-		"ack of the first fragment that comes first": {
+		{name: "ack of the first fragment that comes first",
 			inFragments: true, happens: func(p *pending) { p.ack(first, second); p.respond(first) }, response: first,
 		},
-		"closed": {happens: func(p *pending) { p.Close(msgID); p.respond(first) }, unexpected: []string{first.ID}},
+		{name: "closed", happens: func(p *pending) { p.Close(msgID); p.respond(first) }, unexpected: []string{first.ID}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			host := test.host
 			if host == "" {
@@ -183,7 +184,8 @@ func (p *pending) deliverFragments(numbers string, count, size int) {
 func TestPending_Fragments(t *testing.T) {
 	t.Parallel()
 	const half = limit / 2
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name       string
 		numbers    string // of the fragments, as they come
 		size       int
 		body       string // "": there is no response
@@ -191,19 +193,19 @@ func TestPending_Fragments(t *testing.T) {
 		detail     string // of its error
 		unexpected []string
 	}{
-		"in order":          {numbers: "123", size: 1, body: "123"},
-		"repeated":          {numbers: "11223", size: 1, body: "123", unexpected: []string{first.ID, first.ID}},
-		"incomplete":        {numbers: "12", size: 1},
-		"lost":              {numbers: "13", size: 1, code: 502, detail: "part 2 of 3 was lost on the way"},
-		"comes after all":   {numbers: "1323", size: 1, code: 502, detail: "part 2 of 3 was lost on the way"},
-		"first one is lost": {numbers: "23", size: 1, code: 502, detail: "part 1 of 3 was lost on the way"},
-		"as large as may be": {
+		{name: "in order", numbers: "123", size: 1, body: "123"},
+		{name: "repeated", numbers: "11223", size: 1, body: "123", unexpected: []string{first.ID, first.ID}},
+		{name: "incomplete", numbers: "12", size: 1},
+		{name: "lost", numbers: "13", size: 1, code: 502, detail: "part 2 of 3 was lost on the way"},
+		{name: "comes after all", numbers: "1323", size: 1, code: 502, detail: "part 2 of 3 was lost on the way"},
+		{name: "first one is lost", numbers: "23", size: 1, code: 502, detail: "part 1 of 3 was lost on the way"},
+		{name: "as large as may be",
 			numbers: "123", size: limit / 3, body: strings.Repeat("1", limit/3) + strings.Repeat("2", limit/3) + strings.Repeat("3", limit/3),
 		},
-		"too large in the end":      {numbers: "123", size: half, code: 413, detail: "a body of at least 98304 bytes exceeds the limit of 65536"},
-		"too large from the outset": {numbers: "1", size: half + 1, code: 413, detail: "a body of at least 65538 bytes exceeds the limit of 65536"},
+		{name: "too large in the end", numbers: "123", size: half, code: 413, detail: "a body of at least 98304 bytes exceeds the limit of 65536"},
+		{name: "too large from the outset", numbers: "1", size: half + 1, code: 413, detail: "a body of at least 65538 bytes exceeds the limit of 65536"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPending(t, calculatorHost, false)
 			p.deliverFragments(test.numbers, 3, test.size)
@@ -270,18 +272,19 @@ func TestPending_FragmentAcknowledges(t *testing.T) {
 func TestPending_NoteMalformed(t *testing.T) {
 	t.Parallel()
 	err := errors.New("no status line")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		message *wire.Response
 		ends    bool
 	}{
-		"response":                  {message(wire.OpRes, first), true},
-		"response without a sender": {message(wire.OpRes, client.Peer{}), true},
-		"response of another host":  {message(wire.OpRes, client.Peer{Host: "other.example", ID: "o1aaaaaaaa"}), false},
-		"ack":                       {message(wire.OpAck, first), false},
-		"unknown message id":        {&wire.Response{OpCode: wire.OpRes, MsgID: "m2"}, false},
-		"no message id":             {&wire.Response{OpCode: wire.OpRes}, false},
+		{"response", message(wire.OpRes, first), true},
+		{"response without a sender", message(wire.OpRes, client.Peer{}), true},
+		{"response of another host", message(wire.OpRes, client.Peer{Host: "other.example", ID: "o1aaaaaaaa"}), false},
+		{"ack", message(wire.OpAck, first), false},
+		{"unknown message id", &wire.Response{OpCode: wire.OpRes, MsgID: "m2"}, false},
+		{"no message id", &wire.Response{OpCode: wire.OpRes}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPending(t, calculatorHost, false)
 			p.NoteMalformed(test.message, err)
@@ -322,24 +325,25 @@ func TestPending_Explain(t *testing.T) {
 
 func TestPending_ReachesNoInstance(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name        string
 		inFragments bool
 		happens     func(p *pending)
 		want        error
 	}{
-		"no responders":                          {false, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
-		"no responders after an ack":             {false, func(p *pending) { p.ack(first); p.NoResponders(msgID) }, nil},
-		"no responders of another request":       {false, func(p *pending) { p.NoResponders("m2") }, nil},
-		"no responders for fragments":            {true, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
-		"no responders for the second fragment":  {true, func(p *pending) { p.ack(first, second); p.NoResponders(msgID) }, client.LeftError(first)},
-		"denied":                                 {false, func(p *pending) { p.Denied(endpoint) }, client.ErrDenied},
-		"another subject is denied":              {false, func(p *pending) { p.Denied("bus.other") }, nil},
-		"denied after an ack":                    {false, func(p *pending) { p.ack(first); p.Denied(endpoint) }, nil},
-		"denied after the ack of a fragment":     {true, func(p *pending) { p.ack(first); p.Denied(endpoint) }, client.ErrDenied},
-		"no responders, then denied":             {false, func(p *pending) { p.NoResponders(msgID); p.Denied(endpoint) }, client.ErrNoSubscriber},
-		"no responders for a request that ended": {false, func(p *pending) { p.Close(msgID); p.NoResponders(msgID) }, nil},
+		{"no responders", false, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
+		{"no responders after an ack", false, func(p *pending) { p.ack(first); p.NoResponders(msgID) }, nil},
+		{"no responders of another request", false, func(p *pending) { p.NoResponders("m2") }, nil},
+		{"no responders for fragments", true, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
+		{"no responders for the second fragment", true, func(p *pending) { p.ack(first, second); p.NoResponders(msgID) }, client.LeftError(first)},
+		{"denied", false, func(p *pending) { p.Denied(endpoint) }, client.ErrDenied},
+		{"another subject is denied", false, func(p *pending) { p.Denied("bus.other") }, nil},
+		{"denied after an ack", false, func(p *pending) { p.ack(first); p.Denied(endpoint) }, nil},
+		{"denied after the ack of a fragment", true, func(p *pending) { p.ack(first); p.Denied(endpoint) }, client.ErrDenied},
+		{"no responders, then denied", false, func(p *pending) { p.NoResponders(msgID); p.Denied(endpoint) }, client.ErrNoSubscriber},
+		{"no responders for a request that ended", false, func(p *pending) { p.Close(msgID); p.NoResponders(msgID) }, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPending(t, calculatorHost, test.inFragments)
 			test.happens(p)
@@ -368,17 +372,18 @@ func TestPending_Watch(t *testing.T) {
 
 func TestPending_Lose(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name        string
 		inFragments bool
 		lost        []client.Peer
 		last        []bool
 	}{
-		"one after the other":        {false, []client.Peer{first, second}, []bool{false, true}},
-		"instance that has not come": {false, []client.Peer{{Host: "other.example", ID: "o1aaaaaaaa"}}, []bool{false}},
-		"taker of the fragments":     {true, []client.Peer{second, first}, []bool{false, true}},
-		"taker alone":                {true, []client.Peer{first}, []bool{true}},
+		{"one after the other", false, []client.Peer{first, second}, []bool{false, true}},
+		{"instance that has not come", false, []client.Peer{{Host: "other.example", ID: "o1aaaaaaaa"}}, []bool{false}},
+		{"taker of the fragments", true, []client.Peer{second, first}, []bool{false, true}},
+		{"taker alone", true, []client.Peer{first}, []bool{true}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPending(t, calculatorHost, test.inFragments)
 			p.ack(first, second, first)
@@ -397,20 +402,21 @@ func TestPending_GaveUp(t *testing.T) {
 	t.Cleanup(cancelExpired)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		ctx    context.Context //nolint:containedctx // of the case
 		acks   []client.Peer
 		code   int
 		causes []error
 		names  client.Peer
 	}{
-		"no ack":         {expired, nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
-		"no ack in time": {t.Context(), nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
-		"one taker":      {expired, []client.Peer{first}, http.StatusGatewayTimeout, []error{status.ErrTimeout, context.DeadlineExceeded}, first},
-		"two takers":     {expired, []client.Peer{first, second}, http.StatusGatewayTimeout, []error{status.ErrTimeout}, client.Peer{}},
-		"cancelled":      {cancelled, []client.Peer{first}, http.StatusServiceUnavailable, []error{context.Canceled}, client.Peer{}},
+		{"no ack", expired, nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
+		{"no ack in time", t.Context(), nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
+		{"one taker", expired, []client.Peer{first}, http.StatusGatewayTimeout, []error{status.ErrTimeout, context.DeadlineExceeded}, first},
+		{"two takers", expired, []client.Peer{first, second}, http.StatusGatewayTimeout, []error{status.ErrTimeout}, client.Peer{}},
+		{"cancelled", cancelled, []client.Peer{first}, http.StatusServiceUnavailable, []error{context.Canceled}, client.Peer{}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPending(t, calculatorHost, false)
 			p.ack(test.acks...)

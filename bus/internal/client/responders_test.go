@@ -13,44 +13,45 @@ import (
 func TestResponders_Names(t *testing.T) {
 	t.Parallel()
 	const to = "subject"
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		happens func(r *client.Responders)
 		want    []string
 	}{
-		"answered": {func(r *client.Responders) { r.Begin(to, "1")("a", "b") }, []string{"a", "b"}},
-		"no answer to the next multicast": {func(r *client.Responders) {
+		{"answered", func(r *client.Responders) { r.Begin(to, "1")("a", "b") }, []string{"a", "b"}},
+		{"no answer to the next multicast", func(r *client.Responders) {
 			r.Begin(to, "1")("a", "b")
 			r.Begin(to, "2")("a")
 		}, []string{"a"}},
-		"late ack": {func(r *client.Responders) {
+		{"late ack", func(r *client.Responders) {
 			r.Begin(to, "1")("a")
 			r.Late("1", "b")
 		}, []string{"a", "b"}},
-		"late ack during the next multicast": {func(r *client.Responders) {
+		{"late ack during the next multicast", func(r *client.Responders) {
 			r.Begin(to, "1")("a")
 			end := r.Begin(to, "2")
 			r.Late("1", "b")
 			end("a")
 		}, []string{"a", "b"}},
-		"late ack of a multicast without an end": {func(r *client.Responders) {
+		{"late ack of a multicast without an end", func(r *client.Responders) {
 			r.Begin(to, "1")
 			r.Late("1", "b")
 		}, nil},
-		"late ack of an unknown multicast": {func(r *client.Responders) {
+		{"late ack of an unknown multicast", func(r *client.Responders) {
 			r.Begin(to, "1")("a")
 			r.Late("2", "b")
 		}, []string{"a"}},
-		"greeting": {func(r *client.Responders) {
+		{"greeting", func(r *client.Responders) {
 			r.Begin(to, "1")("a")
 			r.Greet()
 		}, nil},
-		"greeting during a multicast": {func(r *client.Responders) {
+		{"greeting during a multicast", func(r *client.Responders) {
 			r.Begin(to, "1")("a")
 			end := r.Begin(to, "2")
 			r.Greet()
 			end("a")
 		}, nil},
-		"late ack of a forgotten multicast": {func(r *client.Responders) {
+		{"late ack of a forgotten multicast", func(r *client.Responders) {
 			r.Begin(to, "old")("a")
 			for i := range 5000 {
 				r.Begin(to, strconv.Itoa(i))("a")
@@ -58,7 +59,7 @@ func TestResponders_Names(t *testing.T) {
 			r.Late("old", "b")
 		}, []string{"a"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			r := client.NewResponders()
 			test.happens(r)

@@ -75,7 +75,7 @@ func failure(response *wire.Response) *status.Error {
 	return status.Errorf(response.Status, status.ExecutedYes, nil, "no mail")
 }
 
-func TestLateHandlersAreLogged(t *testing.T) {
+func TestDelivery_LogsLateHandlers(t *testing.T) {
 	t.Parallel()
 	const line = "the handler of a stored event has not returned in its time; the event is delivered again, " +
 		"and counts for bus.MaxInFlight until it returns"
@@ -90,8 +90,8 @@ func TestLateHandlersAreLogged(t *testing.T) {
 	}
 }
 
-// TestLateResponses replies after JetStream has given the event to another instance: JetStream is told of a success, but not of a failure.
-func TestLateResponses(t *testing.T) {
+// TestDelivery_LateResponses replies after JetStream has given the event to another instance: JetStream is told of a success, but not of a failure.
+func TestDelivery_LateResponses(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	told, err := m.raw.SubscribeSync("told.*")
@@ -121,8 +121,8 @@ func TestLateResponses(t *testing.T) {
 	}
 }
 
-// TestClosedFetchesNoMore calls a timer that was not stopped in time, because the consumer was just being created again.
-func TestClosedFetchesNoMore(t *testing.T) {
+// TestDelivery_ClosedFetchesNoMore calls a timer that was not stopped in time, because the consumer was just being created again.
+func TestDelivery_ClosedFetchesNoMore(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.closed = true

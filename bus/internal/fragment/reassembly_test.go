@@ -74,20 +74,21 @@ func TestReassembly_Add_Repeated(t *testing.T) {
 // TestReassembly_Add_Rejected adds fragments with which the message is lost.
 func TestReassembly_Add_Rejected(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		parts []part // only the last one is rejected
 		code  int
 		text  string
 	}{
-		"more fragments than allowed": {[]part{{1, 1<<16 + 1, ""}}, 413, "the message has 65537 parts, and the limit is 65536"},
-		"too large from the first on": {[]part{{1, 4, "aaaa"}}, 413, "a body of at least 12 bytes exceeds the limit of 10"},
-		"too large from the last on":  {[]part{{1, 3, "aaaa"}, {2, 3, "bbbb"}, {3, 3, "ccc"}}, 413, "a body of at least 11 bytes exceeds the limit of 10"},
-		"too large for 32 bits":       {[]part{{1, 1 << 16, strings.Repeat("a", 1<<16+2)}}, 413, "a body of at least 4295032830 bytes exceeds the limit of 10"},
-		"another count":               {[]part{{1, 3, "a"}, {2, 2, "b"}}, 400, "part 2 of 2 does not match the first part, which announced 3 parts"},
-		"another count, repeated":     {[]part{{1, 3, "a"}, {1, 2, "a"}}, 400, "part 1 of 2 does not match the first part, which announced 3 parts"},
-		"a gap":                       {[]part{{1, 4, "a"}, {2, 4, "b"}, {4, 4, "d"}}, 503, "part 3 of 4 was lost on the way"},
+		{"more fragments than allowed", []part{{1, 1<<16 + 1, ""}}, 413, "the message has 65537 parts, and the limit is 65536"},
+		{"too large from the first on", []part{{1, 4, "aaaa"}}, 413, "a body of at least 12 bytes exceeds the limit of 10"},
+		{"too large from the last on", []part{{1, 3, "aaaa"}, {2, 3, "bbbb"}, {3, 3, "ccc"}}, 413, "a body of at least 11 bytes exceeds the limit of 10"},
+		{"too large for 32 bits", []part{{1, 1 << 16, strings.Repeat("a", 1<<16+2)}}, 413, "a body of at least 4295032830 bytes exceeds the limit of 10"},
+		{"another count", []part{{1, 3, "a"}, {2, 2, "b"}}, 400, "part 2 of 2 does not match the first part, which announced 3 parts"},
+		{"another count, repeated", []part{{1, 3, "a"}, {1, 2, "a"}}, 400, "part 1 of 2 does not match the first part, which announced 3 parts"},
+		{"a gap", []part{{1, 4, "a"}, {2, 4, "b"}, {4, 4, "d"}}, 503, "part 3 of 4 was lost on the way"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			before := test.parts[:len(test.parts)-1]
 			_, err := reassemble(10, before...)

@@ -65,23 +65,24 @@ func TestConfig_Check_URL(t *testing.T) {
 // TestConfig_Check_Variables holds which variables go together, and that none count beside a connection of the application.
 func TestConfig_Check_Variables(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		config natsconn.Config
 		want   string
 	}{
-		"nothing":                   {natsconn.Config{}, ""},
-		"a certificate and its key": {natsconn.Config{Cert: "c", Key: "k"}, ""},
-		"no key":                    {natsconn.Config{Cert: "c"}, "BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing"},
-		"no certificate":            {natsconn.Config{Key: "k"}, "BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing"},
-		"a user and a password":     {natsconn.Config{User: "one", Password: "secret"}, ""},
-		"no password":               {natsconn.Config{User: "one"}, ""},
-		"no user":                   {natsconn.Config{Password: "secret"}, "BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not: they"},
-		"a broker in the process":   {natsconn.Config{Provider: provider{}, URL: "::1"}, ""},
-		"a given connection":        {natsconn.Config{NATS: new(nats.Conn), URL: ":::", Password: "secret", Key: "k"}, ""},
+		{"nothing", natsconn.Config{}, ""},
+		{"a certificate and its key", natsconn.Config{Cert: "c", Key: "k"}, ""},
+		{"no key", natsconn.Config{Cert: "c"}, "BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing"},
+		{"no certificate", natsconn.Config{Key: "k"}, "BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing"},
+		{"a user and a password", natsconn.Config{User: "one", Password: "secret"}, ""},
+		{"no password", natsconn.Config{User: "one"}, ""},
+		{"no user", natsconn.Config{Password: "secret"}, "BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not: they"},
+		{"a broker in the process", natsconn.Config{Provider: provider{}, URL: "::1"}, ""},
+		{"a given connection", natsconn.Config{NATS: new(nats.Conn), URL: ":::", Password: "secret", Key: "k"}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			checkError(t, name, test.config.Check(), test.want)
+			checkError(t, test.name, test.config.Check(), test.want)
 		})
 	}
 }
@@ -94,36 +95,37 @@ func TestConfig_Unreachable_Texts(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	const isRefused = ": dial: connection refused" + remedy
 	lookup := &net.OpError{Op: "dial", Err: &net.DNSError{Name: "one:sec", Err: "no such host"}}
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		config natsconn.Config
 		err    error
 		want   string
 	}{
-		"an address":       {natsconn.Config{URL: "h:1"}, refused, "no broker at h:1" + isRefused},
-		"a scheme":         {natsconn.Config{URL: "tls://h:1"}, nats.ErrNoServers, "at tls://h:1: " + nats.ErrNoServers.Error() + remedy},
-		"a login":          {natsconn.Config{URL: "nats://one:secret@h:1"}, refused, "no broker at nats://h:1" + isRefused},
-		"a token":          {natsconn.Config{URL: "secret@h:1"}, refused, "no broker at h:1" + isRefused},
-		"an @ in it":       {natsconn.Config{URL: "nats://one:s@sec@h:1"}, refused, "no broker at nats://h:1" + isRefused},
-		"two":              {natsconn.Config{URL: "nats://a:1,nats://one:secret@h:1,b:2"}, refused, "at nats://a:1, nats://h:1, b:2: dial"},
-		"a comma in it":    {natsconn.Config{URL: "nats://one:77,sec@h:1"}, lookup, "no broker at nats://…, h:1" + comma},
-		"commas in it":     {natsconn.Config{URL: "one:77,sec@w,7,d@h:1"}, lookup, "no broker at …, …, …, h:1" + comma},
-		"a cancelled wait": {natsconn.Config{URL: "h:1"}, context.Canceled, "context canceled before the broker was reached"},
-		"in the process": {
+		{"an address", natsconn.Config{URL: "h:1"}, refused, "no broker at h:1" + isRefused},
+		{"a scheme", natsconn.Config{URL: "tls://h:1"}, nats.ErrNoServers, "at tls://h:1: " + nats.ErrNoServers.Error() + remedy},
+		{"a login", natsconn.Config{URL: "nats://one:secret@h:1"}, refused, "no broker at nats://h:1" + isRefused},
+		{"a token", natsconn.Config{URL: "secret@h:1"}, refused, "no broker at h:1" + isRefused},
+		{"an @ in it", natsconn.Config{URL: "nats://one:s@sec@h:1"}, refused, "no broker at nats://h:1" + isRefused},
+		{"two", natsconn.Config{URL: "nats://a:1,nats://one:secret@h:1,b:2"}, refused, "at nats://a:1, nats://h:1, b:2: dial"},
+		{"a comma in it", natsconn.Config{URL: "nats://one:77,sec@h:1"}, lookup, "no broker at nats://…, h:1" + comma},
+		{"commas in it", natsconn.Config{URL: "one:77,sec@w,7,d@h:1"}, lookup, "no broker at …, …, …, h:1" + comma},
+		{"a cancelled wait", natsconn.Config{URL: "h:1"}, context.Canceled, "context canceled before the broker was reached"},
+		{"in the process",
 			natsconn.Config{Provider: provider{}, URL: "nats://one:secret@h"}, net.ErrClosed,
 			"no broker at the broker of this process: use of closed network connection; start it first, and close it last; " +
 				"one with users is reached with bus.WithURL or bus.WithNATS",
 		},
-		"a given connection": {
+		{"a given connection",
 			natsconn.Config{NATS: new(nats.Conn)}, context.DeadlineExceeded,
 			"the connection given with bus.WithNATS is not connected (DISCONNECTED): context deadline exceeded",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			err := test.config.Unreachable(test.err)
-			checkError(t, name, err, test.want)
+			checkError(t, test.name, err, test.want)
 			if wraps := errors.Is(err, test.err); wraps == strings.Contains(test.want, comma) {
-				t.Errorf("%s: it wraps the error of the last attempt: %t", name, wraps)
+				t.Errorf("%s: it wraps the error of the last attempt: %t", test.name, wraps)
 			}
 		})
 	}

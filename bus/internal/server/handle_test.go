@@ -20,34 +20,35 @@ import (
 
 func TestIncoming_Do_Handler(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name    string
 		method  string
 		handler func(*server.Incoming) *wire.Response
 		want    string
 	}{
-		"return": {"POST", nil, "200 done"},
-		"HEAD":   {"HEAD", nil, "200 "},
-		"panic":  {"POST", func(*server.Incoming) *wire.Response { panic("boom") }, "500 crashed: boom"},
-		"exit": {"POST", func(*server.Incoming) *wire.Response {
+		{"return", "POST", nil, "200 done"},
+		{"HEAD", "HEAD", nil, "200 "},
+		{"panic", "POST", func(*server.Incoming) *wire.Response { panic("boom") }, "500 crashed: boom"},
+		{"exit", "POST", func(*server.Incoming) *wire.Response {
 			runtime.Goexit()
 			return nil
 		}, "500 crashed: <nil>"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			handlers := worker.NewLimiter(1)
 			f := newFixture(t, nil, func(c *server.Config) { c.Handlers = handlers })
 			f.service.handler = test.handler
 			f.service.reply = func(response *wire.Response) error {
 				if _, running := handlers.Count(); response.OpCode == wire.OpRes && running != 0 {
-					t.Errorf("%s: the slot is not free when the caller has the response", name)
+					t.Errorf("%s: the slot is not free when the caller has the response", test.name)
 				}
 				return nil
 			}
 			f.serve("*", "/add")
 			in := f.request(test.method, "/add")
 			if !f.server.Receive(in, nil, false) {
-				t.Fatalf("%s: rejected", name)
+				t.Fatalf("%s: rejected", test.name)
 			}
 			done := make(chan struct{})
 			go func() {
@@ -56,14 +57,14 @@ func TestIncoming_Do_Handler(t *testing.T) {
 			}()
 			<-done
 			want := []string{"202 ", test.want, "freed"}
-			if name == "exit" {
+			if test.name == "exit" {
 				want = want[:2] // the memory may be in use
 			}
-			f.check(name, want...)
+			f.check(test.name, want...)
 			inside, _ := handlers.Count()
-			assert.Zero(t, inside, name)
-			assert.Zero(t, f.server.Inflight.Count(f.service), name)
-			assert.ErrorIs(t, in.Handler.Err(), context.Canceled, name)
+			assert.Zero(t, inside, test.name)
+			assert.Zero(t, f.server.Inflight.Count(f.service), test.name)
+			assert.ErrorIs(t, in.Handler.Err(), context.Canceled, test.name)
 		})
 	}
 }
@@ -72,21 +73,22 @@ func TestIncoming_Do_Expired(t *testing.T) {
 	t.Parallel()
 	cancel := func(f *fixture, in *server.Incoming) { f.server.Cancel(server.KeyOf(in.Request)) }
 	wait := func(*fixture, *server.Incoming) { time.Sleep(time.Minute) }
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		queued bool
 		change func(*server.Endpoint)
 		event  func(*fixture, *server.Incoming)
 		want   string
 	}{
-		"in time":            {true, nil, func(*fixture, *server.Incoming) { time.Sleep(time.Minute - 1) }, "200 done"},
-		"too late":           {true, nil, wait, "504 the time budget was spent while the request waited for its turn"},
-		"not queued":         {false, nil, wait, "200 done"},
-		"caller left":        {true, nil, cancel, "503 the caller left while the request waited for its turn"},
-		"caller left at run": {false, nil, cancel, "200 done"},
-		"event":              {true, func(e *server.Endpoint) { e.Source = "source.example" }, wait, "200 done"},
-		"endpoint's limit":   {true, func(e *server.Endpoint) { e.TimeBudget = time.Millisecond }, func(*fixture, *server.Incoming) { time.Sleep(time.Second) }, "200 done"},
+		{"in time", true, nil, func(*fixture, *server.Incoming) { time.Sleep(time.Minute - 1) }, "200 done"},
+		{"too late", true, nil, wait, "504 the time budget was spent while the request waited for its turn"},
+		{"not queued", false, nil, wait, "200 done"},
+		{"caller left", true, nil, cancel, "503 the caller left while the request waited for its turn"},
+		{"caller left at run", false, nil, cancel, "200 done"},
+		{"event", true, func(e *server.Endpoint) { e.Source = "source.example" }, wait, "200 done"},
+		{"endpoint's limit", true, func(e *server.Endpoint) { e.TimeBudget = time.Millisecond }, func(*fixture, *server.Incoming) { time.Sleep(time.Second) }, "200 done"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t, nil)
@@ -100,7 +102,7 @@ func TestIncoming_Do_Expired(t *testing.T) {
 				}
 				test.event(f, in)
 				in.Do(test.queued)
-				f.check(name, "202 ", test.want, "freed")
+				f.check(test.name, "202 ", test.want, "freed")
 			})
 		})
 	}

@@ -75,39 +75,40 @@ func TestReassemblies_Order(t *testing.T) {
 	unchanged := func(*wire.Request) {}
 	half := strings.Repeat("a", limit/2)
 	repeated := "dropped " + instanceSubject + ": part 2 of 3: this part of the message has already arrived"
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		parts []part
 		want  []string // after the ack
 	}{
-		"in order":        {[]part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {3, 3, "c", unchanged}}, []string{"200 abc", "freed"}},
-		"empty fragment":  {[]part{{1, 3, "a", unchanged}, {2, 3, "", unchanged}, {3, 3, "c", unchanged}}, []string{"200 ac", "freed"}},
-		"repeated":        {[]part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {2, 3, "x", unchanged}, {3, 3, "c", unchanged}}, []string{repeated, "200 abc", "freed"}},
-		"lost":            {[]part{{1, 4, "a", unchanged}, {2, 4, "b", unchanged}, {4, 4, "d", unchanged}, {3, 4, "c", unchanged}}, []string{"503 part 3 of 4 was lost on the way"}},
-		"another target":  {[]part{{1, 2, "a", unchanged}, {2, 2, "b", func(r *wire.Request) { r.Target = "/echo?x" }}, {2, 2, "b", unchanged}}, []string{"400 part 2 of 2 is for POST /echo?x, but the first part was for POST /echo"}},
-		"another count":   {[]part{{1, 3, "a", unchanged}, {2, 2, "b", unchanged}, {3, 3, "c", unchanged}}, []string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}},
-		"another id":      {[]part{{1, 2, "a", unchanged}, {2, 2, "b", withID("m2")}}, []string{noFirst}},
-		"another sender":  {[]part{{1, 2, "a", unchanged}, {2, 2, "b", from("b1aaaaaaaa")}}, []string{noFirst}},
-		"too many":        {[]part{{1, 1 << 20, "a", unchanged}, {2, 1 << 20, "b", unchanged}}, []string{"413 the message has 1048576 parts, and the limit is 65536"}},
-		"too large at 1":  {[]part{{1, 4, half, unchanged}, {2, 4, half, unchanged}}, []string{"413 a body of at least 98304 bytes exceeds the limit of 65536"}},
-		"too large at 3":  {[]part{{1, 3, "a", unchanged}, {2, 3, half, unchanged}, {3, 3, half, unchanged}}, []string{"413 a body of at least 65537 bytes exceeds the limit of 65536"}},
-		"not served":      {[]part{{1, 2, "a", func(r *wire.Request) { r.CallDepth = 65 }}, {2, 2, "b", unchanged}}, []string{"508 calls are nested more than 64 deep"}},
-		"no time":         {[]part{{1, 2, "a", func(r *wire.Request) { r.TimeBudget = 0 }}, {2, 2, "b", unchanged}}, []string{"504 the time budget was spent before the request arrived", noFirst}},
-		"not a fragment":  {[]part{{1, 1, "a", unchanged}}, []string{}},
-		"only the second": {[]part{{2, 2, "b", unchanged}}, []string{noFirst}},
+		{"in order", []part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {3, 3, "c", unchanged}}, []string{"200 abc", "freed"}},
+		{"empty fragment", []part{{1, 3, "a", unchanged}, {2, 3, "", unchanged}, {3, 3, "c", unchanged}}, []string{"200 ac", "freed"}},
+		{"repeated", []part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {2, 3, "x", unchanged}, {3, 3, "c", unchanged}}, []string{repeated, "200 abc", "freed"}},
+		{"lost", []part{{1, 4, "a", unchanged}, {2, 4, "b", unchanged}, {4, 4, "d", unchanged}, {3, 4, "c", unchanged}}, []string{"503 part 3 of 4 was lost on the way"}},
+		{"another target", []part{{1, 2, "a", unchanged}, {2, 2, "b", func(r *wire.Request) { r.Target = "/echo?x" }}, {2, 2, "b", unchanged}}, []string{"400 part 2 of 2 is for POST /echo?x, but the first part was for POST /echo"}},
+		{"another count", []part{{1, 3, "a", unchanged}, {2, 2, "b", unchanged}, {3, 3, "c", unchanged}}, []string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}},
+		{"another id", []part{{1, 2, "a", unchanged}, {2, 2, "b", withID("m2")}}, []string{noFirst}},
+		{"another sender", []part{{1, 2, "a", unchanged}, {2, 2, "b", from("b1aaaaaaaa")}}, []string{noFirst}},
+		{"too many", []part{{1, 1 << 20, "a", unchanged}, {2, 1 << 20, "b", unchanged}}, []string{"413 the message has 1048576 parts, and the limit is 65536"}},
+		{"too large at 1", []part{{1, 4, half, unchanged}, {2, 4, half, unchanged}}, []string{"413 a body of at least 98304 bytes exceeds the limit of 65536"}},
+		{"too large at 3", []part{{1, 3, "a", unchanged}, {2, 3, half, unchanged}, {3, 3, half, unchanged}}, []string{"413 a body of at least 65537 bytes exceeds the limit of 65536"}},
+		{"not served", []part{{1, 2, "a", func(r *wire.Request) { r.CallDepth = 65 }}, {2, 2, "b", unchanged}}, []string{"508 calls are nested more than 64 deep"}},
+		{"no time", []part{{1, 2, "a", func(r *wire.Request) { r.TimeBudget = 0 }}, {2, 2, "b", unchanged}}, []string{"504 the time budget was spent before the request arrived", noFirst}},
+		{"not a fragment", []part{{1, 1, "a", unchanged}}, []string{}},
+		{"only the second", []part{{2, 2, "b", unchanged}}, []string{noFirst}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(f *fixture) {
 				for _, each := range test.parts {
 					f.send(each.number, each.count, each.body, each.change)
 				}
-				switch name {
+				switch test.name {
 				case "only the second":
-					f.check(name, test.want...)
+					f.check(test.name, test.want...)
 				case "not a fragment": // admitted at once, and not handled by send
-					f.check(name, "202 ")
+					f.check(test.name, "202 ")
 				default:
-					f.check(name, append([]string{"202 "}, test.want...)...)
+					f.check(test.name, append([]string{"202 "}, test.want...)...)
 				}
 			})
 		})

@@ -20,24 +20,27 @@ func TestServer_Receive_Rejections(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, nil)
 	f.serve("POST", "/add")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name         string
 		method, path string
 		change       func(*server.Incoming)
 		want         string
 	}{
-		"no time":        {"POST", "/add", func(in *server.Incoming) { in.Read.TimeBudget = 0 }, "504 the time budget was spent before the request arrived"},
-		"too deep":       {"POST", "/add", func(in *server.Incoming) { in.Read.CallDepth = 65 }, "508 calls are nested more than 64 deep"},
-		"another path":   {"POST", "/else", nil, "404 /else"},
-		"another method": {"PUT", "/add", nil, "405 POST"},
-		"too large":      {"POST", "/add", func(in *server.Incoming) { in.Read.Body = make([]byte, limit+1) }, "413 a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes"},
+		{"no time", "POST", "/add", func(in *server.Incoming) { in.Read.TimeBudget = 0 }, "504 the time budget was spent before the request arrived"},
+		{"too deep", "POST", "/add", func(in *server.Incoming) { in.Read.CallDepth = 65 }, "508 calls are nested more than 64 deep"},
+		{"another path", "POST", "/else", nil, "404 /else"},
+		{"another method", "PUT", "/add", nil, "405 POST"},
+		{"too large", "POST", "/add", func(in *server.Incoming) { in.Read.Body = make([]byte, limit+1) }, "413 a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes"},
 	} {
-		in := f.request(test.method, test.path)
-		if test.change != nil {
-			test.change(in)
-		}
-		assert.False(t, f.server.Receive(in, nil, false), name)
-		assert.False(t, in.IsAdmitted(), name)
-		f.check(name, "202 ", test.want) // the ack comes first
+		t.Run(test.name, func(t *testing.T) {
+			in := f.request(test.method, test.path)
+			if test.change != nil {
+				test.change(in)
+			}
+			assert.False(t, f.server.Receive(in, nil, false))
+			assert.False(t, in.IsAdmitted())
+			f.check(test.name, "202 ", test.want) // the ack comes first
+		})
 	}
 	in := f.request("POST", "/add", func(in *server.Incoming) { in.Read.CallDepth, in.Read.Body = wire.MaxCallDepth, make([]byte, limit) })
 	if !f.server.Receive(in, nil, false) {
@@ -172,31 +175,34 @@ func TestServer_ResponseSubject_Cache(t *testing.T) {
 func TestAddressOf(t *testing.T) {
 	t.Parallel()
 	const published = "bus.443.example.calculator.|.POST.add"
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name                            string
 		method, target, host, published string
 		want                            string // of the error
 	}{
-		"as published": {"POST", "/add", ownHost, published, ""},
-		"with a query": {"POST", "/add?x=1", ownHost, published, ""},
-		"with a port":  {"POST", "/add", ownHost + ":443", published, ""},
-		"in capitals":  {"POST", "/add", "Calculator.EXAMPLE", published, ""},
-		"port":         {"POST", "/add", ownHost + ":444", published, "the Host header names port 444, but the message was published to port 443"},
-		"no port":      {"POST", "/add", ownHost, "bus", "nothing is served on port "},
-		"host":         {"POST", "/add", "other.example", published, "the request says POST /add on host other.example, but was published to " + published},
-		"method":       {"PUT", "/add", ownHost, published, "the request says PUT /add on host calculator.example, but was published to " + published},
-		"path":         {"POST", "/sub", ownHost, published, "the request says POST /sub on host calculator.example, but was published to " + published},
-		"invalid host": {"POST", "/add", "*", published, "host"},
+		{"as published", "POST", "/add", ownHost, published, ""},
+		{"with a query", "POST", "/add?x=1", ownHost, published, ""},
+		{"with a port", "POST", "/add", ownHost + ":443", published, ""},
+		{"in capitals", "POST", "/add", "Calculator.EXAMPLE", published, ""},
+		{"port", "POST", "/add", ownHost + ":444", published, "the Host header names port 444, but the message was published to port 443"},
+		{"no port", "POST", "/add", ownHost, "bus", "nothing is served on port "},
+		{"host", "POST", "/add", "other.example", published, "the request says POST /add on host other.example, but was published to " + published},
+		{"method", "PUT", "/add", ownHost, published, "the request says PUT /add on host calculator.example, but was published to " + published},
+		{"path", "POST", "/sub", ownHost, published, "the request says POST /sub on host calculator.example, but was published to " + published},
+		{"invalid host", "POST", "/add", "*", published, "host"},
 	} {
-		address, err := server.AddressOf(&wire.Request{Method: test.method, Target: test.target, Host: test.host}, test.published)
-		if test.want == "" {
-			want := (subject.Address{Port: 443, Host: ownHost, Method: "POST", Path: "/add"})
-			require.NoError(t, err, name)
-			assert.Equal(t, want, address, name)
-			continue
-		}
-		require.Error(t, err, name)
-		assert.Equal(t, http.StatusBadRequest, status.Of(err).Status, name)
-		assert.ErrorContains(t, err, test.want, name)
+		t.Run(test.name, func(t *testing.T) {
+			address, err := server.AddressOf(&wire.Request{Method: test.method, Target: test.target, Host: test.host}, test.published)
+			if test.want == "" {
+				want := (subject.Address{Port: 443, Host: ownHost, Method: "POST", Path: "/add"})
+				require.NoError(t, err)
+				assert.Equal(t, want, address)
+				return
+			}
+			require.Error(t, err)
+			assert.Equal(t, http.StatusBadRequest, status.Of(err).Status)
+			assert.ErrorContains(t, err, test.want)
+		})
 	}
 }
 

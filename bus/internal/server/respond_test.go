@@ -33,23 +33,26 @@ func TestServer_Respond_Failures(t *testing.T) {
 		}
 	}
 	tooLarge := status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil, "too large")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		reply func(*wire.Response) error
 		want  []string
 	}{
-		"lost ack":         {failAll(wire.OpAck, errors.New("gone")), []string{"lost ack: gone", "200 done"}},
-		"lost response":    {failAll(wire.OpRes, errors.New("gone")), []string{"202 ", "lost response: gone"}},
-		"nothing is small": {failAll(wire.OpRes, tooLarge), []string{"202 ", "lost response: 413 Request Entity Too Large: too large"}},
+		{"lost ack", failAll(wire.OpAck, errors.New("gone")), []string{"lost ack: gone", "200 done"}},
+		{"lost response", failAll(wire.OpRes, errors.New("gone")), []string{"202 ", "lost response: gone"}},
+		{"nothing is small", failAll(wire.OpRes, tooLarge), []string{"202 ", "lost response: 413 Request Entity Too Large: too large"}},
 	} {
-		f := newFixture(t, nil)
-		f.serve("POST", "/add")
-		f.service.reply = test.reply
-		in := f.request("POST", "/add")
-		if !f.server.Receive(in, nil, false) {
-			t.Fatalf("%s: rejected", name)
-		}
-		in.Do(false)
-		f.check(name, append(test.want, "freed")...)
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			f.serve("POST", "/add")
+			f.service.reply = test.reply
+			in := f.request("POST", "/add")
+			if !f.server.Receive(in, nil, false) {
+				t.Fatalf("%s: rejected", test.name)
+			}
+			in.Do(false)
+			f.check(test.name, append(test.want, "freed")...)
+		})
 	}
 }
 
@@ -60,9 +63,11 @@ func TestServer_LimitResponse(t *testing.T) {
 		"413": {Body: []byte(strings.Repeat("a", limit+1))},
 		"431": {Header: make(wire.Header, wire.MaxFields)},
 	} {
-		err := f.server.LimitResponse(&response)
-		require.Error(t, err, name)
-		assert.True(t, strings.HasPrefix(err.Error(), name), err.Error())
+		t.Run(name, func(t *testing.T) {
+			err := f.server.LimitResponse(&response)
+			require.Error(t, err)
+			assert.True(t, strings.HasPrefix(err.Error(), name), err.Error())
+		})
 	}
 	assert.NoError(t, f.server.LimitResponse(&wire.Response{Body: []byte(strings.Repeat("a", limit))}))
 }
@@ -190,26 +195,29 @@ func TestServer_ReceiverOfInstance_Malformed(t *testing.T) {
 	p := newPeer(t, 4096)
 	p.serve("POST", "/add")
 	text := string(wire.AppendRequest(nil, p.request("POST", "/add").Request))
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name             string
 		old, replacement string
 		status           []int // of the answers
 	}{
-		"wrong length": {"\r\nHost", "\r\nContent-Length: 9\r\nHost", []int{202, 400}},
-		"other path":   {"/add", "/sub", []int{202, 400}},
-		"no sender":    {"a1aaaaaaaa", "*", nil},
-		"no id":        {"Bus-Msg-Id: m1", "X: y", []int{400}},
+		{"wrong length", "\r\nHost", "\r\nContent-Length: 9\r\nHost", []int{202, 400}},
+		{"other path", "/add", "/sub", []int{202, 400}},
+		{"no sender", "a1aaaaaaaa", "*", nil},
+		{"no id", "Bus-Msg-Id: m1", "X: y", []int{400}},
 	} {
-		changed := strings.Replace(text, test.old, test.replacement, 1)
-		p.receive(p.server.ReceiverOfInstance(), []byte(changed), published, "")
-		for _, want := range test.status {
-			message, err := p.received.NextMsg(10 * time.Second)
-			require.NoError(t, err, name)
-			assert.True(t, strings.HasPrefix(string(message.Data), fmt.Sprintf("HTTP/1.1 %d ", want)), string(message.Data))
-		}
-		seen := p.service.taken()
-		if isDropped := len(seen) == 1 && strings.HasPrefix(seen[0], "dropped "+published+": "); isDropped != (len(test.status) < 2) {
-			t.Errorf("%s: seen %q", name, seen)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			changed := strings.Replace(text, test.old, test.replacement, 1)
+			p.receive(p.server.ReceiverOfInstance(), []byte(changed), published, "")
+			for _, want := range test.status {
+				message, err := p.received.NextMsg(10 * time.Second)
+				require.NoError(t, err)
+				assert.True(t, strings.HasPrefix(string(message.Data), fmt.Sprintf("HTTP/1.1 %d ", want)), string(message.Data))
+			}
+			seen := p.service.taken()
+			if isDropped := len(seen) == 1 && strings.HasPrefix(seen[0], "dropped "+published+": "); isDropped != (len(test.status) < 2) {
+				t.Errorf("seen %q", seen)
+			}
+		})
 	}
 }
 

@@ -241,26 +241,27 @@ func TestRouter_BypassesClaims(t *testing.T) {
 func TestRouter_OpenMethods(t *testing.T) {
 	t.Parallel()
 	secured := func(e *server.Endpoint) { e.Secured, e.Claims = true, "admin" }
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		other *server.Endpoint
 		want  []string
 	}{
-		"any method, wider":  {webEndpoint(t, "*", "/a/{path+}", ""), []string{"DELETE", "OPTIONS", "PATCH", "POST", "PUT"}},
-		"one method, wider":  {webEndpoint(t, "POST", "/a/{x}", ""), []string{"POST"}},
-		"other claims":       {webEndpoint(t, "POST", "/a/{x}", "user"), []string{"POST"}},
-		"the same claims":    {webEndpoint(t, "POST", "/a/{x}", "admin"), nil},
-		"the same path":      {webEndpoint(t, "POST", "/a/b", ""), nil},
-		"GET":                {webEndpoint(t, "GET", "/a/{x}", ""), nil},
-		"not a web endpoint": {newEndpoint(t, "POST", "/a/{x}"), nil},
-		"another path":       {webEndpoint(t, "POST", "/c/{x}", ""), nil},
+		{"any method, wider", webEndpoint(t, "*", "/a/{path+}", ""), []string{"DELETE", "OPTIONS", "PATCH", "POST", "PUT"}},
+		{"one method, wider", webEndpoint(t, "POST", "/a/{x}", ""), []string{"POST"}},
+		{"other claims", webEndpoint(t, "POST", "/a/{x}", "user"), []string{"POST"}},
+		{"the same claims", webEndpoint(t, "POST", "/a/{x}", "admin"), nil},
+		{"the same path", webEndpoint(t, "POST", "/a/b", ""), nil},
+		{"GET", webEndpoint(t, "GET", "/a/{x}", ""), nil},
+		{"not a web endpoint", newEndpoint(t, "POST", "/a/{x}"), nil},
+		{"another path", webEndpoint(t, "POST", "/c/{x}", ""), nil},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			router, e := server.NewRouter(), newEndpoint(t, "GET", "/a/b", secured)
 			require.NoError(t, router.Add([]*server.Endpoint{e, test.other}))
 			open := router.OpenMethods(e)
 			if !slices.Equal(open[test.other], test.want) || test.want == nil && len(open) != 0 {
-				t.Errorf("%s: %v, want %q", name, open, test.want)
+				t.Errorf("%s: %v, want %q", test.name, open, test.want)
 			}
 		})
 	}

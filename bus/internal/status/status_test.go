@@ -37,19 +37,20 @@ func TestError_Error(t *testing.T) {
 func TestOf(t *testing.T) {
 	t.Parallel()
 	plain, busy := errors.New("the disk is full"), status.TooBusy("too busy")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		err    error
 		code   int
 		detail string
 	}{
-		"no status":                 {plain, 500, "the disk is full"},
-		"a status of its own":       {notFoundError{}, 404, "no such path"},
-		"that status, wrapped":      {fmt.Errorf("part 2: %w", notFoundError{}), 404, "part 2: no such path"},
-		"an Error":                  {busy, 503, "too busy"},
-		"an Error, wrapped":         {fmt.Errorf("part 2: %w", busy), 503, "part 2: 503 Service Unavailable: too busy"},
-		"an Error among two errors": {errors.Join(plain, busy), 503, "the disk is full\n503 Service Unavailable: too busy"},
+		{"no status", plain, 500, "the disk is full"},
+		{"a status of its own", notFoundError{}, 404, "no such path"},
+		{"that status, wrapped", fmt.Errorf("part 2: %w", notFoundError{}), 404, "part 2: no such path"},
+		{"an Error", busy, 503, "too busy"},
+		{"an Error, wrapped", fmt.Errorf("part 2: %w", busy), 503, "part 2: 503 Service Unavailable: too busy"},
+		{"an Error among two errors", errors.Join(plain, busy), 503, "the disk is full\n503 Service Unavailable: too busy"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			of := status.Of(test.err)
 			assert.Equal(t, test.code, of.Status)
@@ -106,17 +107,18 @@ func expired(reason error) context.Context {
 
 func TestContextEnded(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name string
 		ctx  context.Context
 		is   []error
 		isNo error
 	}{
-		"cancelled":               {cancelled(nil), []error{context.Canceled}, context.DeadlineExceeded},
-		"cancelled with a reason": {cancelled(errLeft), []error{context.Canceled, errLeft, status.ErrCallerLeft}, context.DeadlineExceeded},
-		"expired":                 {expired(nil), []error{context.DeadlineExceeded}, context.Canceled},
-		"expired with a reason":   {expired(errLeft), []error{context.DeadlineExceeded, errLeft}, context.Canceled},
+		{"cancelled", cancelled(nil), []error{context.Canceled}, context.DeadlineExceeded},
+		{"cancelled with a reason", cancelled(errLeft), []error{context.Canceled, errLeft, status.ErrCallerLeft}, context.DeadlineExceeded},
+		{"expired", expired(nil), []error{context.DeadlineExceeded}, context.Canceled},
+		{"expired with a reason", expired(errLeft), []error{context.DeadlineExceeded, errLeft}, context.Canceled},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			ended := status.ContextEnded(test.ctx)
 			for _, want := range test.is {
@@ -133,20 +135,21 @@ func TestContextEnded(t *testing.T) {
 
 func TestTooLate(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		ctx    context.Context
 		left   time.Duration
 		code   int // 0: the request may leave
 		detail string
 		is     []error
 	}{
-		"in time":             {context.Background(), 1, 0, "", nil},
-		"no time left":        {context.Background(), 0, 504, "the time budget was spent before the call was sent", []error{status.ErrTimeout, context.DeadlineExceeded}},
-		"less than no time":   {expired(nil), -time.Second, 504, "the time budget was spent before the call was sent", []error{status.ErrTimeout, context.DeadlineExceeded}},
-		"cancelled":           {cancelled(errLeft), time.Second, 503, "the caller stopped waiting before the call was sent", []error{context.Canceled, errLeft}},
-		"cancelled, too late": {cancelled(nil), -time.Second, 503, "the caller stopped waiting before the call was sent", []error{context.Canceled}},
+		{"in time", context.Background(), 1, 0, "", nil},
+		{"no time left", context.Background(), 0, 504, "the time budget was spent before the call was sent", []error{status.ErrTimeout, context.DeadlineExceeded}},
+		{"less than no time", expired(nil), -time.Second, 504, "the time budget was spent before the call was sent", []error{status.ErrTimeout, context.DeadlineExceeded}},
+		{"cancelled", cancelled(errLeft), time.Second, 503, "the caller stopped waiting before the call was sent", []error{context.Canceled, errLeft}},
+		{"cancelled, too late", cancelled(nil), -time.Second, 503, "the caller stopped waiting before the call was sent", []error{context.Canceled}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			err := status.TooLate(test.ctx, test.left)
 			if test.code == 0 {

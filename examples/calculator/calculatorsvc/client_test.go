@@ -52,7 +52,7 @@ func TestClient_Errors(t *testing.T) {
 		t.Errorf("the service's error: %+v", err)
 	}
 	if _, err := calculator.ForHost("nobody.example").Add(t.Context(), 5, 6); !errors.Is(err, bus.ErrNoResponder) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no instance there: %v", err)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestClient_OfAnInstance(t *testing.T) {
 		}
 	}
 	if _, err := calculator.ForInstance("nobody").Add(t.Context(), 5, 6); !errors.Is(err, bus.ErrNoResponder) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no instance there: %v", err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/examples/orders/orderssvc"
 )
 
-// told are the events that somebody was told of.
+// told are the events that a client was told of.
 type told struct {
 	numbers chan int
 	failure error
@@ -22,7 +22,7 @@ func (e told) OnOrdered(_ context.Context, number int, _ string, _ int) error {
 	return e.failure
 }
 
-func TestEachServiceIsTold(t *testing.T) {
+func TestHello_ReachesEachService(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	mailer, stock := told{numbers: make(chan int, 10)}, told{numbers: make(chan int, 10)}

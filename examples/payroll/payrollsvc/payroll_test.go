@@ -33,7 +33,7 @@ func open(t *testing.T) *office {
 	return &office{b, t, issuer}
 }
 
-// as returns a context whose calls are made for somebody with these claims.
+// as returns a context whose calls are made for a client with these claims.
 func (o *office) as(said claims.Claims) context.Context {
 	return o.issuer.WithActor(o.t.Context(), said)
 }
@@ -42,7 +42,7 @@ func (o *office) head() context.Context {
 	return o.as(claims.Claims{"roles": []string{"hr"}, "level": 3})
 }
 
-func TestWhoMayWhat(t *testing.T) {
+func TestExplore_ClaimsOfOperations(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	payroll := payrollapi.NewClient(o.Connect("caller.example"))
@@ -108,7 +108,7 @@ func TestPayroll(t *testing.T) {
 	}
 }
 
-// TestDocument reads the document as everybody sees it, and what answers has to fit.
+// TestDocument reads the document as every caller sees it, and what answers has to fit.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -117,12 +117,12 @@ func TestDocument(t *testing.T) {
 	_, document := payroll.Send("GET", "/openapi.json", "")
 	for _, hidden := range []string{"alary", "aise", "percent", "bearer"} {
 		if strings.Contains(document, hidden) {
-			t.Errorf("everybody reads %q in %s", hidden, document)
+			t.Errorf("every client reads %q in %s", hidden, document)
 		}
 	}
 }
 
-// by is the way of somebody's calls.
+// by is the way of a client's calls.
 type by struct {
 	conn  *bus.Conn
 	token string
@@ -132,7 +132,7 @@ func (b by) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.conn.RoundTrip(r.WithContext(bus.WithActor(r.Context(), b.token)))
 }
 
-// TestDocument_OfTheHead reads it as somebody sees it who may do everything.
+// TestDocument_OfTheHead reads it as a client sees it who may do everything.
 func TestDocument_OfTheHead(t *testing.T) {
 	t.Parallel()
 	o := open(t)

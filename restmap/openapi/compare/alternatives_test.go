@@ -63,26 +63,27 @@ func TestAlternatives(t *testing.T) {
 		"POST /do: the argument p is now required: callers that omit it get 422",
 		"POST /do: the argument p may no longer be null: null counts as missing, for which callers may get 422",
 	}
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name          string
 		before, after *openapi.Document
 		breaks        []string
 	}{
-		"one more":                    {takes[Pays](t), takes[PaysMore](t), nil},
-		"one less":                    {takes[PaysMore](t), takes[Pays](t), []string{"POST /do: the argument p " + different}},
-		"one more in a result":        {gives[Pays](t), gives[PaysMore](t), []string{"POST /do: the result's p " + different}},
-		"one less in a result":        {gives[PaysMore](t), gives[Pays](t), nil},
-		"another one":                 {takes[Pays](t), takes[PaysOther](t), []string{"POST /do: the argument p (alternative 2) is now boolean, was integer: callers that send the old type get 400 or 422"}},
-		"none any more":               {takes[Pays](t), takes[PaysAny](t), nil},
-		"some of what was any":        {takes[PaysAny](t), takes[Pays](t), narrowed},
-		"all but one of what was any": {takes[PaysAny](t), takes[PaysNoBit](t), narrowed},
-		"another type of the same name": {byCard(t), byNumber(t), []string{
+		{"one more", takes[Pays](t), takes[PaysMore](t), nil},
+		{"one less", takes[PaysMore](t), takes[Pays](t), []string{"POST /do: the argument p " + different}},
+		{"one more in a result", gives[Pays](t), gives[PaysMore](t), []string{"POST /do: the result's p " + different}},
+		{"one less in a result", gives[PaysMore](t), gives[Pays](t), nil},
+		{"another one", takes[Pays](t), takes[PaysOther](t), []string{"POST /do: the argument p (alternative 2) is now boolean, was integer: callers that send the old type get 400 or 422"}},
+		{"none any more", takes[Pays](t), takes[PaysAny](t), nil},
+		{"some of what was any", takes[PaysAny](t), takes[Pays](t), narrowed},
+		{"all but one of what was any", takes[PaysAny](t), takes[PaysNoBit](t), narrowed},
+		{"another type of the same name", byCard(t), byNumber(t), []string{
 			"POST /do: the argument p.How (alternative 1).Number is now integer (int64), was string: callers that send the old type get 400 or 422",
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if got := breaking(test.before, test.after); !slices.Equal(got, test.breaks) {
-				t.Errorf("%s: got:\n%q\nwant:\n%q", name, got, test.breaks)
+				t.Errorf("%s: got:\n%q\nwant:\n%q", test.name, got, test.breaks)
 			}
 		})
 	}

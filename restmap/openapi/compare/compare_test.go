@@ -68,13 +68,14 @@ func TestDocuments(t *testing.T) {
 	names := bus.ParamNames("Buy", "item, count", "total, bought")
 	list := bus.ParamNames("List", "limit", "items")
 	before := document(t, Shop{}, names, list)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		after  *openapi.Document
 		breaks []string
 		adds   []string
 	}{
-		"itself": {after: before},
-		"more": {
+		{name: "itself", after: before},
+		{name: "more",
 			after: document(t, Grown{}, list, bus.ParamNames("Buy", "item, count, note", "total, bought, left"), bus.ParamNames("Sell", "item", "ok")),
 			adds: []string{
 				"POST /buy: the argument count is now integer (int64), was integer (int32)",
@@ -83,7 +84,7 @@ func TestDocuments(t *testing.T) {
 				"POST /sell (Sell) is new",
 			},
 		},
-		"less": {
+		{name: "less",
 			after: document(t, Poorer{}, bus.ParamNames("Buy", "item", "bought")),
 			breaks: []string{
 				"POST /buy: the argument count is no longer read: what callers send is ignored",
@@ -91,7 +92,7 @@ func TestDocuments(t *testing.T) {
 				"POST /list (List) is gone: unless it is only hidden, callers get 404 or 405",
 			},
 		},
-		"elsewhere": {
+		{name: "elsewhere",
 			after: document(t, Shop{}, names, list, bus.Method("List", bus.Path("/items"), bus.HTTPMethod("GET")), bus.Method("Buy", bus.Port(444))),
 			breaks: []string{
 				"POST /buy has moved to POST :444/buy: callers of the old address get 404 or 405",
@@ -100,26 +101,26 @@ func TestDocuments(t *testing.T) {
 			},
 			adds: []string{"GET /items: the argument limit is new"},
 		},
-		"POST alone": {
+		{name: "POST alone",
 			after: document(t, Shop{}, names, list, bus.PostOnly()),
 			breaks: []string{
 				"POST /buy: it is no longer served under GET: callers that use it get 405",
 				"POST /list: it is no longer served under GET: callers that use it get 405",
 			},
 		},
-		"any method": {
+		{name: "any method",
 			after: document(t, Shop{}, names, list, bus.Method("Buy", bus.HTTPMethod("*"))),
 			adds:  []string{"POST /buy: it is served under every HTTP method"},
 		},
-		"claims": {
+		{name: "claims",
 			after:  document(t, Shop{}, names, list, bus.Method("Buy", bus.RequireClaims(`level > 2`))),
 			breaks: []string{"POST /buy: it now requires the claims level > 2: callers without a token get 401"},
 		},
-		"deprecated": {
+		{name: "deprecated",
 			after: document(t, Shop{}, names, list, bus.Method("Buy", bus.Description("Buy buys.\n\nDeprecated: use Order."))),
 			adds:  []string{"POST /buy: it is now deprecated"},
 		},
-		"stricter arguments": {
+		{name: "stricter arguments",
 			after: document(t, Strict{}, names, list),
 			breaks: []string{
 				"POST /buy: the argument item.name now requires a length of at least 2: callers that send anything else get 422",
@@ -136,7 +137,7 @@ func TestDocuments(t *testing.T) {
 			},
 			adds: []string{"POST /buy: the argument item.more is new"},
 		},
-		"other results, and a narrower argument": {
+		{name: "other results, and a narrower argument",
 			after: document(t, Turned{}, names, list),
 			breaks: []string{
 				"POST /buy: the argument count now requires at least -32768: callers that send anything else get 422",
@@ -151,7 +152,7 @@ func TestDocuments(t *testing.T) {
 			},
 			adds: []string{"POST /buy: the result's bought.price is now number (float), was number (double)"},
 		},
-		"other arguments": {
+		{name: "other arguments",
 			after: document(t, Asking{}, names, list),
 			breaks: []string{
 				"POST /buy: the argument item.name is now integer (int64), was string: callers that send the old type get 400 or 422",
@@ -161,7 +162,7 @@ func TestDocuments(t *testing.T) {
 			adds: []string{"POST /buy: the argument item.tags[] is now any value, was string"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var breaks, adds []string
 			for _, change := range compare.Documents(before, test.after) {
@@ -172,9 +173,11 @@ func TestDocuments(t *testing.T) {
 				}
 			}
 			for what, lists := range map[string][2][]string{"breaks": {breaks, test.breaks}, "adds": {adds, test.adds}} {
-				if !slices.Equal(lists[0], lists[1]) {
-					t.Errorf("%s:\n%q\nwant:\n%q", what, lists[0], lists[1])
-				}
+				t.Run(what, func(t *testing.T) {
+					if !slices.Equal(lists[0], lists[1]) {
+						t.Errorf("%s:\n%q\nwant:\n%q", what, lists[0], lists[1])
+					}
+				})
 			}
 		})
 	}
@@ -195,7 +198,7 @@ func TestDocuments(t *testing.T) {
 		{Breaks: true, Text: "POST /list: it now requires claims: callers without a token get 401"},
 	}
 	if got := compare.Documents(public, secured); !slices.Equal(got, want) {
-		t.Errorf("claims that nobody sees: %+v", got)
+		t.Errorf("claims that no caller sees: %+v", got)
 	}
 	changes := compare.Documents(secured, public)
 	assert.False(t, slices.ContainsFunc(changes, func(c compare.Change) bool { return c.Breaks }), "claims that nobody asks for any more")
@@ -235,30 +238,33 @@ func TestArguments_InPaths(t *testing.T) {
 	}
 	const route, find = "/convert/{from}/{to}", "/find/{rest+}"
 	before := served("id", "from", "to", route, find)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name  string
 		after *openapi.Document
 		want  []compare.Change
 	}{
-		"the same": {before, nil},
-		"another name": {served("key", "from", "to", route, find), []compare.Change{
+		{"the same", before, nil},
+		{"another name", served("key", "from", "to", route, find), []compare.Change{
 			{Text: "GET /things/{id} is now GET /things/{key}: only a name has changed, which callers do not send"},
 		}},
-		"two other names": {served("id", "a", "b", "/convert/{a}/{b}", find), []compare.Change{
+		{"two other names", served("id", "a", "b", "/convert/{a}/{b}", find), []compare.Change{
 			{Text: "POST /convert/{from}/{to} is now POST /convert/{a}/{b}: only a name has changed, which callers do not send"},
 		}},
-		"in another order": {served("id", "from", "to", "/convert/{to}/{from}", find), []compare.Change{
+		{"in another order", served("id", "from", "to", "/convert/{to}/{from}", find), []compare.Change{
 			{Breaks: true, Text: "POST /convert/{from}/{to} is now POST /convert/{to}/{from}: what callers send for one argument is read as another"},
 		}},
-		"a single segment": {served("id", "from", "to", route, "/find/{rest}"), []compare.Change{
+		{"a single segment", served("id", "from", "to", route, "/find/{rest}"), []compare.Change{
 			{Breaks: true, Text: "POST /find/{rest}: the argument rest is now a single segment of the path: callers that send several get 404"},
 		}},
-		"moved": {served("id", "from", "to", "/converted/{from}/{to}", find), []compare.Change{
+		{"moved", served("id", "from", "to", "/converted/{from}/{to}", find), []compare.Change{
 			{Breaks: true, Text: "POST /convert/{from}/{to} has moved to POST /converted/{from}/{to}: callers of the old address get 404 or 405"},
 		}},
 	} {
-		if got := compare.Documents(before, test.after); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %+v\nwant: %+v", name, got, test.want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			if got := compare.Documents(before, test.after); !slices.Equal(got, test.want) {
+				t.Errorf("%+v\nwant: %+v", got, test.want)
+			}
+		})
 	}
 }
 
@@ -328,18 +334,19 @@ func TestEvents(t *testing.T) {
 		),
 		no("OnFound is new"),
 	)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name          string
 		before, after *openapi.Document
 		want          []compare.Change
 	}{
-		"itself":        {sent(), sent(), nil},
-		"wider":         {sent(), wider(), widened},
-		"wider, stored": {sent(bus.Durable()), wider(bus.Durable()), widened},
-		"narrower": {wider(), sent(), slices.Concat(
+		{"itself", sent(), sent(), nil},
+		{"wider", sent(), wider(), widened},
+		{"wider, stored", sent(bus.Durable()), wider(bus.Durable()), widened},
+		{"narrower", wider(), sent(), slices.Concat(
 			yes("OnFound is no longer fired: old subscribers get nothing", "OnLost: the argument where is gone: old subscribers find nothing"),
 			no("OnSent: the argument number is now integer (int32), was integer (int64)"),
 		)},
-		"narrower, stored": {wider(bus.Durable()), sent(bus.Durable()), slices.Concat(
+		{"narrower, stored", wider(bus.Durable()), sent(bus.Durable()), slices.Concat(
 			yes("OnFound is no longer fired: old subscribers get nothing", "OnLost: the argument where is gone: old subscribers find nothing"),
 			no("OnSent: the argument number is now integer (int32), was integer (int64)"),
 			yes("OnSent: the argument number is now integer (int32), was integer (int64): new subscribers refuse stored events with the old type",
@@ -352,17 +359,19 @@ func TestEvents(t *testing.T) {
 				"OnSent: the argument parcel.weight is now required: new subscribers refuse stored events without it",
 			),
 		)},
-		"other": {sent(), eventsOf(t, OtherSent{}, bus.ParamNames("OnSent", "number", "")), yes(
+		{"other", sent(), eventsOf(t, OtherSent{}, bus.ParamNames("OnSent", "number", "")), yes(
 			"OnLost is no longer fired: old subscribers get nothing",
 			"OnSent: the argument number is now string, was integer (int32): old subscribers refuse it",
 			"OnSent: the argument parcel is gone: old subscribers refuse events without it",
 		)},
-		"stored":           {sent(), sent(bus.Durable()), no("OnLost is now stored", "OnSent is now stored")},
-		"no longer stored": {sent(bus.Durable()), sent(), yes("OnLost is no longer stored: subscribers that want what is stored get nothing", "OnSent is no longer stored: subscribers that want what is stored get nothing")},
+		{"stored", sent(), sent(bus.Durable()), no("OnLost is now stored", "OnSent is now stored")},
+		{"no longer stored", sent(bus.Durable()), sent(), yes("OnLost is no longer stored: subscribers that want what is stored get nothing", "OnSent is no longer stored: subscribers that want what is stored get nothing")},
 	} {
-		if got := compare.Events(test.before, test.after); !slices.Equal(got, test.want) {
-			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
-		}
+		t.Run(test.name, func(t *testing.T) {
+			if got := compare.Events(test.before, test.after); !slices.Equal(got, test.want) {
+				t.Errorf("%s:\n%s\nwant:\n%s", test.name, lines(got), lines(test.want))
+			}
+		})
 	}
 }
 
@@ -388,38 +397,41 @@ func TestWidened(t *testing.T) {
 	const names = "customer, sortBy, limit, since, tags, filter, part"
 	get, anyMethod := bus.Method("Find", bus.HTTPMethod("GET")), bus.Method("Find", bus.HTTPMethod("*"))
 	before := served(names, get)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name          string
 		before, after *openapi.Document
 		want          []compare.Change
 	}{
-		"any method": {before, served(names, anyMethod), []compare.Change{
+		{"any method", before, served(names, anyMethod), []compare.Change{
 			{Text: "GET /customers/{customer}/orders: it is served under every HTTP method"},
 		}},
-		"GET and POST": {before, served(names), []compare.Change{
+		{"GET and POST", before, served(names), []compare.Change{
 			{Text: "GET /customers/{customer}/orders: it is served under POST, too"},
 		}},
-		"DELETE to any": {served(names, bus.Method("Find", bus.HTTPMethod("DELETE"))), served(names, anyMethod), []compare.Change{
+		{"DELETE to any", served(names, bus.Method("Find", bus.HTTPMethod("DELETE"))), served(names, anyMethod), []compare.Change{
 			{Text: "DELETE /customers/{customer}/orders: it is served under every HTTP method"},
 		}},
-		"PUT to any, with a body": {served(names, bus.Method("Find", bus.HTTPMethod("PUT"))), served(names, anyMethod), []compare.Change{
+		{"PUT to any, with a body", served(names, bus.Method("Find", bus.HTTPMethod("PUT"))), served(names, anyMethod), []compare.Change{
 			{Text: "PUT /customers/{customer}/orders: it is served under every HTTP method"},
 		}},
-		"an argument of another name, too": {before, served("customer, sort, limit, since, tags, filter, part", anyMethod), []compare.Change{
+		{"an argument of another name, too", before, served("customer, sort, limit, since, tags, filter, part", anyMethod), []compare.Change{
 			{Text: "GET /customers/{customer}/orders: it is served under every HTTP method"},
 			{Breaks: true, Text: "GET /customers/{customer}/orders: the argument sortBy is no longer read from the query: what callers send there is ignored"},
 			{Text: "GET /customers/{customer}/orders: the argument sort is new"},
 		}},
-		"POST alone": {before, served(names, bus.PostOnly()), []compare.Change{
+		{"POST alone", before, served(names, bus.PostOnly()), []compare.Change{
 			{Breaks: true, Text: "GET /customers/{customer}/orders has moved to POST /customers/{customer}/orders: callers of the old address get 404 or 405"},
 		}},
 	} {
-		got := compare.Documents(test.before, test.after)
-		if name == "POST alone" {
-			got = got[:1] // its arguments are in the body now
-		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
-		}
+		t.Run(test.name, func(t *testing.T) {
+			got := compare.Documents(test.before, test.after)
+			if test.name == "POST alone" {
+				got = got[:1] // its arguments are in the body now
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s:\n%s\nwant:\n%s", test.name, lines(got), lines(test.want))
+			}
+		})
 	}
 }
 
@@ -456,24 +468,27 @@ func TestHosts(t *testing.T) {
 		return openapi.Merge(openapi.Info{Title: "portal"}, "http://127.0.0.1:8080", members)
 	}
 	one, both := serving("a.example"), serving("a.example", "b.example")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name          string
 		before, after *openapi.Document
 		want          []compare.Change
 	}{
-		"the same": {both, serving("a.example", "b.example"), nil},
-		"a host less": {both, one, []compare.Change{
+		{"the same", both, serving("a.example", "b.example"), nil},
+		{"a host less", both, one, []compare.Change{
 			{Breaks: true, Text: "GET b.example/things/{id} (b.example_443_ReadThing) is gone: unless it is only hidden, callers get 404 or 405"},
 		}},
-		"a host more":  {one, both, []compare.Change{{Text: "GET b.example/things/{id} (b.example_443_ReadThing) is new"}}},
-		"another host": {one, serving("b.example"), nil},
-		"another of two": {both, serving("a.example", "c.example"), []compare.Change{
+		{"a host more", one, both, []compare.Change{{Text: "GET b.example/things/{id} (b.example_443_ReadThing) is new"}}},
+		{"another host", one, serving("b.example"), nil},
+		{"another of two", both, serving("a.example", "c.example"), []compare.Change{
 			{Breaks: true, Text: "GET b.example/things/{id} (b.example_443_ReadThing) is gone: unless it is only hidden, callers get 404 or 405"},
 			{Text: "GET c.example/things/{id} (c.example_443_ReadThing) is new"},
 		}},
 	} {
-		if got := compare.Documents(test.before, test.after); !slices.Equal(got, test.want) {
-			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
-		}
+		t.Run(test.name, func(t *testing.T) {
+			if got := compare.Documents(test.before, test.after); !slices.Equal(got, test.want) {
+				t.Errorf("%s:\n%s\nwant:\n%s", test.name, lines(got), lines(test.want))
+			}
+		})
 	}
 }
 

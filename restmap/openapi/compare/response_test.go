@@ -31,31 +31,32 @@ func TestResponses(t *testing.T) {
 	}
 	hidden := document(t, Makes{}, bus.ParamNames("CreateThing", "httpRequestBody", "id"))
 	delete(hidden.Paths["/shop.example:443/things"].Post.Responses, "default")
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name          string
 		before, after *openapi.Document
 		want          []compare.Change
 	}{
-		"a status": {makes, status, []compare.Change{
+		{"a status", makes, status, []compare.Change{
 			{Breaks: true, Text: "POST /things: the result may now have another status than 200: callers that take others for errors have to expect that"},
 		}},
-		"no status": {status, makes, []compare.Change{
+		{"no status", status, makes, []compare.Change{
 			{Breaks: true, Text: "POST /things: the result now always has the status 200: callers that wait for another have to expect that"},
 		}},
-		"another result": {makes, text, []compare.Change{
+		{"another result", makes, text, []compare.Change{
 			{Breaks: true, Text: "POST /things: the result's id is now string, was integer (int64): callers that read the old type fail"},
 		}},
-		"a status that is not described": {makes, hidden, []compare.Change{
+		{"a status that is not described", makes, hidden, []compare.Change{
 			{Breaks: true, Text: "POST /things: the response with status default is no longer described"},
 		}},
-		"no body": {makes, nothing, []compare.Change{
+		{"no body", makes, nothing, []compare.Change{
 			{Breaks: true, Text: "POST /things: the response with status 200 no longer has a body: callers that read it find nothing"},
 			{Breaks: true, Text: "POST /things: the response with status default no longer has a body: callers that read it find nothing"},
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if got := compare.Documents(test.before, test.after); !slices.Equal(got, test.want) {
-				t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
+				t.Errorf("%s:\n%s\nwant:\n%s", test.name, lines(got), lines(test.want))
 			}
 		})
 	}

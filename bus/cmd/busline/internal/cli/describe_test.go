@@ -136,9 +136,11 @@ func TestDocs(t *testing.T) {
 		{"parcels.example", 1, []string{"parcels.example:444"}},
 		{"Services on the bus", 7, nil}, // put together, without what is internal
 	} {
-		title, count := paths(row.arguments...)
-		assert.Equal(t, row.title, title, row.arguments)
-		assert.Equal(t, row.paths, count, row.arguments)
+		t.Run(row.title, func(t *testing.T) {
+			title, count := paths(row.arguments...)
+			assert.Equal(t, row.title, title, row.arguments)
+			assert.Equal(t, row.paths, count, row.arguments)
+		})
 	}
 	e.serve("nothing.example", e.serveNothing)
 	e.refuses(1, "nothing.example has no document (seen without a token)", "docs", "nothing.example")

@@ -23,7 +23,7 @@ import (
 	"github.com/busline/busline/examples/trouble/troublesvc"
 )
 
-func TestHostNotFound(t *testing.T) {
+func TestExit_HostNotFound(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	e.refuses(3, "busline call: no instance serves calculator.example in plane "+e.bus.Plane()+"; there are no other hosts either", "call", "calculator.example/add")
@@ -148,8 +148,8 @@ func (t typist) Read(into []byte) (int, error) {
 	return t.Reader.Read(into)
 }
 
-// TestInterruptedWhileReading waits for a body, or a value, that is never typed to the end.
-func TestInterruptedWhileReading(t *testing.T) {
+// TestExit_InterruptedWhileReading waits for a body, or a value, that is never typed to the end.
+func TestExit_InterruptedWhileReading(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	for _, operand := range []string{"-", "x=@-", "@-"} {
@@ -202,8 +202,8 @@ func (r *refusing) InProcessConn() (net.Conn, error) {
 	return nil, errors.New("connection refused")
 }
 
-// TestWaitsForNoBroker holds that a command without --timeout fails at once if no broker listens.
-func TestWaitsForNoBroker(t *testing.T) {
+// TestExit_WaitsForNoBroker holds that a command without --timeout fails at once if no broker listens.
+func TestExit_WaitsForNoBroker(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	for _, test := range []struct {

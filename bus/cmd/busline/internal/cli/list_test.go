@@ -99,8 +99,8 @@ func answerForeign(t *testing.T, b *bustest.Bus, path, status, body string) {
 	require.NoError(t, conn.FlushWithContext(ctx))
 }
 
-// TestWatchOnSmallTerminal lists more than a terminal shows.
-func TestWatchOnSmallTerminal(t *testing.T) {
+// TestList_WatchOnSmallTerminal lists more than a terminal shows.
+func TestList_WatchOnSmallTerminal(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{"NO_COLOR": "1"}}

@@ -68,7 +68,9 @@ func TestToken_Refused(t *testing.T) {
 	directory := t.TempDir()
 	file := func(name string) string { return filepath.Join(directory, name) }
 	for name, text := range map[string]string{"orphan.jwks": `{"keys":[]}`, "broken.key": "{}"} {
-		require.NoError(t, os.WriteFile(file(name), []byte(text), 0o600))
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(file(name), []byte(text), 0o600))
+		})
 	}
 	e.refuses(1, "orphan.jwks exists, but its private key ", "token", "--key", file("none.key"), "--jwks", file("orphan.jwks"))
 	for text, want := range map[string]string{
@@ -83,8 +85,8 @@ func TestToken_Refused(t *testing.T) {
 	}
 }
 
-// TestNoKeysAreNeeded runs the command where BUS_JWKS is meant for services that are started elsewhere.
-func TestNoKeysAreNeeded(t *testing.T) {
+// TestToken_WithoutKeys runs the command where BUS_JWKS is meant for services that are started elsewhere.
+func TestToken_WithoutKeys(t *testing.T) {
 	e := newTerminal(t)
 	e.serveCalculator()
 	t.Setenv("BUS_JWKS", filepath.Join(t.TempDir(), "none.jwks"))
