@@ -93,6 +93,6 @@ fuzz: ## each fuzz target for FUZZTIME
 		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 	done
 
-# The figures are those of docs/reliability.md. With a package as argument go test would not print them.
+# The figures are those of benchmarks/faults.md. With a package as argument go test would not print them.
 faults: ## what breaks, at full length: some 20 minutes, and a table
 	BUSLINE_FAULTS=long go test -C bus/faulttest -count=1 -timeout 60m

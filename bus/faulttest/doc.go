@@ -7,5 +7,5 @@
 // Brokers, and instances that a test kills, are separate processes: the test binary, started again. Every call has a
 // number, every handler records it before it works (in a file if its process may be killed), and at the end both lists are
 // compared: see verdict_test.go. The tests assert what must never happen; durations are only reported, because they depend
-// on the machine. docs/reliability.md has measurements.
+// on the machine. benchmarks/faults.md has measurements.
 package faulttest
