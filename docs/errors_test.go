@@ -1,0 +1,36 @@
+package docs_test
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestErrors holds the words of docs/errors.md to the code: what a row quotes stands in a text of the program, so that a
+// reader who searches for a message finds its row.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	for _, file := range tree(t) {
+		if path.Ext(file) == ".go" && !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "testdata/") && !strings.HasPrefix(file, "examples/") {
+			code.WriteString(readFile(t, file))
+		}
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	row := regexp.MustCompile(`(?m)^\| ([^|]*[a-z] ?…?` + "`" + `[^|]*) \|`)
+	found := 0
+	_, table, _ := strings.Cut(readFile(t, "docs/errors.md"), "## Calls")
+	for _, match := range row.FindAllStringSubmatch(table, -1) {
+		words := quoted.FindStringSubmatch(match[1])[1]
+		for part := range strings.SplitSeq(words, "…") {
+			if part = strings.TrimSpace(part); part != "" {
+				found++
+				assert.True(t, strings.Contains(code.String(), part), "docs/errors.md quotes %q, which no text has", words)
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, found, 15)
+}

@@ -1,0 +1,81 @@
+package docs_test
+
+import (
+	"path"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const (
+	usualWords    = 650
+	decisionWords = 350
+	recipeWords   = 450
+	allWords      = 38_000
+)
+
+// wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
+var wordBudgets = map[string]int{
+	"README.md":                900,
+	"CHANGELOG.md":             800,
+	"benchmarks/README.md":     2200,
+	"docs/ARCHITECTURE.md":     1600,
+	"docs/command.md":          1250,
+	"docs/comparison.md":       1050,
+	"docs/configuration.md":    2400,
+	"docs/errors.md":           800,
+	"docs/events.md":           950,
+	"docs/limits.md":           900,
+	"docs/operations.md":       1000,
+	"docs/promises.md":         700,
+	"docs/service.md":          1300,
+	"docs/telemetry.md":        1300,
+	"docs/threats.md":          1000,
+	"docs/tutorial.md":         1600,
+	"docs/wire.md":             3300,
+	"docs/call.md":             700,
+	"docs/permissions.md":      700,
+	"docs/decisions/README.md": 400,
+}
+
+// TestWords holds each page to a number of words, code and tables included, so that pages do not grow back unseen. A page that
+// needs more gets a row, and another page has to give.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	all := 0
+	for _, file := range tree(t) {
+		if path.Ext(file) != ".md" || strings.Contains("/"+file, "/testdata/") {
+			continue
+		}
+		words := countWords(readFile(t, file))
+		all += words
+		assert.LessOrEqual(t, words, wordBudget(file), file)
+	}
+	assert.LessOrEqual(t, all, allWords, "all pages together")
+}
+
+func wordBudget(file string) int {
+	budget, listed := wordBudgets[file]
+	switch {
+	case listed:
+		return budget
+	case strings.HasPrefix(file, "docs/decisions/"):
+		return decisionWords
+	case strings.HasPrefix(file, "docs/recipes/"):
+		return recipeWords
+	}
+	return usualWords
+}
+
+// countWords counts what has a letter or a digit: the bars of tables are no words.
+func countWords(text string) int {
+	words := 0
+	for word := range strings.FieldsSeq(text) {
+		if strings.IndexFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 {
+			words++
+		}
+	}
+	return words
+}
