@@ -61,7 +61,13 @@ type Program struct {
 // its log tells what the program wrote to standard error.
 func Start(t *testing.T, executable string, environment ...string) *Program {
 	t.Helper()
-	program := &Program{t: t, command: exec.CommandContext(t.Context(), executable)}
+	return StartCommand(t, exec.CommandContext(t.Context(), executable), environment...)
+}
+
+// StartCommand is Start of a command, which may have arguments and a directory. Its context is that of the test.
+func StartCommand(t *testing.T, command *exec.Cmd, environment ...string) *Program {
+	t.Helper()
+	program := &Program{t: t, command: command}
 	program.command.Env = append(slices.DeleteFunc(os.Environ(), isOurs), environment...)
 	program.command.Stderr = &program.stderr
 	stdout, err := program.command.StdoutPipe()
@@ -77,7 +83,7 @@ func Start(t *testing.T, executable string, environment ...string) *Program {
 			program.Wait() // it was killed when the context of the test ended
 		}
 		if t.Failed() {
-			t.Logf("%s wrote to standard error:\n%s", executable, program.stderr.String())
+			t.Logf("%s wrote to standard error:\n%s", command.Path, program.stderr.String())
 		}
 	})
 	return program
