@@ -97,7 +97,7 @@ func natsOptions(t *testing.T) *server.Options {
 // limit returns the value of a constant in the table of limits, which a test in docs holds to the code.
 func limit(t *testing.T, constant string) time.Duration {
 	t.Helper()
-	match := regexp.MustCompile("`" + constant + ` = (\d+) \* time.Second`).FindStringSubmatch(read(t, "../../docs/operations.md"))
+	match := regexp.MustCompile("`" + constant + ` = (\d+) \* time.Second`).FindStringSubmatch(read(t, "../../docs/limits.md"))
 	require.NotNil(t, match, constant)
 	seconds, err := strconv.Atoi(match[1])
 	require.NoError(t, err)
