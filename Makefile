@@ -69,10 +69,9 @@ test: ## all tests; the first line is the main module's
 	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && go test ./...); done
 
 # The tests of faults run alone: they tell a call that is lost from one that is late.
-race: ## all tests under the race detector, and with the next Go
+race: ## the tests of the main module under the race detector, and with the next Go
 	GOTOOLCHAIN=$(NEXTGO) go test -race $$(go list ./... | grep -v /faulttest$$)
 	GOTOOLCHAIN=$(NEXTGO) go test -race ./bus/faulttest
-	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && GOTOOLCHAIN=$(NEXTGO) go test -race ./...); done
 
 jsonv2: ## the tests that depend on the JSON library, with the experimental one of this Go
 	GOEXPERIMENT=jsonv2 go test ./restmap/strictjson ./bus/claims ./reflectapi
