@@ -1,0 +1,82 @@
+package retry_test
+
+import (
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/examples/internal/recipetest"
+	"github.com/busline/busline/examples/recipes/retry"
+)
+
+// Till counts payments, and fails when it is told to.
+type Till struct {
+	paid  *atomic.Int64
+	fails error
+}
+
+// Pay takes money.
+func (t Till) Pay(cents int) error {
+	t.paid.Add(int64(cents))
+	return t.fails
+}
+
+// open serves a till.
+func open(t *testing.T, b *bustest.Bus, fails error) *atomic.Int64 {
+	t.Helper()
+	till := Till{new(atomic.Int64), fails}
+	require.NoError(t, bus.Serve(b.Connect("till.example", bus.WithLogger(zerolog.Nop())), till))
+	return till.paid
+}
+
+// TestPay_Late has a service that comes while the caller repeats its call.
+func TestPay_Late(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		caller := b.Connect("caller.example", bus.WithInterceptors(retry.NotExecuted))
+		done := make(chan error, 1)
+		go func() { done <- retry.Pay(t.Context(), caller, 450) }()
+		<-time.After(time.Second) // of virtual time
+		paid := open(t, b, nil)
+		require.NoError(t, <-done)
+		assert.Equal(t, int64(450), paid.Load())
+	})
+}
+
+// TestPay_Never has no service at all.
+func TestPay_Never(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		began := time.Now()
+		err := retry.Pay(t.Context(), b.Connect("caller.example", bus.WithInterceptors(retry.NotExecuted)), 450)
+		require.ErrorIs(t, err, bus.ErrNoResponder)
+		assert.Less(t, time.Since(began), 3*time.Second)
+	})
+}
+
+// TestPay_Executed has a service that fails after it has taken the money.
+func TestPay_Executed(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	paid := open(t, b, bus.Errorf(http.StatusServiceUnavailable, "the printer is out of paper"))
+	err := retry.Pay(t.Context(), b.Connect("caller.example", bus.WithInterceptors(retry.NotExecuted)), 450)
+	failed, ok := errors.AsType[*bus.Error](err)
+	require.True(t, ok)
+	assert.Equal(t, bus.ExecutedYes, failed.Executed)
+	assert.Equal(t, int64(450), paid.Load())
+}
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	open(t, b, bus.Errorf(http.StatusServiceUnavailable, "the printer is out of paper"))
+	recipetest.Curl(t, b, "retry", nil)
+}
