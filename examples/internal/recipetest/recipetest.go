@@ -15,16 +15,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/portal"
 )
 
 // Curl runs the commands in the console blocks of a page, "list", through an ingress, and compares what they print. It
 // knows curl with -i, -X, -H, -d and --json, and arguments in single quotes. An "…" in the page stands for any text, and
-// "$TOKEN" for the value of that name.
-func Curl(t *testing.T, b *bustest.Bus, page string, values map[string]string) {
+// "$TOKEN" for the value of that name. The options are those of the ingress's connection.
+func Curl(t *testing.T, b *bustest.Bus, page string, values map[string]string, options ...bus.ConnectOption) {
 	t.Helper()
-	ingress, err := portal.NewIngress(b.Connect("ingress"))
+	ingress, err := portal.NewIngress(b.Connect("ingress", options...))
 	require.NoError(t, err)
 	calls := transcript(t, page)
 	require.NotEmpty(t, calls)
