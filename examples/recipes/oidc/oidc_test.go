@@ -78,7 +78,7 @@ func logIn(t *testing.T, provider *mockoidc.MockOIDC, group string) string {
 	back, err := redirect.Location()
 	require.NoError(t, err)
 
-	response, err := http.PostForm(provider.TokenEndpoint(), url.Values{ //nolint:noctx // a provider of the test
+	response, err := http.PostForm(provider.TokenEndpoint(), url.Values{
 		"grant_type": {"authorization_code"}, "code": {back.Query().Get("code")},
 		"client_id": {provider.ClientID}, "client_secret": {provider.ClientSecret},
 	})
