@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -13,14 +14,14 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 38_000
+	allWords      = 35_000
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                900,
 	"CHANGELOG.md":             800,
-	"benchmarks/README.md":     2200,
+	"benchmarks/README.md":     1950,
 	"docs/ARCHITECTURE.md":     1600,
 	"docs/command.md":          1250,
 	"docs/comparison.md":       1050,
@@ -40,7 +41,7 @@ var wordBudgets = map[string]int{
 	"docs/decisions/README.md": 400,
 }
 
-// TestWords holds each page to a number of words, code and tables included, so that pages do not grow back unseen. A page that
+// TestWords holds each page to a number of words, code and tables included and pictures left out, so that pages do not grow back unseen. A page that
 // needs more gets a row, and another page has to give.
 func TestWords(t *testing.T) {
 	t.Parallel()
@@ -69,9 +70,12 @@ func wordBudget(file string) int {
 	return usualWords
 }
 
-// countWords counts what has a letter or a digit: the bars of tables are no words.
+var picture = regexp.MustCompile("(?s)```mermaid\n.*?```")
+
+// countWords counts what has a letter or a digit, outside of pictures: the bars of tables are no words.
 func countWords(text string) int {
 	words := 0
+	text = picture.ReplaceAllString(text, "")
 	for word := range strings.FieldsSeq(text) {
 		if strings.IndexFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 {
 			words++
