@@ -62,6 +62,28 @@ func TestPay_Never(t *testing.T) {
 	})
 }
 
+// Slow takes its time for a payment.
+type Slow struct{}
+
+// Pay takes half a second.
+func (Slow) Pay(cents int) { <-time.After(500 * time.Millisecond) }
+
+// TestPay_Busy has a service with room for one call at a time, which says when to call again.
+func TestPay_Busy(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		require.NoError(t, bus.Serve(b.Connect("till.example", bus.WithMaxHandlers(1)), Slow{}))
+		caller := b.Connect("caller.example", bus.WithInterceptors(retry.NotExecuted))
+		began, done := time.Now(), make(chan error, 2)
+		for range 2 {
+			go func() { done <- retry.Pay(t.Context(), caller, 450) }()
+		}
+		require.NoError(t, <-done)
+		require.NoError(t, <-done)
+		assert.Equal(t, 1500*time.Millisecond, time.Since(began))
+	})
+}
+
 // TestPay_Executed has a service that fails after it has taken the money.
 func TestPay_Executed(t *testing.T) {
 	t.Parallel()
