@@ -89,7 +89,7 @@ func CaptureResponseHeader(ctx context.Context, header *http.Header) context.Con
 // WithOutgoingHeader returns a context whose calls and events carry a header field, in place of a field of that name
 // set in ctx; with an empty value they carry none. A field of the same name in the request itself, as of [Conn.Do],
 // takes precedence. The callee reads the field with [RequestHeader]. The field does not travel on to the callee's own
-// callees, unless it is one of the few that do, such as Accept-Language: see docs/wire.md. Spaces around the value are
+// callees, unless it is one of the few that do, such as Accept-Language: see docs/reference/wire.md. Spaces around the value are
 // removed, and control characters become spaces. If callers may not set the field, as with Host, Content-Type and
 // Bus-Actor, each call fails with 400.
 //

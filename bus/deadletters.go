@@ -26,7 +26,7 @@ type DeadLetter struct {
 
 // DeadLetters yields the events of a publisher that services could not handle, the oldest first: the dead letters that
 // exist when the sequence is ranged over. An error ends the sequence. It is for tools and operators: the user of the
-// connection needs permissions for JetStream that services do not have, see docs/events.md. It is a function because the
+// connection needs permissions for JetStream that services do not have, see docs/guides/events.md. It is a function because the
 // linker keeps all methods of Conn, and would link JetStream into every service.
 func DeadLetters(ctx context.Context, conn *Conn, source string) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {

@@ -87,7 +87,7 @@ func TestDenied_Subscription(t *testing.T) {
 		require.NoError(t, err)
 		err = bus.Serve(conn, calculator{})
 		assert.ErrorContains(t, err, `the broker does not let user "guest" subscribe to bus.443.example.calculator.|.`, name)
-		assert.ErrorContains(t, err, "see docs/permissions.md", name)
+		assert.ErrorContains(t, err, "see docs/guides/permissions.md", name)
 		assert.ErrorIs(t, err, nats.ErrPermissionViolation, name)
 		if err := conn.Handle("GET", "/secret", nil); err == nil {
 			t.Errorf("%s: Handle without a handler", name)
@@ -229,7 +229,7 @@ func TestDenied_CallEndsAtOnce(t *testing.T) {
 			failed := asBusError(t, err)
 			assert.NotEmpty(t, failed.MsgID, name)
 			assert.True(t, bus.IsInternal(err), name)
-			assert.Equal(t, `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md`, failed.Detail, name)
+			assert.Equal(t, `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/guides/permissions.md`, failed.Detail, name)
 		}
 		if name == "our own" {
 			for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
@@ -253,7 +253,7 @@ func TestDenied_ProbeIsNotRepeated(t *testing.T) {
 	serveSlow(t, g.mustConnect("owner", "slow.example"))
 	caller := g.mustConnect("guest", "caller.example")
 	assert.NoError(t, caller.Call(t.Context(), slowURL+"2500ms", nil, nil))
-	if told := g.log.count("docs/permissions.md"); told != 1 {
+	if told := g.log.count("docs/guides/permissions.md"); told != 1 {
 		t.Errorf("told %d times of what is denied", told)
 	}
 }
@@ -295,7 +295,7 @@ func TestDenied_AtStart(t *testing.T) {
 			require.ErrorIs(t, err, nats.ErrPermissionViolation, want)
 			require.True(t, strings.HasPrefix(err.Error(), want), err.Error())
 			require.ErrorContains(t, err, `the broker does not let user "shop.example" subscribe to bus.`, want)
-			require.ErrorContains(t, err, "docs/permissions.md", want)
+			require.ErrorContains(t, err, "docs/guides/permissions.md", want)
 			caller := e.connect("caller.example", bus.WithAckWait(time.Minute))
 			if err := caller.Call(t.Context(), shopURL+"/buy", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 				t.Errorf("something is served all the same: %v", err)

@@ -111,7 +111,7 @@ func TestDeadLetters_WithoutSubscriberStay(t *testing.T) {
 	}
 }
 
-// TestParkedPermissions has a user read and retry what is parked who may do that and nothing else, as docs/events.md says.
+// TestParkedPermissions has a user read and retry what is parked who may do that and nothing else, as docs/guides/events.md says.
 func TestParkedPermissions(t *testing.T) {
 	t.Parallel()
 	var block string

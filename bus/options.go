@@ -73,7 +73,7 @@ func WithoutBatching() ConnectOption {
 
 // WithoutServiceProtocol disables the responses to the service protocol of NATS ($SRV.PING, $SRV.INFO, $SRV.STATS), so
 // that "nats micro ls" does not show the connection. Default: a connection that serves something responds, if the
-// broker's permissions allow it; see docs/nats.md.
+// broker's permissions allow it; see docs/reference/nats.md.
 func WithoutServiceProtocol() ConnectOption {
 	return func(c *connectConfig) { c.unlisted = true }
 }

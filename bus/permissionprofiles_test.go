@@ -19,7 +19,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 )
 
-// byDomain is the profile by domain of docs/permissions.md, with what its services have to hear from all.
+// byDomain is the profile by domain of docs/guides/permissions.md, with what its services have to hear from all.
 const byDomain = `permissions { subscribe { allow: ["*.*.com.example.>", "*.888.all.|.>"] } }`
 
 // inOnePlane is the same for one plane.
@@ -445,7 +445,7 @@ func TestService_ProtocolIsDenied(t *testing.T) {
 	told = slices.DeleteFunc(told, func(line string) bool { return strings.Contains(line, `"level":"debug"`) })
 	require.Len(t, told, 1, "log")
 	assert.Contains(t, told[0], `"level":"info"`, "log")
-	assert.Contains(t, told[0], "docs/nats.md", "log")
+	assert.Contains(t, told[0], "docs/reference/nats.md", "log")
 }
 
 // TestService_ProtocolAnswersAreDenied has a broker that lets the service hear what it may not answer.

@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestTranscript holds what one call looks like on the wire, byte for byte: docs/wire.md shows the same.
+// TestTranscript holds what one call looks like on the wire, byte for byte: docs/reference/wire.md shows the same.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
 	w := &testBus{transport: bus.WithoutShortCircuit()}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestErrors holds the words of docs/errors.md to the code: what a row quotes stands in a text of the program, so that a
+// TestErrors holds the words of docs/reference/errors.md to the code: what a row quotes stands in a text of the program, so that a
 // reader who searches for a message finds its row.
 func TestErrors(t *testing.T) {
 	t.Parallel()
@@ -22,13 +22,13 @@ func TestErrors(t *testing.T) {
 	quoted := regexp.MustCompile("`([^`]+)`")
 	row := regexp.MustCompile(`(?m)^\| ([^|]*[a-z] ?…?` + "`" + `[^|]*) \|`)
 	found := 0
-	_, table, _ := strings.Cut(readFile(t, "docs/errors.md"), "## Calls")
+	_, table, _ := strings.Cut(readFile(t, "docs/reference/errors.md"), "## Calls")
 	for _, match := range row.FindAllStringSubmatch(table, -1) {
 		words := quoted.FindStringSubmatch(match[1])[1]
 		for part := range strings.SplitSeq(words, "…") {
 			if part = strings.TrimSpace(part); part != "" {
 				found++
-				assert.True(t, strings.Contains(code.String(), part), "docs/errors.md quotes %q, which no text has", words)
+				assert.True(t, strings.Contains(code.String(), part), "docs/reference/errors.md quotes %q, which no text has", words)
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func flatten(code string) string {
 	return "\n" + strings.Join(lines, "\n") + "\n"
 }
 
-// completeFile is a whole Go file and where it stands, "docs/wire.md:12".
+// completeFile is a whole Go file and where it stands, "docs/reference/wire.md:12".
 type completeFile struct{ where, code string }
 
 // vet compiles and vets programs as a user's would be: each is a package of

@@ -30,7 +30,7 @@ func TestFigures(t *testing.T) {
 	t.Parallel()
 	measured := readFigures(t)
 	checkBetween(t, "README.md", "figures", measured.short(t))
-	checkBetween(t, "docs/comparison.md", "figures", measured.compared(t))
+	checkBetween(t, "docs/understand/comparison.md", "figures", measured.compared(t))
 	checkBetween(t, "benchmarks/README.md", "goals", measured.goals(t))
 }
 
@@ -86,7 +86,7 @@ func (f figures) short(t *testing.T) string {
 	return text.String()
 }
 
-// compared is what docs/comparison.md has.
+// compared is what docs/understand/comparison.md has.
 func (f figures) compared(t *testing.T) string {
 	t.Helper()
 	peers := []string{"busline", "nats micro", "grpc-go", "connect-go, HTTP/1.1", "net/http, JSON"}

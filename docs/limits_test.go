@@ -14,25 +14,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLimits holds the limits in docs/limits.md to the code: the last cell of
+// TestLimits holds the limits in docs/reference/limits.md to the code: the last cell of
 // a row quotes the constant, `bus: defaultHandlerLimit = 10_000`.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	constants := readConstants(t)
 	quote := regexp.MustCompile("\\| `([a-z/]+): (\\w+) = ([^`]+)` \\|\\s*$")
 	found := 0
-	for line := range strings.Lines(readFile(t, "docs/limits.md")) {
+	for line := range strings.Lines(readFile(t, "docs/reference/limits.md")) {
 		match := quote.FindStringSubmatch(line)
 		if match == nil {
 			continue
 		}
 		found++
 		if is := constants[match[1]+": "+match[2]]; is != match[3] {
-			t.Errorf("docs/limits.md: %s of %s is %q in the code, not %q", match[2], match[1], is, match[3])
+			t.Errorf("docs/reference/limits.md: %s of %s is %q in the code, not %q", match[2], match[1], is, match[3])
 		}
 	}
 	if found < 30 {
-		t.Errorf("docs/limits.md: only %d limits were found", found)
+		t.Errorf("docs/reference/limits.md: only %d limits were found", found)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // markdownFile is a markdown file, taken apart into what is code and what is not.
 type markdownFile struct {
-	path   string // from the root, "docs/wire.md"
+	path   string // from the root, "docs/reference/wire.md"
 	blocks []codeBlock
 	prose  []proseLine
 }

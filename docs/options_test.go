@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// optionTable is one of the tables in docs/configuration.md: the options of one call.
+// optionTable is one of the tables in docs/reference/configuration.md: the options of one call.
 type optionTable struct {
 	name  string            // of the marks around it
 	pkg   string            // where the options are, "bus"
@@ -44,7 +44,7 @@ var optionTables = []optionTable{
 	{"options of msgsvc", "msgsvc", map[string]string{"Option": ""}},
 }
 
-// TestOptions holds docs/configuration.md to the doc comments: every exported option
+// TestOptions holds docs/reference/configuration.md to the doc comments: every exported option
 // has its row, with the first sentence and the default of its comment. One whose
 // comment names no default fails, unless it has none to name.
 func TestOptions(t *testing.T) {
@@ -54,7 +54,7 @@ func TestOptions(t *testing.T) {
 		if len(options) == 0 {
 			t.Errorf("%s: none found in %s", table.name, table.pkg)
 		}
-		checkBetween(t, "docs/configuration.md", table.name, "\n"+optionRows(options)+"\n")
+		checkBetween(t, "docs/reference/configuration.md", table.name, "\n"+optionRows(options)+"\n")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 var variable = regexp.MustCompile(`(BUS_[A-Z_]+)(=\w+)?`)
 
-// TestVariables holds that docs/configuration.md tells of every environment
+// TestVariables holds that docs/reference/configuration.md tells of every environment
 // variable that a package reads, and of no other.
 func TestVariables(t *testing.T) {
 	t.Parallel()
@@ -24,7 +24,7 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	told := make(map[string]bool)
-	for line := range strings.Lines(readFile(t, "docs/configuration.md")) {
+	for line := range strings.Lines(readFile(t, "docs/reference/configuration.md")) {
 		if names, _, isRow := strings.Cut(strings.TrimPrefix(line, "| "), " |"); isRow && strings.HasPrefix(line, "| `BUS_") {
 			for _, match := range variable.FindAllStringSubmatch(names, -1) {
 				told[match[1]] = true
@@ -33,12 +33,12 @@ func TestVariables(t *testing.T) {
 	}
 	for name := range read {
 		if !told[name] {
-			t.Errorf("docs/configuration.md: %s is read, and has no row", name)
+			t.Errorf("docs/reference/configuration.md: %s is read, and has no row", name)
 		}
 	}
 	for name := range told {
 		if !read[name] {
-			t.Errorf("docs/configuration.md: %s has a row, and the library does not read it", name)
+			t.Errorf("docs/reference/configuration.md: %s has a row, and the library does not read it", name)
 		}
 	}
 }

@@ -22,7 +22,7 @@
 //
 // The tests of examples/checkout/checkoutsvc show both ways, and a third one without mocks.
 //
-// To generate mocks of your own interfaces, copy the go:generate lines of doc.go; docs/testing.md says what your module needs for
+// To generate mocks of your own interfaces, copy the go:generate lines of doc.go; docs/guides/testing.md says what your module needs for
 // them. They use github.com/golang/mock, which still works but is no longer developed; for its successor, go.uber.org/mock, only
 // the import path changes: see the module in the folder successor.
 //

@@ -39,7 +39,7 @@ func openBucketCache(ctx context.Context, conn *bus.Conn, c config) (*bucketCach
 	}
 	if errors.Is(err, context.DeadlineExceeded) { // a request that is denied has no answer
 		if denied := conn.NATS().LastError(); errors.Is(denied, nats.ErrPermissionViolation) {
-			err = fmt.Errorf("the broker denies what JetStream needs, see docs/permissions.md: %w: %w", denied, err)
+			err = fmt.Errorf("the broker denies what JetStream needs, see docs/guides/permissions.md: %w: %w", denied, err)
 		}
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func TestBucket_Denied(t *testing.T) {
 		authorization { users: [ { user: service, password: secret, permissions { publish { deny: "$JS.API.>" } } } ] }`))
 	_, err := msgsvc.New(t.Context(), b.Connect(host, bus.WithLogger(zerolog.Nop())), msgsvc.WithJetStream())
 	for _, want := range []string{
-		": the broker denies what JetStream needs, see docs/permissions.md: ",
+		": the broker denies what JetStream needs, see docs/guides/permissions.md: ",
 		`Permissions Violation for Publish to "$JS.API.STREAM.INFO.KV_cache_messaging_example__`,
 	} {
 		if !strings.Contains(fmt.Sprint(err), want) {

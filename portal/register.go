@@ -48,7 +48,7 @@ func defaultPatience() patience {
 // only under the ports of the document.
 //
 // /live.json says which services run and who calls whom, how often and how fast, limited to what the document
-// describes; see docs/portal.md. The portal asks the instances at most once a second, and only while a client looks.
+// describes; see docs/guides/portal.md. The portal asks the instances at most once a second, and only while a client looks.
 //
 // All of it is live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {

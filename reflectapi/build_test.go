@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the tables in docs/names.md")
+var update = flag.Bool("update", false, "write the tables in docs/guides/names.md")
 
 // builds are the ways to make a program and run it. Their names are what one types.
 var builds = []build{
@@ -38,7 +38,7 @@ type measurement struct {
 
 // TestNames_InEveryBuild builds testdata/program in every way, runs it beside its source and
 // after that was moved away, and holds all names to the true ones. Which source answered where
-// is the table in docs/names.md.
+// is the table in docs/guides/names.md.
 func TestNames_InEveryBuild(t *testing.T) {
 	t.Parallel()
 	measured := make([]measurement, 2*len(builds))

@@ -120,11 +120,11 @@ func agreed(t *testing.T, where string, answers []*answer, say func(a *answer) (
 	return said
 }
 
-// checkDocument compares what stands in docs/names.md between <!-- begin name --> and
+// checkDocument compares what stands in docs/guides/names.md between <!-- begin name --> and
 // <!-- end name --> with what is true. With -update it is written there.
 func checkDocument(t *testing.T, name, table string) {
 	t.Helper()
-	const document = "../docs/names.md"
+	const document = "../docs/guides/names.md"
 	text, err := os.ReadFile(document)
 	require.NoError(t, err)
 	begin, end := "<!-- begin "+name+" -->\n\n", "\n<!-- end "+name+" -->"

@@ -33,7 +33,7 @@ func parseAnswers(t *testing.T, printed string) []*answer {
 	return answers
 }
 
-// shape is a kind of method, as the table in docs/names.md has it.
+// shape is a kind of method, as the table in docs/guides/names.md has it.
 type shape struct {
 	label   string
 	regular bool // any source at all can name it

@@ -19,9 +19,9 @@ import (
 	"github.com/busline/busline/examples/products/productsvc"
 )
 
-var update = flag.Bool("update", false, "write the block of permissions in docs/permissions.md")
+var update = flag.Bool("update", false, "write the block of permissions in docs/guides/permissions.md")
 
-const permissionsPage = "../../docs/permissions.md"
+const permissionsPage = "../../docs/guides/permissions.md"
 
 // permissionsOf returns what the user of the checkout needs. It calls two hosts, which do not have to be there.
 func permissionsOf(t *testing.T, options ...bus.ConnectOption) bus.Permissions {

@@ -97,16 +97,16 @@ func natsOptions(t *testing.T) *server.Options {
 // limit returns the value of a constant in the table of limits, which a test in docs holds to the code.
 func limit(t *testing.T, constant string) time.Duration {
 	t.Helper()
-	match := regexp.MustCompile("`" + constant + ` = (\d+) \* time.Second`).FindStringSubmatch(read(t, "../../docs/limits.md"))
+	match := regexp.MustCompile("`" + constant + ` = (\d+) \* time.Second`).FindStringSubmatch(read(t, "../../docs/reference/limits.md"))
 	require.NotNil(t, match, constant)
 	seconds, err := strconv.Atoi(match[1])
 	require.NoError(t, err)
 	return time.Duration(seconds) * time.Second
 }
 
-// requireVariable fails unless docs/configuration.md, which a test holds to the code, has a variable of Busline.
+// requireVariable fails unless docs/reference/configuration.md, which a test holds to the code, has a variable of Busline.
 func requireVariable(t *testing.T, name string) {
 	t.Helper()
-	told := regexp.MustCompile("(?m)^\\| [^|]*`" + name + "`[^|]*\\|").MatchString(read(t, "../../docs/configuration.md"))
-	require.True(t, told || !strings.HasPrefix(name, "BUS_"), "%s has no row in docs/configuration.md", name)
+	told := regexp.MustCompile("(?m)^\\| [^|]*`" + name + "`[^|]*\\|").MatchString(read(t, "../../docs/reference/configuration.md"))
+	require.True(t, told || !strings.HasPrefix(name, "BUS_"), "%s has no row in docs/reference/configuration.md", name)
 }

@@ -1,5 +1,5 @@
 // Foreign joins the bus with only a NATS client, as a service in any other language would: everything here follows
-// docs/wire.md, and nothing is imported from Busline. It calls calculator.example, and serves foreign.example.
+// docs/reference/wire.md, and nothing is imported from Busline. It calls calculator.example, and serves foreign.example.
 //
 //	go run ./examples/showcase
 //	go run ./examples/foreign
@@ -14,7 +14,7 @@
 //
 //	Hello, Ada!
 //
-// The files are named after the sections of docs/wire.md: message.go, caller.go, server.go. The service itself is in
+// The files are named after the sections of docs/reference/wire.md: message.go, caller.go, server.go. The service itself is in
 // service.go.
 package main
 

@@ -39,7 +39,7 @@ func TestForeign(t *testing.T) {
 	showcase.Stop()
 }
 
-// callCalculator makes the call that docs/wire.md shows, and compares every byte of what comes back.
+// callCalculator makes the call that docs/reference/wire.md shows, and compares every byte of what comes back.
 func callCalculator(t *testing.T, client *client) {
 	t.Helper()
 	client.send("bus.443.example.calculator.|.POST.add", `POST /add HTTP/1.1

@@ -17,7 +17,7 @@ const root = "../.."
 // What the files import from each other, here and in the reader's module.
 const ours, readers = "github.com/busline/busline/examples/tutorial", "shop.example"
 
-// shop is the module that a reader of docs/tutorial.md has in the end.
+// shop is the module that a reader of docs/learn/tutorial.md has in the end.
 type shop struct {
 	t         *testing.T
 	directory string

@@ -15,7 +15,7 @@ import (
 	"github.com/busline/busline/examples/internal/exampletest"
 )
 
-// TestTutorial does what docs/tutorial.md says, from nothing to services that are replaced while they are called. The
+// TestTutorial does what docs/learn/tutorial.md says, from nothing to services that are replaced while they are called. The
 // broker listens on TCP, and each instance is a process, built without debug data and run where there is no source.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
@@ -95,7 +95,7 @@ func TestTutorial_ShowsItsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(page), "```go\n"+strings.ReplaceAll(string(source), ours, readers)+"```\n") {
-			t.Errorf("docs/tutorial.md does not have all of %s", file)
+			t.Errorf("docs/learn/tutorial.md does not have all of %s", file)
 		}
 	}
 }

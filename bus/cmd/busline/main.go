@@ -3,7 +3,7 @@
 //	go run github.com/busline/busline/bus/cmd/busline ls
 //	go run github.com/busline/busline/bus/cmd/busline call calculator.example/add x=5 y=6
 //
-// busline --help lists the subcommands; docs/command.md has examples.
+// busline --help lists the subcommands; docs/reference/command.md has examples.
 package main
 
 import (

@@ -101,7 +101,7 @@ func (p *DeadLetter) Redeliver(ctx context.Context) error {
 	again.Data = p.text
 	_, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10)))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/events.md", p.stream.name(), again.Subject, p.stream.config.Broker.User())
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/guides/events.md", p.stream.name(), again.Subject, p.stream.config.Broker.User())
 	}
 	if err != nil {
 		return p.stream.failed(err)
@@ -121,7 +121,7 @@ func (p *DeadLetter) stillHandled(ctx context.Context, manager jetstream.JetStre
 		return p.stream.failed(err)
 	case !delivers(consumer.CachedInfo().Config, again):
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil,
-			"the consumer %s does not take %s, so it stays parked: if the stream %s does not either, add bus.a.… to its subjects, see docs/events.md; then restart an instance of %s", name, again, stream, p.Service)
+			"the consumer %s does not take %s, so it stays parked: if the stream %s does not either, add bus.a.… to its subjects, see docs/guides/events.md; then restart an instance of %s", name, again, stream, p.Service)
 	default:
 		return nil
 	}

@@ -29,7 +29,7 @@ func TestSession_Attempt_Denied(t *testing.T) {
 		t.Error("after ran")
 		return nil
 	})
-	const want = `the broker does not let user "guest" subscribe to denied.one; see docs/permissions.md`
+	const want = `the broker does not let user "guest" subscribe to denied.one; see docs/guides/permissions.md`
 	assert.ErrorIs(t, err, nats.ErrPermissionViolation)
 	assert.ErrorContains(t, err, want)
 	got := r.subjects()

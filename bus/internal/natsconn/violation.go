@@ -156,7 +156,7 @@ func (c *Conn) LastViolation() (denied Violation, err error) {
 
 // denied is the error for a subject that the broker denies.
 func (c *Conn) denied(v Violation) error {
-	return fmt.Errorf("the broker does not let %s %s to %s; see docs/permissions.md", c.User(), v.verb(), v.Subject)
+	return fmt.Errorf("the broker does not let %s %s to %s; see docs/guides/permissions.md", c.User(), v.verb(), v.Subject)
 }
 
 // Forbidden returns the error for a request that the broker denies. Nothing has run. The text is not for people outside of the bus.

@@ -92,7 +92,7 @@ func TestConn_HandleError_PublishDenied(t *testing.T) {
 	if !r.conn.IsNewViolation(before, natsconn.Violation{Publish: true, Subject: "denied.one"}) {
 		t.Errorf("the last report is %v", r.conn.LastReport())
 	}
-	const want = `the broker does not let user "guest" publish to denied.one; see docs/permissions.md`
+	const want = `the broker does not let user "guest" publish to denied.one; see docs/guides/permissions.md`
 	forbidden := r.conn.Forbidden("denied.one")
 	assert.Equal(t, http.StatusForbidden, forbidden.Status)
 	assert.Equal(t, status.ExecutedNo, forbidden.Executed)

@@ -158,7 +158,7 @@ func (s *Services) examine(before error) {
 	defer s.mu.Unlock()
 	s.denied = true
 	s.broker.Lines.Add(s.logger.Info().Str("subject", AllServices), "the broker does not let "+s.broker.User()+
-		" answer the command nats micro, which is optional; see docs/nats.md")
+		" answer the command nats micro, which is optional; see docs/reference/nats.md")
 }
 
 func (s *Services) isDenied() bool {

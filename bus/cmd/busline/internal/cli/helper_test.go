@@ -25,7 +25,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-var update = flag.Bool("update", false, "write golden files, and the sessions in docs/command.md")
+var update = flag.Bool("update", false, "write golden files, and the sessions in docs/reference/command.md")
 
 // terminal is a bus on which to run the command.
 type terminal struct {

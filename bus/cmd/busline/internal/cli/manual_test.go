@@ -13,9 +13,9 @@ import (
 )
 
 // manual is the file with the sessions to be checked.
-const manual = "../../../../../docs/command.md"
+const manual = "../../../../../docs/reference/command.md"
 
-// TestManual runs the sessions of docs/command.md, one after the other on one bus, and compares what comes back.
+// TestManual runs the sessions of docs/reference/command.md, one after the other on one bus, and compares what comes back.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	m := newManual(t)
@@ -42,7 +42,7 @@ func TestManual(t *testing.T) {
 	case *update:
 		require.NoError(t, os.WriteFile(manual, []byte(written.String()), 0o600))
 	default:
-		t.Errorf("docs/command.md is not what comes back; go test -update writes it anew:\n%s", written.String())
+		t.Errorf("docs/reference/command.md is not what comes back; go test -update writes it anew:\n%s", written.String())
 	}
 }
 

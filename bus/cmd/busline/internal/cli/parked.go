@@ -25,7 +25,7 @@ func (s *session) newParked() *cobra.Command {
 		Long: `Lists the stored events of a source that services could not handle, the oldest first: those of one service, or of all. With
 --retry each is stored again, for the service that could not handle it and for no other, which gets it when it runs, with
 all its attempts. With --remove they are lost. JSON has their arguments, too. The broker user needs permissions for
-JetStream; see docs/events.md.`,
+JetStream; see docs/guides/events.md.`,
 		Example: examples(
 			"busline parked orders.example", "busline parked orders.example mailer.example --event on-ordered --retry",
 			"busline parked orders.example --json | jq -r '.[].body'",
@@ -183,7 +183,7 @@ func (s *session) noneParked(ctx context.Context, conn *bus.Conn, options parked
 	if err != nil {
 		return err
 	}
-	_, err = manager.Stream(ctx, conn.Plane()+"_EVENTS_"+strings.ReplaceAll(options.source, ".", "_")) // see docs/wire.md
+	_, err = manager.Stream(ctx, conn.Plane()+"_EVENTS_"+strings.ReplaceAll(options.source, ".", "_")) // see docs/reference/wire.md
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil // it is there, or may be
 	}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, environment Environment, arguments []string) (stat
 const overview = `busline looks at a bus and calls what is on it.
 
 Environment:
-  BUS_NATS_URL, BUS_PLANE and others, see docs/configuration.md: the broker, and how to log in
+  BUS_NATS_URL, BUS_PLANE and others, see docs/reference/configuration.md: the broker, and how to log in
   BUS_TOKEN      the token to call with
   BUS_LOG_LEVEL  shows the log of the connection from this level on; default: no log
   NO_COLOR       no colours, whatever the value
