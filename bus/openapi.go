@@ -335,14 +335,19 @@ func (c *Conn) warnThatDisplaced(e, by *endpoint) {
 // CheckNames returns an error if callers would miss something in production, in a binary that is trimmed, stripped and
 // far from its source: names of arguments and results that are known only from the source on this machine or from debug
 // data, doc comments that would be lost, or a signature table or embedded source that is out of date. The error lists
-// all problems with their remedies. CheckNames takes the arguments of [Serve] and registers nothing. It is meant for
-// tests: see CheckNames of bus/bustest.
+// all problems with their remedies. It also returns what Serve says of the methods themselves, such as one that is named
+// like REST and would be served as RPC. CheckNames takes the arguments of [Serve] and registers nothing. It is meant
+// for tests: see CheckNames of bus/bustest.
 func CheckNames[T any](impl T, options ...ServeOption) error {
 	config := newServiceConfig(options)
 	if config.err != nil {
 		return config.err
 	}
-	return reflectapi.CheckNames(interfaceOf[T](), impl, config.describe...)
+	if err := reflectapi.CheckNames(interfaceOf[T](), impl, config.describe...); err != nil {
+		return err
+	}
+	_, _, err := plan(interfaceOf[T](), impl, config)
+	return err
 }
 
 // checkRoutes returns an error for endpoints that no path can tell apart.

@@ -203,6 +203,13 @@ func RPCAndREST() MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Both = true })
 }
 
+// RPC serves a method as RPC although it is named like REST, such as Read(id int) (book Book), which is an error
+// otherwise, as its author may have meant httpResponseBody. An interface with a generated client says
+// so in the comment of the method, with //busline:route POST /read. Default: by the names of the method and its arguments.
+func RPC() MethodOption {
+	return methodOption(func(c *methodConfig) { c.MethodOptions.RPC = true })
+}
+
 type endpointOption func(*endpointConfig)
 
 func (o endpointOption) applyToService(c *serviceConfig)   { o(&c.endpoints) }

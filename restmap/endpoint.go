@@ -127,6 +127,8 @@ type MethodOptions struct {
 	HTTPMethod string
 	// Both serves a method in RPC style and in REST style. Path and HTTPMethod then apply to the REST endpoint.
 	Both bool
+	// RPC serves a method in RPC style although it looks like REST.
+	RPC bool
 }
 
 // InputError is a request that cannot be converted to the arguments of a method, described for the caller. It

@@ -18,7 +18,8 @@ import (
 //
 // A method is served in REST style if its name ends in REST, or if its name is a CRUD verb (Create; Read, Get, Load;
 // Update; Patch; Delete; List, ListAll), alone or before a noun, and one of the methods with that noun uses a magic
-// argument. A method is served in RPC style if another one has the same name with REST appended (Read beside ReadREST).
+// argument. A method is served in RPC style if another one has the same name with REST appended (Read beside ReadREST), or if
+// the options say so. One that would be RPC and is shaped like REST is an error.
 func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 	m := newMapper(service, options)
 	var endpoints []*Endpoint
@@ -82,14 +83,14 @@ func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
 	if method.Kind == reflectapi.Web {
 		return webEndpoint(method, options)
 	}
-	if err := checkMagic(method); err != nil {
+	if err := errors.Join(checkMagic(method), m.checkNearMiss(method, options)); err != nil {
 		return nil, err
 	}
 	styles := []Style{RPC}
 	switch {
 	case options.Both:
 		styles = []Style{RPC, REST}
-	case m.isREST(method):
+	case m.isREST(method) && !options.RPC:
 		styles = []Style{REST}
 	}
 	var endpoints []*Endpoint

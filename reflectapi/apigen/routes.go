@@ -83,7 +83,7 @@ func (d *description) refuseAll(err error, remedy string) (refused []string) {
 			continue
 		}
 		reason := strings.TrimPrefix(err.Error(), "method "+d.operations[i].name+": ")
-		if d.operations[i].route == "" { // its route follows from its name
+		if d.operations[i].route == "" && !strings.Contains(reason, reflectapi.RouteDirective) { // its route follows from its name
 			reason += remedy
 		}
 		d.refuse(d.operations[i], errors.New(reason))

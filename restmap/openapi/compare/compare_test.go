@@ -51,7 +51,7 @@ type (
 )
 
 func (Shop) Buy(_ context.Context, item Item, count int32) (total int32, bought Item) { return }
-func (Shop) List(limit int) (items []Item)                                            { return }
+func (Shop) Stock(limit int) (items []Item)                                           { return }
 
 func (Grown) Buy(_ context.Context, item Item, count int64, note string) (total int32, bought Item, left int) {
 	return
@@ -66,7 +66,7 @@ func (Poorer) Buy(_ context.Context, item Item) (bought Item)                   
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	names := bus.ParamNames("Buy", "item, count", "total, bought")
-	list := bus.ParamNames("List", "limit", "items")
+	list := bus.ParamNames("Stock", "limit", "items")
 	before := document(t, Shop{}, names, list)
 	for _, test := range []struct {
 		name   string
@@ -89,14 +89,14 @@ func TestDocuments(t *testing.T) {
 			breaks: []string{
 				"POST /buy: the argument count is no longer read: what callers send is ignored",
 				"POST /buy: the result's total is gone: callers that read it find nothing",
-				"POST /list (List) is gone: unless it is only hidden, callers get 404 or 405",
+				"POST /stock (Stock) is gone: unless it is only hidden, callers get 404 or 405",
 			},
 		},
 		{name: "elsewhere",
-			after: document(t, Shop{}, names, list, bus.Method("List", bus.Path("/items"), bus.HTTPMethod("GET")), bus.Method("Buy", bus.Port(444))),
+			after: document(t, Shop{}, names, list, bus.Method("Stock", bus.Path("/items"), bus.HTTPMethod("GET")), bus.Method("Buy", bus.Port(444))),
 			breaks: []string{
 				"POST /buy has moved to POST :444/buy: callers of the old address get 404 or 405",
-				"POST /list has moved to GET /items: callers of the old address get 404 or 405",
+				"POST /stock has moved to GET /items: callers of the old address get 404 or 405",
 				"GET /items: the body is no longer read: what callers send is ignored",
 			},
 			adds: []string{"GET /items: the argument limit is new"},
@@ -105,7 +105,7 @@ func TestDocuments(t *testing.T) {
 			after: document(t, Shop{}, names, list, bus.PostOnly()),
 			breaks: []string{
 				"POST /buy: it is no longer served under GET: callers that use it get 405",
-				"POST /list: it is no longer served under GET: callers that use it get 405",
+				"POST /stock: it is no longer served under GET: callers that use it get 405",
 			},
 		},
 		{name: "any method",
@@ -181,10 +181,10 @@ func TestDocuments(t *testing.T) {
 			}
 		})
 	}
-	anything := document(t, Shop{}, names, list, bus.Method("Buy", bus.HTTPMethod("*")), bus.Method("List", bus.HTTPMethod("POST")))
+	anything := document(t, Shop{}, names, list, bus.Method("Buy", bus.HTTPMethod("*")), bus.Method("Stock", bus.HTTPMethod("POST")))
 	want := []compare.Change{
 		{Breaks: true, Text: "POST /buy: it is no longer served under every HTTP method: callers that use others get 405"},
-		{Breaks: false, Text: "POST /list: it is served under GET, too"},
+		{Breaks: false, Text: "POST /stock: it is served under GET, too"},
 	}
 	if got := compare.Documents(anything, before); !slices.Equal(got, want) {
 		t.Errorf("methods: %+v", got)
@@ -195,7 +195,7 @@ func TestDocuments(t *testing.T) {
 	}
 	want = []compare.Change{
 		{Breaks: true, Text: "POST /buy: it now requires claims: callers without a token get 401"},
-		{Breaks: true, Text: "POST /list: it now requires claims: callers without a token get 401"},
+		{Breaks: true, Text: "POST /stock: it now requires claims: callers without a token get 401"},
 	}
 	if got := compare.Documents(public, secured); !slices.Equal(got, want) {
 		t.Errorf("claims that no caller sees: %+v", got)

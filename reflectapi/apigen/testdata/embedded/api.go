@@ -24,7 +24,7 @@ type Store interface {
 
 // Reader is in the same file; Writer, which it embeds, in another.
 type Reader interface {
-	// Load loads what is called so.
-	Load(ctx context.Context, name string) (entry Entry, err error)
+	// Find finds what is called so.
+	Find(ctx context.Context, name string) (entry Entry, err error)
 	Writer
 }

@@ -18,8 +18,8 @@ var _ = reflectapi.Register[Store](`
 type Store interface {
 	// Open is the first.
 	Open(ctx context.Context, at stdtime.Time) (err error)
-	// Load loads what is called so.
-	Load(ctx context.Context, name string) (entry Entry, err error)
+	// Find finds what is called so.
+	Find(ctx context.Context, name string) (entry Entry, err error)
 	// Save saves it.
 	Save(ctx context.Context, entry Entry, keep stdtime.Duration) (err error)
 	// Zero is first in the source, and last in the alphabet.
@@ -39,7 +39,7 @@ type Client struct {
 	host string
 
 	open  bus.Operation[openArguments, struct{}]
-	load  bus.Operation[loadArguments, LoadResults]
+	find  bus.Operation[findArguments, FindResults]
 	save  bus.Operation[saveArguments, struct{}]
 	zero  bus.Operation[struct{}, struct{}]
 	count bus.Operation[countArguments, CountResults]
@@ -66,7 +66,7 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 		conn: conn, host: host,
 
 		open:  bus.NewOperation[openArguments, struct{}](conn, "POST https://"+to+"/open"),
-		load:  bus.NewOperation[loadArguments, LoadResults](conn, "POST https://"+to+"/load"),
+		find:  bus.NewOperation[findArguments, FindResults](conn, "POST https://"+to+"/find"),
 		save:  bus.NewOperation[saveArguments, struct{}](conn, "POST https://"+to+"/save"),
 		zero:  bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/zero"),
 		count: bus.NewOperation[countArguments, CountResults](conn, "POST https://"+to+"/count"),
@@ -85,18 +85,18 @@ func (c *Client) Open(ctx context.Context, at stdtime.Time) (err error) {
 	return err
 }
 
-type loadArguments struct {
+type findArguments struct {
 	Name string `json:"name"`
 }
 
-// LoadResults is what Load returns.
-type LoadResults struct {
+// FindResults is what Find returns.
+type FindResults struct {
 	Entry Entry `json:"entry"`
 }
 
-// Load loads what is called so.
-func (c *Client) Load(ctx context.Context, name string) (entry Entry, err error) {
-	response, err := c.load.Call(ctx, loadArguments{name})
+// Find finds what is called so.
+func (c *Client) Find(ctx context.Context, name string) (entry Entry, err error) {
+	response, err := c.find.Call(ctx, findArguments{name})
 	return response.Results.Entry, err
 }
 
@@ -163,9 +163,9 @@ func (m Multicast) Open(ctx context.Context, at stdtime.Time) iter.Seq2[bus.Resp
 	return m.client.open.Multicast(ctx, openArguments{at})
 }
 
-// Load is Client.Load for all instances.
-func (m Multicast) Load(ctx context.Context, name string) iter.Seq2[bus.Response[LoadResults], error] {
-	return m.client.load.Multicast(ctx, loadArguments{name})
+// Find is Client.Find for all instances.
+func (m Multicast) Find(ctx context.Context, name string) iter.Seq2[bus.Response[FindResults], error] {
+	return m.client.find.Multicast(ctx, findArguments{name})
 }
 
 // Save is Client.Save for all instances.

@@ -9,8 +9,8 @@ import (
 type Writer interface {
 	// Save saves it.
 	Save(ctx context.Context, entry Entry, keep time.Duration) (err error)
-	// Load is there twice, and counts once.
-	Load(ctx context.Context, name string) (entry Entry, err error)
+	// Find is there twice, and counts once.
+	Find(ctx context.Context, name string) (entry Entry, err error)
 }
 
 // Entry is an entry.
