@@ -66,7 +66,7 @@ func sources(t *testing.T) []string {
 // commands returns the lines of a shell block of the page that call the go command, without what is said of them.
 func commands(t *testing.T, block int) (lines []string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "tutorial.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "learn", "tutorial.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

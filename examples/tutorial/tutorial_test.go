@@ -85,7 +85,7 @@ func TestTutorialWithoutWorkspace(t *testing.T) {
 // not compile for readers who follow it to the letter.
 func TestTutorial_ShowsItsFiles(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "tutorial.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "learn", "tutorial.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
