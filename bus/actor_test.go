@@ -294,7 +294,7 @@ func TestToken_TravelsAlongAChain(t *testing.T) {
 	})
 }
 
-// TestService_ActsForAnotherCaller has the hall go on as another client than who came.
+// TestService_ActsForAnotherCaller has the hall go on for another caller than the one who came.
 func TestService_ActsForAnotherCaller(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -134,7 +134,7 @@ type Stone struct {
 	Weight int `json:"weight"`
 }
 
-// treasury keeps things. Its comment is open to every caller, since every caller sees something of it.
+// treasury keeps things. Its comment is shown to every caller, since every caller sees something of it.
 type treasury struct{}
 
 // Stones are open to every caller.

@@ -408,7 +408,7 @@ func (throttle) Busy() error {
 	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.ExecutedNo, RetryAfter: time.Second}
 }
 
-// TestBusyCallee holds that a handler which has run does not ask to be called again because another client had no time.
+// TestBusyCallee holds that a handler which has run does not ask to be called again because another instance had no time.
 func TestBusyCallee(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

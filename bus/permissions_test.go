@@ -439,7 +439,7 @@ func TestPermissions_OfCallersOfAll(t *testing.T) {
 	}
 }
 
-// TestPermissions_LostInstance has a client take a call and die. That the broker may be asked after it is needed.
+// TestPermissions_LostInstance has an instance take a call and die. That the broker may be asked after it is needed.
 func TestPermissions_LostInstance(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
@@ -591,7 +591,7 @@ func checkAnswers(t *testing.T, denied []operation) {
 	}
 }
 
-// TestPermissions_AllowResponsesIsNeeded holds that the stricter profile answers no client without it.
+// TestPermissions_AllowResponsesIsNeeded holds that the stricter profile answers no caller without it.
 func TestPermissions_AllowResponsesIsNeeded(t *testing.T) {
 	t.Parallel()
 	blocks, _ := rehearse(t, []bus.ConnectOption{bus.WithAllowResponses()})

@@ -145,7 +145,7 @@ func TestScripted_OneResultOfEachInstanceInAnyOrder(t *testing.T) {
 }
 
 // TestScripted_OnlyTheInstanceThatAcked has others answer a call that was acked, as a broker without permissions allows: another
-// instance of the host, and a client who says in the broker's place that no instance is there.
+// instance of the host, and a foreign client that says in the broker's place that no instance is there.
 func TestScripted_OnlyTheInstanceThatAcked(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -167,7 +167,7 @@ func TestScripted_OnlyTheInstanceThatAcked(t *testing.T) {
 		absent := &nats.Msg{Subject: request.Reply, Header: nats.Header{"Status": {"503"}}}
 		require.NoError(t, server.raw.PublishMsg(absent))
 		if synctest.Wait(); len(ended) != 0 {
-			t.Error("no instance is there, though a client has acked")
+			t.Error("no instance is there, though one has acked")
 		}
 		answer("s2aaaaaaaa", ack, ack, ack, ack, ack, res) // a second instance: from now on it may answer, too
 		err := <-ended

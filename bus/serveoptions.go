@@ -204,8 +204,8 @@ func RPCAndREST() MethodOption {
 }
 
 // RPC serves a method as RPC although it is named like REST, such as Read(id int) (book Book), which is an error
-// otherwise, as its author may have meant httpResponseBody. An interface with a generated client says
-// so in the comment of the method, with //busline:route POST /read. Default: by the names of the method and its arguments.
+// otherwise, as its author may have meant httpResponseBody. An interface with a generated client says so in the comment
+// of the method, with //busline:route POST /read. Default: by the names of the method and its arguments.
 func RPC() MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.RPC = true })
 }

@@ -181,7 +181,7 @@ func TestNoResponse_AfterAnAck(t *testing.T) {
 	})
 }
 
-// TestNoResponse_LateAnswer lets an answer come when its caller has gone: it counts as a foreign instance, and is no one else's answer.
+// TestNoResponse_LateAnswer lets an answer come when its caller has gone: it counts as unmatched, and answers no other call.
 func TestNoResponse_LateAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -197,7 +197,7 @@ func TestNoResponse_LateAnswer(t *testing.T) {
 		late.receive(<-requests)
 		synctest.Wait()
 		if came := caller.Stats().UnmatchedResponses - before; came != 2 {
-			t.Errorf("%d foreign instances, want an ack and a response", came)
+			t.Errorf("%d unmatched messages, want an ack and a response", came)
 		}
 		if dropped := caller.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)

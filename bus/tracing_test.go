@@ -15,7 +15,7 @@ import (
 // tracedRelay calls the calculator, to make a chain of three.
 type tracedRelay struct{ conn *bus.Conn }
 
-// Divide has another client divide.
+// Divide has another service divide.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) error {
 	return r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }

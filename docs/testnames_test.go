@@ -8,7 +8,7 @@ import (
 )
 
 // TestTestNames holds that every test and fuzz target that a document names is
-// there: a promise whose test was renamed is held by no caller.
+// there: a promise whose test was renamed is held by no test.
 func TestTestNames(t *testing.T) {
 	t.Parallel()
 	declared := make(map[string]bool)

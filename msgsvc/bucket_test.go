@@ -61,7 +61,7 @@ func TestBucket_Limits(t *testing.T) {
 	assert.Equal(t, jetstream.DiscardOld, config.Discard)
 }
 
-// TestBucket_OfAnOperator holds that where entries are kept stays as another client has chosen it, and what makes it a cache does not.
+// TestBucket_OfAnOperator holds that where entries are kept stays as an operator has chosen it, and what makes it a cache does not.
 func TestBucket_OfAnOperator(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))

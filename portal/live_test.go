@@ -224,7 +224,7 @@ func TestLive(t *testing.T) {
 	})
 }
 
-// TestLiveOf_InstancesThatComeAndGo starts and stops instances while a client looks.
+// TestLiveOf_InstancesThatComeAndGo starts and stops instances while a page is open.
 func TestLiveOf_InstancesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {

@@ -105,7 +105,7 @@ func TestMetrics_OfAll(t *testing.T) {
 	assert.Contains(t, healthy.text, "busline_connected", "without a broker")
 }
 
-// TestMetrics_OfUnknownHosts leaves out what cannot be read, and who speaks for another client.
+// TestMetrics_OfUnknownHosts leaves out what cannot be read, and instances that speak for another one.
 func TestMetrics_OfUnknownHosts(t *testing.T) {
 	t.Parallel()
 	const own = `host="foreign.example",id="s1aaaaaaaa"`

@@ -31,7 +31,7 @@ type asserted struct{ mocked }
 // AssertExpectations is for tests.
 func (asserted) AssertExpectations(t func()) bool { return true }
 
-// A mock by itself gets one error, whatever is wrong with its methods, and failures of options.
+// A mock by itself gets one error, whatever is wrong with its methods, and errors of options.
 func TestMock_WithoutItsInterface(t *testing.T) {
 	t.Parallel()
 	const remedy = ": serve it as its interface: bus.Serve[API](conn, mock)"

@@ -160,7 +160,7 @@ func malformedTable[Own any](declarations ...string) error {
 	return err
 }
 
-// All failures of a table and all others are told at once, but for the names that are missing
+// All errors of a table and all others are told at once, but for the names that are missing
 // because of it.
 func TestTable_ErrorsBesideIt(t *testing.T) {
 	t.Parallel()

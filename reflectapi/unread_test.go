@@ -22,7 +22,7 @@ type (
 		Rules     map[string]int   `json:"rules" validate:"min=1"`
 		Aware     string           `json:"aware" validate:"required" jsonschema:"minLength=1"`
 		Left      string           `json:"-" validate:"required" jsonSchema:"x"`
-		hidden    string           `validate:"required"` //nolint:revive // a mistake, too, but no caller's here
+		hidden    string           `validate:"required"` //nolint:revive // a mistake, too, but it is not read here
 		clean     `json:",inline"` //nolint:revive // as in the types of Kubernetes
 		strangers ownText
 		private   row

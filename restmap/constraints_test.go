@@ -227,7 +227,7 @@ type (
 	}
 )
 
-// Malformed has several failures.
+// Malformed has several errors.
 type Malformed struct{}
 
 // Do has some of them twice.

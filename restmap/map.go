@@ -83,7 +83,10 @@ func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
 	if method.Kind == reflectapi.Web {
 		return webEndpoint(method, options)
 	}
-	if err := errors.Join(checkMagic(method), m.checkNearMiss(method, options)); err != nil {
+	if err := checkMagic(method); err != nil {
+		return nil, err
+	}
+	if err := m.checkNearMiss(method, options); err != nil {
 		return nil, err
 	}
 	styles := []Style{RPC}

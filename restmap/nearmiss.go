@@ -20,47 +20,59 @@ func (m *mapper) checkNearMiss(method *reflectapi.Method, options MethodOptions)
 	if !name.crud || name.suffixed || chosen || m.methods[method.Name+restSuffix] != nil {
 		return nil
 	}
-	if err := checkNearNames(method); err != nil {
+	if err := checkNearNames(method); err != nil || m.isREST(method) {
 		return err
-	}
-	if m.isREST(method) {
-		return nil
 	}
 	missing := missingMagic(method, name.operation)
 	if missing == "" {
 		return nil
 	}
-	return fmt.Errorf("is named like REST, and would be served as RPC at /%s: for %s %s name its %s, "+
-		"or say that RPC is meant, with bus.RPC() or with //busline:route POST /%s in its interface",
-		Kebab(method.Name), name.operation.method, m.likelyPath(method, name), missing, Kebab(method.Name))
+	return fmt.Errorf("is named like REST, and would be served as RPC at /%s: for %s %s name its %s, %s",
+		Kebab(method.Name), name.operation.method, m.likelyPath(method, name), missing, chooseRPC(method))
 }
 
-// nearNames are names that are taken for magic ones, without "http" and in lower case.
-var nearNames = map[string]string{ //nolint:gochecknoglobals // it does not change
-	"requestbody": RequestBody, "reqbody": RequestBody, "body": RequestBody, "request": RequestBody,
-	"responsebody": ResponseBody, "resbody": ResponseBody, "respbody": ResponseBody, "response": ResponseBody,
-	"statuscode": StatusCode, "status": StatusCode, "code": StatusCode,
+// chooseRPC is the remedy where RPC is meant.
+func chooseRPC(method *reflectapi.Method) string {
+	return "or say that RPC is meant, with bus.RPC() or with " + reflectapi.RouteDirective + " POST /" + Kebab(method.Name) + " in its interface"
 }
 
-// checkNearNames returns an error for names that are close to a magic argument. A short name counts only after "http".
+// checkNearNames returns an error for names that are close to a magic argument.
 func checkNearNames(method *reflectapi.Method) error {
 	var errs []error
-	check := func(values []reflectapi.Value, isArgument bool) {
+	check := func(values []reflectapi.Value, magicOf func(plain string) string) {
 		for _, value := range values {
-			plain := strings.ToLower(strings.ReplaceAll(value.Name, "_", ""))
-			short, prefixed := strings.CutPrefix(plain, "http")
-			magic := nearNames[short]
-			long := strings.HasSuffix(short, "body") && short != "body" || short == "statuscode"
-			if magic == "" || value.Name == magic || !prefixed && !long || isArgument != (magic == RequestBody) {
-				continue
+			magic := magicOf(strings.ToLower(strings.ReplaceAll(value.Name, "_", "")))
+			if magic != "" && value.Name != magic {
+				errs = append(errs, fmt.Errorf("%s is an ordinary name here: write %s, %s", value.Name, magic, chooseRPC(method)))
 			}
-			errs = append(errs, fmt.Errorf("%s is an ordinary name here: write %s, or say that RPC is meant, with bus.RPC() or with "+
-				"//busline:route POST /%s in its interface", value.Name, magic, Kebab(method.Name)))
 		}
 	}
-	check(method.Args, true)
-	check(method.Results, false)
+	check(method.Args, nearArgument)
+	check(method.Results, nearResult)
 	return errors.Join(errs...)
+}
+
+// nearArgument returns the magic argument that a name, in lower case and without underscores, is close to; "" for none. A short
+// name counts only after "http".
+func nearArgument(plain string) string {
+	switch plain {
+	case "requestbody", "reqbody", "httprequestbody", "httpreqbody", "httpbody", "httprequest":
+		return RequestBody
+	default:
+		return ""
+	}
+}
+
+// nearResult is nearArgument for results.
+func nearResult(plain string) string {
+	switch plain {
+	case "responsebody", "resbody", "respbody", "httpresponsebody", "httpresbody", "httprespbody", "httpresponse":
+		return ResponseBody
+	case "statuscode", "httpstatuscode", "httpstatus", "httpcode":
+		return StatusCode
+	default:
+		return ""
+	}
 }
 
 // missingMagic returns which value of a method should have which magic name to be what its verb says; "" if its shape is another.

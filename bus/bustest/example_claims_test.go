@@ -30,7 +30,7 @@ func testSalary(t *testing.T) {
 		t.Errorf("got %d, %v", amount, err)
 	}
 	if _, err := salaries.Salary(t.Context(), "ada"); bus.StatusOf(err) != http.StatusForbidden {
-		t.Errorf("no client: %v", err)
+		t.Errorf("without a token: %v", err)
 	}
 }
 

@@ -31,14 +31,14 @@ import (
 // tracedRelay calls the calculator, to make a chain of three.
 type tracedRelay struct{ conn *bus.Conn }
 
-// Add has another client add.
+// Add has another service add.
 func (r tracedRelay) Add(ctx context.Context, x, y int) (sum int, err error) {
 	var out struct{ Sum int }
 	err = r.conn.Call(ctx, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
 	return out.Sum, err
 }
 
-// Divide has another client divide, and tells what baggage it has.
+// Divide has another service divide, and tells what baggage it has.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) (customer string, err error) {
 	return baggage.FromContext(ctx).Member("customer").Value(), r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }

@@ -36,7 +36,7 @@ func TestPayroll(t *testing.T) {
 		t.Errorf("%d, %v", count, err)
 	}
 	if _, err := payroll.Salary(t.Context(), "ada"); bus.StatusOf(err) != 401 {
-		t.Errorf("no client: %v", err)
+		t.Errorf("without a token: %v", err)
 	}
 	if amount, err := payroll.Salary(bus.WithActor(t.Context(), token), "ada"); err != nil || amount != 5200 {
 		t.Errorf("a clerk: %d, %v", amount, err)

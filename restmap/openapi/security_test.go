@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// foreign is a document that another client has written, with ways to prove who calls that the bus does not have.
+// foreign is a document that another framework has written, with ways to prove who calls that the bus does not have.
 const foreign = `{"openapi":"3.0.0","info":{"title":"h.example","version":"1"},"paths":{
 	"/h.example:443/open":{"get":{"responses":{"200":{"description":"OK"}}}},
 	"/h.example:443/shut":{"get":{"security":[{"canary":["scope"]},{"other":[]}],"responses":{"200":{"description":"OK"}}}}},

@@ -185,7 +185,7 @@ type (
 	}
 )
 
-// mistaken returns a struct that the compiler takes and a linter does not: a tag on a field that no caller sees, or one
+// mistaken returns a struct that the compiler takes and a linter does not: a tag on a field that JSON does not see, or one
 // that is given twice.
 func mistaken(names ...string) any {
 	var fields []reflect.StructField

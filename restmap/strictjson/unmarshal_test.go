@@ -211,7 +211,7 @@ func TestUnmarshal_TakesPlain(t *testing.T) {
 	}
 }
 
-// TestUnmarshal_RefusesPlain has failures that a lenient reader of plain types could miss.
+// TestUnmarshal_RefusesPlain has errors that a lenient reader of plain types could miss.
 func TestUnmarshal_RefusesPlain(t *testing.T) {
 	t.Parallel()
 	const int64Range = " from -9223372036854775808 to 9223372036854775807"

@@ -51,7 +51,7 @@ func TestClient_GoesAway(t *testing.T) {
 			for service.Stats().InFlight == 0 {
 				continue // until the call is under way
 			}
-			// The ack comes before this answer; without it no client would be told that the client has left.
+			// The ack comes before this answer; without it the service would not be told that the client has left.
 			if err := door.Call(t.Context(), "https://trouble.example/cancelled", nil, nil); err != nil {
 				t.Fatal(err)
 			}
