@@ -56,9 +56,21 @@ func greeted(ctx context.Context, stays bool) {
 // an endpoint.
 type allowEndpoint struct{}
 
-// Allow returns the methods under which a path is served.
-func (allowEndpoint) Allow(ctx context.Context, port int, path string) (methods []string) {
-	return servingConn(ctx).server.Router.Methods(port, path)
+// allowed is the answer of Allow.
+type allowed struct {
+	Methods []string  `json:"methods"`          // HTTP methods under which the path is served
+	Routes  *[]string `json:"routes,omitempty"` // of the Go method that was asked for
+}
+
+// Allow returns the HTTP methods under which a path is served and, if a name is given, the routes of the Go method of that name.
+func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (httpResponseBody allowed) {
+	conn := servingConn(ctx)
+	answer := allowed{Methods: conn.server.Router.Methods(port, path)}
+	if name != "" {
+		routes := conn.registry.routesOf(name)
+		answer.Routes = &routes
+	}
+	return answer
 }
 
 // The endpoints that every connection serves are planned once: planning takes longer than the rest of Connect.
@@ -103,7 +115,7 @@ func everyonesSubject(plane string) string {
 func planDirectory() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, allowEndpoint{}, newServiceConfig([]ServeOption{
 		Port(subject.ControlPort), Undocumented(),
-		ParamNames("Allow", "port, path", "methods"), Method("Allow", HTTPMethod(http.MethodGet)),
+		ParamNames("Allow", "port, path, name", "httpResponseBody"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))
 	for _, e := range endpoints {
 		e.chain = controlChain(e)

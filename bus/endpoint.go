@@ -45,6 +45,7 @@ const (
 // endpointConfig is what the options of an endpoint set.
 type endpointConfig struct {
 	port        int
+	portSet     bool // by an option
 	queue       bool
 	hidden      bool
 	onAll       bool   // served on the host "all", by one subscription for all that is

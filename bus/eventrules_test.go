@@ -74,7 +74,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 		{"another method", to(ordersHost, &onlyOrdered{}), "method Close: is not an event handler"},
 		{"a port", to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Port(444))), "events are on port 417: leave bus.Port out"},
 		{"a path", to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
-		{"a route", bus.Subscribe[routedEvents](conn, ordersHost, routedSink{}), "method OnRouted: its interface declares the route PUT /routed, but its name decides"},
+		{"a route", bus.Subscribe[routedEvents](conn, ordersHost, routedSink{}), "method OnRouted: its interface has //busline:route PUT /routed, which is for calls"},
 		{"stored for each", to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},
 		{"a stored actor", to(ordersHost, newSink(), bus.Durable(), bus.RequireClaims("true")), "leave out bus.RequireClaims or bus.Durable"},
 		{"no store", to(ordersHost, newSink(), bus.MaxInFlight(3)), "are for stored events: add bus.Durable()"},

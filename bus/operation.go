@@ -22,7 +22,8 @@ type Operation[Arguments, Results any] struct {
 	to   *destination
 	err  error // invalid address or types: returned by every call
 
-	anyCase bool // names of results match in any case, because some field has no tag
+	anyCase    bool   // names of results match in any case, because some field has no tag
+	declaredBy string // see DeclaredBy
 }
 
 // Response is the answer of one instance.
@@ -52,7 +53,7 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	if err == nil {
 		err = to.bind(conn)
 	}
-	return Operation[Arguments, Results]{conn, to, err, conn.plans.untagged.get(reflect.TypeFor[Results](), untagged) != nil}
+	return Operation[Arguments, Results]{conn, to, err, conn.plans.untagged.get(reflect.TypeFor[Results](), untagged) != nil, ""}
 }
 
 // Call calls one instance. Its time limit and its errors are those of [Conn.Call].
@@ -71,13 +72,14 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	}
 	response, err := o.conn.call(ctx, request)
 	if err != nil {
-		return Response[Results]{}, err
+		return Response[Results]{}, o.explain(ctx, err)
 	}
 	defer o.conn.reuse(request)
 	if request.given.answeredBy(response) {
 		return Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status, Results: *results}, nil
 	}
-	return o.read(response)
+	read, err := o.read(response)
+	return read, o.explain(ctx, err)
 }
 
 // Multicast makes a multicast call: it calls every instance that serves the endpoint, gathers their answers and yields

@@ -81,7 +81,8 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 	if err != nil {
 		return nil, nil, err
 	}
-	return endpointsOf(mapped, service, config), service, nil
+	endpoints = endpointsOf(mapped, service, config)
+	return endpoints, service, checkClients(service, endpoints)
 }
 
 // describe finds the methods of impl, or only those of the interface as.
@@ -98,7 +99,11 @@ func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Ser
 // endpointsOf returns the endpoints of mapped methods.
 func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config *serviceConfig) (endpoints []*endpoint) {
 	for _, m := range mapped {
-		planned := newEndpoint(config.method(m.Method.Name).endpointConfig, service.Name+"."+m.Name, m)
+		settings := config.method(m.Method.Name).endpointConfig
+		if port := portOf(service, m.Method); port != 0 && !settings.portSet {
+			settings.port = port
+		}
+		planned := newEndpoint(settings, service.Name+"."+m.Name, m)
 		if m.Style == restmap.Web {
 			planned.run = runWeb(planned, m.Method.ServeHTTP)
 		} else {

@@ -123,7 +123,8 @@ func (o serviceOption) applyToService(c *serviceConfig)      { o(c) }
 func (o serviceOption) applyToSubscription(c *serviceConfig) { o(c) }
 
 // Resource names the collection of a REST service whose methods are bare verbs: Resource("products") serves Create as
-// POST /products. Default: derived from the type's name.
+// POST /products. Where generated clients call the service, declare it in the comment of their interface instead:
+// //busline:resource products. Default: derived from the type's name.
 func Resource(collection string) ServeOption {
 	return serveOption(func(c *serviceConfig) { c.resource = collection })
 }
@@ -182,16 +183,16 @@ type methodOption func(*methodConfig)
 func (o methodOption) applyToMethod(c *methodConfig) { o(c) }
 
 // Path sets the path of a method, "/objects/{id}"; {name} stands for an argument, {name+} at the end for the rest of
-// the path. With [RPCAndREST] it applies only to the REST route. Generated clients do not know this option and call the
-// default path; to change theirs too, declare the path in the comment of the method, in the interface from which they
-// are generated: //busline:route POST /orders/{id}/cancel. Default: derived from the method's name, or the path that
-// its interface declares.
+// the path. With [RPCAndREST] it applies only to the REST route. Where generated clients call the method, declare the path in
+// the comment of their interface instead: //busline:route POST /orders/{id}/cancel. Default: derived from the method's
+// name, or the path that its interface declares.
 func Path(path string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Path = path })
 }
 
 // HTTPMethod sets the only HTTP method under which a method is served, "PUT", or "*" for any. With [RPCAndREST] it
-// applies only to the REST route. Generated clients do not know this option and use the default. Default: GET and POST
+// applies only to the REST route. Where generated clients call the method, declare it in the comment of their interface
+// instead: //busline:method PUT. Default: GET and POST
 // for RPC, that of the verb for REST, any for web endpoints.
 func HTTPMethod(method string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.HTTPMethod = method })
@@ -221,9 +222,10 @@ type handlerOption struct{ endpointOption }
 func (o handlerOption) applyToSubscription(c *serviceConfig) { o.applyToService(c) }
 
 // Port sets the port, 1 to 65535. By convention 443 is public and 444 internal. 417, used for events, and 888, used by
-// the framework, are rejected. Generated clients get the port from -host of apigen, or from ForHost. Default: 443.
+// the framework, are rejected. Where generated clients call the service, declare the port in the comment of their
+// interface or of its method instead: //busline:port 444. Default: 443, or the port that the interface declares.
 func Port(port int) EndpointOption {
-	return endpointOption(func(c *endpointConfig) { c.port = port })
+	return endpointOption(func(c *endpointConfig) { c.port, c.portSet = port, true })
 }
 
 // NoQueue delivers each request to every instance. Default: one instance gets it.

@@ -77,6 +77,9 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 	}
 	routing := config.routing()
 	errs := []error{config.checkEvents()}
+	if line := service.Declared.OfCalls(); line != "" {
+		errs = append(errs, fmt.Errorf("the interface has %s, which is for calls", line))
+	}
 	for _, method := range service.Methods {
 		if unfit := checkEventMethod(method, routing.Methods[method.Name]); unfit != nil {
 			errs = append(errs, fmt.Errorf("method %s: %w", method.Name, unfit))
@@ -132,8 +135,8 @@ func checkEventMethod(method *reflectapi.Method, chosen restmap.MethodOptions) e
 		return fmt.Errorf("returns %s, which no caller receives: return only an error", method.Results[0].Name)
 	case !method.ReturnsError:
 		return errors.New("returns no error, so it cannot report a failure: add an error as its result")
-	case method.Route != "":
-		return fmt.Errorf("its interface declares the route %s, but its name decides which event it handles: leave out %s", method.Route, reflectapi.RouteDirective)
+	case method.Declared.OfCalls() != "":
+		return fmt.Errorf("its interface has %s, which is for calls: an event has only %s", method.Declared.OfCalls(), reflectapi.ArgDirective)
 	case chosen != restmap.MethodOptions{}:
 		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.RPCAndREST")
 	case strings.HasSuffix(method.Name, "REST"):

@@ -156,7 +156,7 @@ func (s *inspection) namesGiven(methods []*Method) (warnings []string) {
 	return warnings
 }
 
-// otherNames returns an error for each method that has other names in an interface, or a route.
+// otherNames returns an error for each method that has other names or directives in an interface.
 func (s *inspection) otherNames(iface reflect.Type, methods []*Method, remedy string) (errs []error) {
 	_, table := newTableSource()
 	for _, method := range methods {
@@ -166,8 +166,8 @@ func (s *inspection) otherNames(iface reflect.Type, methods []*Method, remedy st
 		case theirs.Signature() != method.Signature():
 			errs = append(errs, fmt.Errorf("method %s is %s, but %s for the clients of %v, and what has another name gets lost: %s",
 				method.Name, method.Signature(), theirs.Signature(), iface, remedy))
-		case theirs.Route != method.Route:
-			errs = append(errs, fmt.Errorf("method %s has the route %s for the clients of %v: %s", method.Name, theirs.Route, iface, remedy))
+		case theirs.Declared.text() != method.Declared.text():
+			errs = append(errs, fmt.Errorf("method %s has %s for the clients of %v: %s", method.Name, theirs.Declared.text(), iface, remedy))
 		}
 	}
 	return errs
@@ -191,7 +191,7 @@ func (s *inspection) namedBy(table *textSource, iface reflect.Type, method *Meth
 		return nil // the interface does not have it, or has not this one
 	}
 	theirs := *method
-	theirs.Route = found.route
+	theirs.Declared = found.declared
 	theirs.Args, theirs.Results = slices.Clone(method.Args), slices.Clone(method.Results)
 	if theirs.take(found) != nil {
 		return nil

@@ -93,7 +93,7 @@ func (door) Shut(int) error { return nil }
 func TestClientNames_Routes(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.Describe(door{}, reflectapi.ParamNames("Shut", "id", ""))
-	want := "method Shut has the route POST /doors/{id}/shut for the clients of reflectapi_test.doors: give the interface"
+	want := "method Shut has //busline:route POST /doors/{id}/shut for the clients of reflectapi_test.doors: give the interface"
 	assert.ErrorContains(t, err, want)
 }
 

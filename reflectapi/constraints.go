@@ -16,7 +16,13 @@ type Constraints struct {
 
 // ConstraintsOf returns the constraints of a type, nil if there are none. A tag that is invalid, or that could not be
 // enforced, is an error that names the type, the field and the remedy.
-func ConstraintsOf(t reflect.Type) (*Constraints, error) {
+func ConstraintsOf(t reflect.Type) (*Constraints, error) { return constraintsOf(t, nil) }
+
+// Constraints returns the constraints of a function's arguments, see [ConstraintsOf].
+func (m *Method) Constraints() (*Constraints, error) { return constraintsOf(m.In, m.In) }
+
+// constraintsOf returns the constraints of a type. The defaults of one struct are applied, see [Method.NewInput].
+func constraintsOf(t, applied reflect.Type) (*Constraints, error) {
 	if !isConstrained(t, map[reflect.Type]bool{}) {
 		return nil, nil //nolint:nilnil // no constraints are fine, and what most types have
 	}
@@ -25,7 +31,7 @@ func ConstraintsOf(t reflect.Type) (*Constraints, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := schemas.checkDefaults(); err != nil {
+	if err := schemas.checkDefaults(applied); err != nil {
 		return nil, err
 	}
 	c := newCompiler(schemas.components)
@@ -93,12 +99,12 @@ func isConstrained(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// checkDefaults finds defaults that nothing applies: a missing member has the zero value, so the document would be
+// checkDefaults finds defaults that nothing applies, in all structs but one: a missing member has the zero value, so the document would be
 // wrong. Behind a pointer it is allowed, because the method can see that the member is missing and apply the default.
-func (s *Schemas) checkDefaults() error {
+func (s *Schemas) checkDefaults(applied reflect.Type) error {
 	for i := range s.members {
 		m := &s.members[i]
-		if m.schema.Default == nil || m.field.Type.Kind() == reflect.Pointer {
+		if m.schema.Default == nil || m.field.Type.Kind() == reflect.Pointer || m.owner == applied {
 			continue
 		}
 		zero, known := zeroJSON(m.field.Type)

@@ -47,11 +47,11 @@ func (d declared) read(of *methodDecl) (declaration, error) {
 	if err != nil {
 		return declaration{}, err
 	}
-	route, err := RouteIn(d.doc)
+	directives, err := DirectivesIn(d.doc)
 	if err != nil {
 		return declaration{}, d.contradiction("%s", err)
 	}
-	return declaration{params: params, results: results, doc: docText(d.doc), route: route, place: d.place()}, nil
+	return declaration{params: params, results: results, doc: docText(d.doc), declared: directives, place: d.place()}, nil
 }
 
 // names returns the names of parameters or results, "" for an unnamed one.

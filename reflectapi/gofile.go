@@ -130,8 +130,8 @@ func typeName(expression ast.Expr) ast.Expr {
 	}
 }
 
-// typeSpec returns the declaration of a package-level type and its doc comment, nil if it is not in this file.
-func (f *goFile) typeSpec(name string) (spec *ast.TypeSpec, doc string) {
+// typeSpec returns the declaration of a package-level type and its comment, nil if it is not in this file.
+func (f *goFile) typeSpec(name string) (spec *ast.TypeSpec, comment *ast.CommentGroup) {
 	for _, d := range f.tree().Decls {
 		general, ok := d.(*ast.GenDecl)
 		if !ok || general.Tok != token.TYPE {
@@ -143,12 +143,12 @@ func (f *goFile) typeSpec(name string) (spec *ast.TypeSpec, doc string) {
 				continue
 			}
 			if spec.Doc == nil && !general.Lparen.IsValid() {
-				return spec, docText(general.Doc)
+				return spec, general.Doc
 			}
-			return spec, docText(spec.Doc)
+			return spec, spec.Doc
 		}
 	}
-	return nil, ""
+	return nil, nil
 }
 
 // docText returns a doc comment without comment marks, directives and leading or trailing blank lines.

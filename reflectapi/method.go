@@ -23,8 +23,10 @@ const (
 
 // Value is one named argument or result.
 type Value struct {
-	Name string // as declared, e.g. "sum"
-	Type reflect.Type
+	Name     string // as declared, e.g. "sum"
+	Type     reflect.Type
+	Tag      reflect.StructTag // what directives declare of it, as the jsonschema tag of a field; "" if they declare nothing
+	Optional bool              // an argument may be missing although its zero value does not fit
 }
 
 // Method is one exported method, described and ready to be called. Describe makes it; it is immutable, and is safe for concurrent use.
@@ -33,8 +35,7 @@ type Method struct {
 	Doc  string // its doc comment, "" if there is none or no source is available
 	Kind Kind
 
-	// Route is what its interface declares with RouteDirective, "POST /orders/{id}/cancel"; "" if it declares none.
-	Route string
+	Declared Declared // by the directives in the comment of its interface
 
 	Args    []Value // without the context; the last one is a slice when Variadic
 	Results []Value // without the error

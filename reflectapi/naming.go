@@ -3,7 +3,6 @@ package reflectapi
 import (
 	"errors"
 	"fmt"
-	"go/ast"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ type source interface {
 type declaration struct {
 	params, results []string // "" for an unnamed one, context and error included
 	doc             string
-	route           string // that its comment declares; "" if there is none
+	declared        Declared
 	place           string // its file and line; "" if it is not in a file
 }
 
@@ -67,12 +66,33 @@ func (n *naming) texts() []*textSource { return append(slices.Clone(n.copies), n
 func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 	for _, t := range types {
 		for _, text := range n.texts() {
-			if doc, _ := text.comment(&methodDecl{receiver: t, near: n.near}); doc != "" {
+			comment, _ := text.comment(&methodDecl{receiver: t, near: n.near})
+			if doc := docText(comment); doc != "" {
 				return doc, text.name
 			}
 		}
 	}
 	return "", ""
+}
+
+// declared returns what the comment of a type declares.
+func (n *naming) declared(t reflect.Type) (Declared, error) {
+	about := &methodDecl{receiver: t, near: n.near}
+	for _, text := range n.texts() {
+		comment, found := text.comment(about)
+		if !found {
+			continue
+		}
+		declared, err := TypeDirectivesIn(comment)
+		if err == nil && len(declared.Lines) > 0 {
+			err = checkOrigin(text.name, about, declared)
+		}
+		if err != nil {
+			return Declared{}, fmt.Errorf("type %s: %s: %w", plainName(t), text.name, err)
+		}
+		return declared, nil
+	}
+	return Declared{}, nil
 }
 
 // name fills in the names, doc and origins of a method whose shape is known. The subjects are asked in order: an
@@ -83,7 +103,7 @@ func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 func (n *naming) name(m *Method, subjects []*methodDecl) error {
 	search := &nameSearch{method: m, named: len(m.Args)+len(m.Results) == 0}
 	for _, subject := range subjects {
-		if subject.receiver != subjects[0].receiver && !search.named && !search.declared {
+		if subject.receiver != subjects[0].receiver && !search.named && !search.found {
 			break
 		}
 		for _, source := range n.sources {
@@ -98,15 +118,16 @@ func (n *naming) name(m *Method, subjects []*methodDecl) error {
 	if !search.named {
 		return search.missingNames(n.tables, subjects[0])
 	}
-	return nil
+	return m.declare(search.declared)
 }
 
 // nameSearch is the search through the sources for one method.
 type nameSearch struct {
 	method   *Method
 	named    bool
-	declared bool                // a source has the declaration, with or without names
-	routed   bool                // a source has the declaration, with or without a route
+	found    bool                // a source has the declaration, with or without names
+	read     bool                // a source has the declaration, with or without directives
+	declared Declared            // by directives
 	gap      *missingParamsError // in the first declaration found, preferably one in a file
 	passed   []string            // why sources did not know the names
 }
@@ -121,8 +142,8 @@ func (s *nameSearch) needs(source source) bool {
 func (s *nameSearch) ask(source source, about *methodDecl) error {
 	found, err := source.declaration(about)
 	if err == nil {
-		s.declared = true
-		if err := s.takeRoute(found, source, about); err != nil {
+		s.found = true
+		if err := s.takeDeclared(found, source, about); err != nil {
 			return err
 		}
 		s.takeDoc(found.doc, source)
@@ -215,63 +236,29 @@ func (m *Method) values() string {
 	return strings.Join(parts, " and ")
 }
 
-// RouteDirective begins the line in the comment of an interface's method that declares its route:
-//
-//	// Cancel cancels an order.
-//	//
-//	//busline:route POST /orders/{id}/cancel
-//	Cancel(ctx context.Context, id int) error
-//
-// apigen copies it to the signature table, from which services read it, so that these and the generated client agree. Like
-// all comments of this form (https://go.dev/doc/comment#syntax) it is no part of the text that people read.
-const RouteDirective = "//busline:route"
-
-// RouteIn returns the route that a comment declares, "POST /orders/{id}/cancel", and "" if it declares none. The error says
-// what is wrong with its directive.
-func RouteIn(comment *ast.CommentGroup) (route string, err error) {
-	if comment == nil {
-		return "", nil
-	}
-	for _, line := range comment.List {
-		if !strings.HasPrefix(line.Text, "//busline:") {
-			continue
-		}
-		words := strings.Fields(line.Text)
-		switch {
-		case words[0] != RouteDirective:
-			return "", fmt.Errorf("its comment has %s, which nobody reads: there is only %s", words[0], RouteDirective)
-		case route != "":
-			return "", fmt.Errorf("its comment has more than one %s: leave one", RouteDirective)
-		case len(words) != len([]string{RouteDirective, "POST", "/path"}):
-			return "", fmt.Errorf("its comment has %q: write a method and a path, as in %s POST /orders/{id}/cancel", line.Text, RouteDirective)
-		}
-		route = words[1] + " " + words[2]
-	}
-	return route, nil
-}
-
-// takeRoute takes the route from the first source that has the declaration. It counts only where every build finds it, or the
-// routes of a service would depend on the build.
-func (s *nameSearch) takeRoute(found declaration, from source, about *methodDecl) error {
-	if s.routed || from.origin() == originCode {
+// takeDeclared takes what directives declare from the first source that has the declaration. It counts only where every build finds
+// it, or a service would depend on the build.
+func (s *nameSearch) takeDeclared(found declaration, from source, about *methodDecl) error {
+	if s.read || from.origin() == originCode {
 		return nil
 	}
-	switch {
-	case found.route == "":
-	case !about.isInterface():
-		return fmt.Errorf("its comment has %s, which is for the methods of interfaces: use bus.Path and bus.HTTPMethod", RouteDirective)
-	case from.origin() != originTable && from.origin() != originEmbedded:
-		return fmt.Errorf("its comment declares a route, which production would not know: write a signature table with apigen -type %s", about.typeName())
+	if len(found.declared.Lines) > 0 {
+		if err := checkOrigin(from.origin(), about, found.declared); err != nil {
+			return err
+		}
 	}
-	s.method.Route, s.routed = found.route, true
-	return nil
+	s.declared, s.read = found.declared, true
+	return s.declared.resolve(about.receiver)
 }
 
-// routeText says which route a comment declares.
-func routeText(comment *ast.CommentGroup) string {
-	route, err := RouteIn(comment)
-	if route == "" || err != nil {
-		return "no route"
+// checkOrigin returns an error for directives that a production build would not find.
+func checkOrigin(origin string, about *methodDecl, declared Declared) error {
+	switch {
+	case !about.isInterface():
+		return fmt.Errorf("its comment has %s, which is for interfaces: use the options of bus.Serve and tags of structs, or serve an interface", declared.Lines[0])
+	case origin != originTable && origin != originEmbedded:
+		return fmt.Errorf("its comment has %s, which production would not know: write a signature table with apigen -type %s", declared.Lines[0], about.typeName())
+	default:
+		return nil
 	}
-	return "the route " + route
 }

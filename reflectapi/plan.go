@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 )
 
 // plan is all that a call needs, prepared once.
@@ -99,12 +100,25 @@ func (p plan) invoke(arguments []reflect.Value, variadic bool) []reflect.Value {
 func structOf(values []Value) reflect.Type {
 	fields := make([]reflect.StructField, len(values))
 	for i, v := range values {
-		name := strconv.Quote(v.Name)
-		fields[i] = reflect.StructField{
-			Name: "Field" + strconv.Itoa(i),
-			Type: v.Type,
-			Tag:  reflect.StructTag("json:" + name + " schema:" + name),
-		}
+		fields[i] = v.field(i)
 	}
 	return reflect.StructOf(fields)
+}
+
+// isArguments reports whether structOf made a type.
+func isArguments(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.Name() == "" && t.NumField() > 0 && t.Field(0).Tag.Get("schema") != "" && t.Field(0).Name == "Field0"
+}
+
+// field returns the field of In or Out that holds a value.
+func (v Value) field(i int) reflect.StructField {
+	name, options := v.Name, ""
+	if v.Optional || v.hasDefault() {
+		options = ",omitempty"
+	}
+	return reflect.StructField{
+		Name: "Field" + strconv.Itoa(i),
+		Type: v.Type,
+		Tag:  reflect.StructTag(strings.TrimSpace("json:" + strconv.Quote(name+options) + " schema:" + strconv.Quote(name) + " " + string(v.Tag))),
+	}
 }

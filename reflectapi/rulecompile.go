@@ -185,6 +185,7 @@ func (c *compiler) typedStruct(s *Schema, t reflect.Type) *objectRule {
 		r.fields = append(r.fields, fieldRule{f.Name, f.index, c.typed(property, f.Type)})
 		good := c.generic(property).fitsZero(f.Type)
 		asked := slices.Contains(s.Required, f.Name)
+		good = good || property.Default != nil // checkDefaults has found that it is applied
 		if asked && good || !asked && !good && !f.behindPointer(t) {
 			c.presence = true
 		}

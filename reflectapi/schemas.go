@@ -72,6 +72,9 @@ func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 	root.Version, root.Definitions = "", nil
 	schema = c.convert(root, t)
 	c.finish()
+	if c.err != nil && isArguments(t) { // which have no name, and the error names the argument
+		return nil, c.err
+	}
 	if c.err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, c.err)
 	}

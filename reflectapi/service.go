@@ -16,6 +16,8 @@ type Service struct {
 
 	DocOrigin string // source of Doc, see Method
 
+	Declared Declared // by the directives in the comment of its interface
+
 	// Warnings say, one line each, where a signature table or embedded source is older than the source file on disk:
 	// "method Add: the signature table calls argument 1 x, …". The service then has what the older one says. Without
 	// source files there are no warnings of this kind. Others name tags of arguments and results that are ignored, though
@@ -134,6 +136,10 @@ func (s *inspection) service() (*Service, error) {
 	service.Doc, service.DocOrigin = s.comment()
 	var errs []error
 	service.Methods, errs = s.methods()
+	declared, err := s.naming.declared(base(s.as))
+	if service.Declared = declared; err != nil {
+		errs = append(errs, err)
+	}
 	errs = slices.Concat(s.errs, s.naming.tables.errors(), errs, s.clientNameErrors(service.Methods))
 	if len(errs) == 0 && len(service.Methods) == 0 {
 		errs = append(errs, fmt.Errorf("%v has no exported method to serve", s.as))

@@ -13,8 +13,7 @@ type Signature struct {
 	Name string // e.g. "Add"
 	Doc  string // its doc comment, "" if there is none
 
-	// Route is the route that it declares, see RouteDirective; "" if it declares none.
-	Route string
+	Declared Declared // by the directives in its comment
 
 	// Func is the type of the method without its receiver: func(context.Context, int, int) (int, error).
 	Func reflect.Type
@@ -69,7 +68,7 @@ func (s Signature) describe() (*Method, error) {
 		return nil, fmt.Errorf("%s; change it, or take it out of the interface", strings.Join(misfits, "; "))
 	}
 	m := &Method{
-		Name: s.Name, Doc: s.Doc, Kind: shape.kind, Route: s.Route,
+		Name: s.Name, Doc: s.Doc, Kind: shape.kind,
 		Args: unnamedValues(shape.args), Results: unnamedValues(shape.results),
 		TakesContext: shape.takesContext, ReturnsError: shape.returnsError, Variadic: shape.variadic,
 	}
@@ -78,6 +77,9 @@ func (s Signature) describe() (*Method, error) {
 			return nil, fmt.Errorf("%w, but callers use the names: write them in the interface", err)
 		}
 		m.Origin = originSignature
+	}
+	if err := m.declare(s.Declared); err != nil {
+		return nil, err
 	}
 	if m.Doc != "" {
 		m.DocOrigin = originSignature

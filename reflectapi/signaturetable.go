@@ -7,6 +7,7 @@ import (
 	"go/scanner"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -102,32 +103,48 @@ func (table *signatureTable) checkMethod(m reflect.Method) {
 //
 //	var _ = reflectapi.Register[Calculator](`…`)
 //
+// details are the Go types that the problems of the declaration name.
+//
 // The result has no meaning, and Register never fails. A declaration that does not match the interface is an error of
 // Describe, DescribeAs and CheckNames. It is safe for concurrent use.
-func Register[T any](declaration string) struct{} {
-	registered.add(reflect.TypeFor[T](), declaration)
+func Register[T any](declaration string, details ...reflect.Type) struct{} {
+	registered.add(reflect.TypeFor[T](), declaration, details)
 	return struct{}{}
 }
 
 // registry holds the registered declarations by type: one for each type, unless something is wrong.
 type registry struct {
-	mutex        sync.Mutex // protects declarations
+	mutex        sync.Mutex // protects all below
 	declarations map[reflect.Type][]string
+	details      map[reflect.Type][]reflect.Type // by the interface
 }
 
 // registered is filled by variables of generated files, before main, and only read from then on.
 var registered registry //nolint:gochecknoglobals // docs/decisions/0008
 
 // add records a declaration. Duplicates count once.
-func (r *registry) add(t reflect.Type, declaration string) {
+func (r *registry) add(t reflect.Type, declaration string, details []reflect.Type) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.declarations == nil {
-		r.declarations = map[reflect.Type][]string{}
+		r.declarations, r.details = map[reflect.Type][]string{}, map[reflect.Type][]reflect.Type{}
 	}
-	if !slices.Contains(r.declarations[t], declaration) {
+	r.details[t] = append(r.details[t], details...)
+	same := func(other string) bool { return withoutClient(other) == withoutClient(declaration) } // two clients may have one interface
+	if !slices.ContainsFunc(r.declarations[t], same) {
 		r.declarations[t] = append(r.declarations[t], declaration)
 	}
+}
+
+// withoutClient returns a declaration without the line of its client.
+func withoutClient(declaration string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(declaration) {
+		if !strings.HasPrefix(line, ClientDirective) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // of returns the declarations registered for a type.
@@ -135,6 +152,18 @@ func (r *registry) of(t reflect.Type) []string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return slices.Clone(r.declarations[t])
+}
+
+// detailsOf returns the type of details that an interface's declaration calls by a name; nil if there is none.
+func (r *registry) detailsOf(iface reflect.Type, name string) reflect.Type {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, t := range r.details[iface] {
+		if t.String() == name || t.Name() == name && t.PkgPath() == iface.PkgPath() {
+			return t
+		}
+	}
+	return nil
 }
 
 const originTable = "signature table"

@@ -3,6 +3,7 @@ package reflectapi
 import (
 	"bufio"
 	"fmt"
+	"go/ast"
 	"io/fs"
 	"os"
 	"path"
@@ -67,24 +68,24 @@ func absence(of *methodDecl) unknown {
 	return unknown(fmt.Sprintf("%s:%d is not in it, or not as it was compiled", filepath.Base(of.file), of.line))
 }
 
-// comment returns the doc comment of the type that declares the subject, "" if it has none; declared reports whether
-// the type was found.
-func (s *textSource) comment(of *methodDecl) (doc string, declared bool) {
+// comment returns the comment of the type that declares the subject, nil if it has none; declared reports whether the type
+// was found.
+func (s *textSource) comment(of *methodDecl) (comment *ast.CommentGroup, declared bool) {
 	files, err := s.filesFor(of)
 	if err != nil {
-		return "", false
+		return nil, false
 	}
 	for _, likely := range []bool{true, false} { // so that files that only mention the type are rarely parsed
 		for _, f := range files {
 			if f.mentions("type "+of.typeName()) != likely || !f.belongsTo(of) {
 				continue
 			}
-			if spec, doc := f.typeSpec(of.typeName()); spec != nil {
-				return doc, true
+			if spec, comment := f.typeSpec(of.typeName()); spec != nil {
+				return comment, true
 			}
 		}
 	}
-	return "", false
+	return nil, false
 }
 
 const originCode = "code"

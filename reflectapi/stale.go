@@ -73,8 +73,15 @@ func (n *naming) staleComment(t reflect.Type) []string {
 		if !declared {
 			continue
 		}
-		if original, exists := n.disk.comment(of); exists && copied != original {
+		original, exists := n.disk.comment(of)
+		if !exists {
+			continue
+		}
+		if docText(copied) != docText(original) {
 			return outdated(text, []string{otherComment})
+		}
+		if different := differentDirectives(copied, original); len(different) > 0 {
+			return outdated(text, different)
 		}
 	}
 	return nil
@@ -112,10 +119,17 @@ func (d declared) differences(original declared, s signature) []string {
 	if docText(d.doc) != docText(original.doc) {
 		found = append(found, otherComment)
 	}
-	if route, originalRoute := routeText(d.doc), routeText(original.doc); route != originalRoute {
-		found = append(found, fmt.Sprintf("declares %s, the source file declares %s", route, originalRoute))
+	return append(found, differentDirectives(d.doc, original.doc)...)
+}
+
+// differentDirectives compares the directives in two comments.
+func differentDirectives(copied, original *ast.CommentGroup) []string {
+	here, err := DirectivesIn(copied)
+	there, otherErr := DirectivesIn(original)
+	if err != nil || otherErr != nil || here.text() == there.text() {
+		return nil
 	}
-	return found
+	return []string{fmt.Sprintf("declares %s, the source file declares %s", here.text(), there.text())}
 }
 
 // slot is one argument or result in source.

@@ -30,7 +30,7 @@ func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 	for _, argument := range method.Args {
 		constraints, err := reflectapi.ConstraintsOf(argument.Type)
 		note("argument", argument.Name, err)
-		constrained = constrained || constraints != nil
+		constrained = constrained || constraints != nil || argument.Tag != ""
 	}
 	for _, result := range method.Results {
 		note("result", result.Name, reflectapi.CheckTags(result.Type))
@@ -38,7 +38,7 @@ func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 	if len(errs) > 0 || !constrained {
 		return nil, errors.Join(errs...)
 	}
-	return reflectapi.ConstraintsOf(method.In)
+	return method.Constraints()
 }
 
 // checkConstraints checks the arguments of a request against their constraints.

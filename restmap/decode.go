@@ -32,7 +32,7 @@ type Request struct {
 //
 // An error in the request is an [*InputError]. Any other error means that no JSON could fill the types of the method.
 func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
-	in := reflect.New(e.Method.In).Elem()
+	in := e.input.arguments()
 	if err := e.input.query(in, request.Query); err != nil {
 		return in, err
 	}
@@ -43,6 +43,21 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 		return in, err
 	}
 	return in, e.input.checkConstraints(in, request)
+}
+
+// arguments returns addressable arguments with what they are when they are missing: zero, or the declared default.
+func (p *input) arguments() reflect.Value {
+	in := reflect.New(p.endpoint.Method.In).Elem()
+	for _, missing := range p.defaults {
+		value := in.Field(missing.Index)
+		if value.Kind() == reflect.Pointer {
+			value.Set(reflect.New(value.Type().Elem()))
+			value.Elem().Set(missing.Value.Elem())
+			continue
+		}
+		value.Set(missing.Value)
+	}
+	return in
 }
 
 // The places of an argument.
@@ -67,6 +82,7 @@ type input struct {
 	strict    bool // unknown names are refused
 
 	constraints *reflectapi.Constraints // nil if there are none
+	defaults    []reflectapi.Default    // of missing arguments
 }
 
 // lazyInput is what most endpoints never need.
@@ -76,9 +92,9 @@ type lazyInput struct {
 }
 
 // newInput plans the arguments of an endpoint's method.
-func newInput(e *Endpoint, constraints *reflectapi.Constraints) *input {
+func newInput(e *Endpoint, constraints *reflectapi.Constraints, defaults []reflectapi.Default) *input {
 	method := e.Method
-	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In), constraints: constraints}
+	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In), constraints: constraints, defaults: defaults}
 	if p.bodyIndex >= 0 {
 		p.bodyForm = newFormBody(method.Args[p.bodyIndex].Type)
 	}
@@ -95,7 +111,8 @@ func newInput(e *Endpoint, constraints *reflectapi.Constraints) *input {
 func (p *input) targets(wanted func(name string) bool) (targets []target) {
 	for i, argument := range p.endpoint.Method.Args {
 		if i != p.bodyIndex && wanted(argument.Name) {
-			targets = append(targets, target{argument.Name, argument.Type, []int{i}})
+			hasDefault := slices.ContainsFunc(p.defaults, func(d reflectapi.Default) bool { return d.Index == i })
+			targets = append(targets, target{argument.Name, argument.Type, []int{i}, hasDefault})
 		}
 	}
 	return targets

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,13 +15,14 @@ import (
 
 // Response is what an endpoint writes of an HTTP response.
 type Response struct {
-	Status      int    // 200 unless the method says otherwise
+	Status      int    // 200 unless the method says or declares otherwise
 	ContentType string // "application/json"; empty when there is no body
 	Body        []byte
 }
 
 // output is the plan for turning the results of one endpoint into a response.
 type output struct {
+	status      int              // of success
 	statusIndex int              // index of the status result, -1 if there is none
 	bodyIndex   int              // index of the result that is the whole body, -1 if there is none
 	object      reflect.Type     // type of the body's object, nil if it is the method's Out type
@@ -31,6 +33,7 @@ type output struct {
 // newOutput plans the response of a method.
 func newOutput(method *reflectapi.Method) *output {
 	p := &output{
+		status:      append(slices.Clone(method.Declared.Statuses), http.StatusOK)[0],
 		statusIndex: indexOf(method.Results, StatusCode),
 		bodyIndex:   indexOf(method.Results, ResponseBody),
 	}
@@ -57,7 +60,7 @@ func newOutput(method *reflectapi.Method) *output {
 // Encode makes a response from a method's results, a value of its Out type. It is for functions, not for Web endpoints.
 // An error means that the method returned something that cannot be sent: an error of its own, not of the caller.
 func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
-	response := Response{Status: 200}
+	response := Response{Status: e.output.status}
 	if i := e.output.statusIndex; i >= 0 {
 		if status := int(out.Field(i).Int()); status != 0 {
 			response.Status = status
@@ -117,7 +120,7 @@ func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
 }
 
 func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
-	in := reflect.New(e.Method.In).Elem()
+	in := e.input.arguments()
 	if members, ok := given.(map[string]any); ok {
 		_, whole := members[RequestBody]
 		return in, !whole && e.input.plan.Fill(in, members, limit)

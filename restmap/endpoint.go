@@ -77,12 +77,19 @@ func newFunction(method *reflectapi.Method, style Style, routes []Route) (*Endpo
 	if err := checkPath(path, method); err != nil {
 		return nil, err
 	}
+	if err := checkDeclared(method, path); err != nil {
+		return nil, err
+	}
 	constraints, err := constraintsOf(method)
 	if err != nil {
 		return nil, err
 	}
+	defaults, err := method.Defaults()
+	if err != nil {
+		return nil, err
+	}
 	e := &Endpoint{Name: method.Name, Style: style, Routes: routes, Method: method, output: newOutput(method)}
-	e.input = newInput(e, constraints)
+	e.input = newInput(e, constraints, defaults)
 	return e, nil
 }
 

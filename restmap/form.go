@@ -39,6 +39,8 @@ type formField struct {
 	formPart
 	index []int // in the struct to be filled, see reflect.Value.FieldByIndex
 	shape int   // index in the shape; -1 if gorilla/schema could not distinguish it
+
+	hasDefault bool // an empty text leaves it as it is
 }
 
 // decode fills dst, an addressable struct, and returns the errs of the values, sorted by name. Unknown names are
@@ -76,6 +78,9 @@ func (d *formDecoding) take(name string, texts []string) {
 	field, known := d.form.fields[argument]
 	if !known {
 		d.unknown(argument, name)
+		return
+	}
+	if field.hasDefault && strings.Join(texts, "") == "" {
 		return
 	}
 	part := field.formPart

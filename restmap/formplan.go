@@ -20,6 +20,8 @@ type target struct {
 	name  string
 	typ   reflect.Type
 	index []int // in the struct to be filled
+
+	hasDefault bool // an empty text leaves it as it is
 }
 
 // targetsOf returns the fields of a struct type that have names in JSON, including those of embedded structs; of two
@@ -36,7 +38,7 @@ func targetsOf(t reflect.Type) []target {
 			}
 		case isInlined(f) && f.Type.Kind() == reflect.Pointer:
 		case name != "":
-			all = append(all, target{name, f.Type, []int{i}})
+			all = append(all, target{name: name, typ: f.Type, index: []int{i}})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b target) int { return len(a.index) - len(b.index) })
@@ -81,7 +83,7 @@ func newForm(targets []target) *form {
 	f := &form{fields: make(map[string]formField), decoder: planner.decoder}
 	var shape []reflect.StructField
 	for _, t := range targets {
-		field := formField{formPart: planner.part(t.typ), index: t.index, shape: -1}
+		field := formField{formPart: planner.part(t.typ), index: t.index, shape: -1, hasDefault: t.hasDefault}
 		if (field.decodable || field.parts != nil) && !alike(targets, t.name) {
 			field.shape = len(shape)
 			shape = append(shape, reflect.StructField{

@@ -24,6 +24,9 @@ func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 	m := newMapper(service, options)
 	var endpoints []*Endpoint
 	errs := m.unknownMethods()
+	if declared := service.Declared.Resource; declared != "" && options.Resource != "" {
+		errs = append(errs, fmt.Errorf("the interface declares the collection %s, which its clients call: leave out bus.Resource", declared))
+	}
 	for _, method := range service.Methods {
 		made, err := m.endpoints(method)
 		if err != nil {
@@ -31,6 +34,7 @@ func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 		}
 		endpoints = append(endpoints, made...)
 	}
+	errs = append(errs, m.unusedResource(service)...)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -49,7 +53,7 @@ func newMapper(service *reflectapi.Service, options Options) *mapper {
 	m := &mapper{
 		options:     options,
 		methods:     make(map[string]*reflectapi.Method),
-		collections: newCollections(service.Name, options.Resource),
+		collections: newCollections(service.Name, cmp.Or(service.Declared.Resource, options.Resource)),
 		magic:       make(map[string]bool),
 	}
 	for _, method := range service.Methods {
@@ -60,6 +64,25 @@ func newMapper(service *reflectapi.Service, options Options) *mapper {
 		}
 	}
 	return m
+}
+
+// unusedResource returns an error for a collection that is no path, or in which no method is.
+func (m *mapper) unusedResource(service *reflectapi.Service) []error {
+	resource := cmp.Or(service.Declared.Resource, m.options.Resource)
+	if resource == "" {
+		return nil
+	}
+	if _, err := ParsePattern("/" + strings.Trim(resource, "/")); err != nil {
+		return []error{err}
+	}
+	isIn := func(method *reflectapi.Method) bool {
+		name := parseName(method.Name)
+		return name.crud && name.noun == "" && (m.isREST(method) || m.options.Methods[method.Name].Both)
+	}
+	if !slices.ContainsFunc(service.Methods, isIn) {
+		return []error{fmt.Errorf("the collection %s is of no use: no method is a bare verb that is served as REST", resource)}
+	}
+	return nil
 }
 
 // unknownMethods returns an error for each option of a method that does not exist.
@@ -118,13 +141,15 @@ func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
 // clients of the interface call it.
 func (m *mapper) optionsOf(method *reflectapi.Method) (MethodOptions, error) {
 	options := m.options.Methods[method.Name]
-	if method.Route == "" {
+	declared := method.Declared
+	if declared.HTTPMethod == "" {
 		return options, nil
 	}
 	if options.Path != "" || options.HTTPMethod != "" {
-		return options, fmt.Errorf("its interface declares the route %s, which its clients call: leave out bus.Path and bus.HTTPMethod", method.Route)
+		return options, fmt.Errorf("its interface declares %s, which its clients call: leave out bus.Path and bus.HTTPMethod",
+			strings.TrimSpace(declared.HTTPMethod+" "+declared.Path))
 	}
-	options.HTTPMethod, options.Path, _ = strings.Cut(method.Route, " ")
+	options.HTTPMethod, options.Path = declared.HTTPMethod, declared.Path
 	if options.HTTPMethod == strings.ToUpper(options.HTTPMethod) && !isListable(options.HTTPMethod) {
 		return options, fmt.Errorf("its interface declares the HTTP method %q: write one of %s, or %q for any", options.HTTPMethod, strings.Join(listable(), ", "), AnyMethod)
 	}

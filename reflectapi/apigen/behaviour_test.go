@@ -101,7 +101,7 @@ func TestHelp(t *testing.T) {
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}
-	for _, flag := range []string{"-type T", "-client name", "-host host", "-resource path", "-output file"} {
+	for _, flag := range []string{"-type T", "-client name", "-host host", "-output file"} {
 		if !strings.Contains(text, "\t"+flag) {
 			t.Errorf("%s is not in:\n%s", flag, text)
 		}

@@ -48,8 +48,8 @@ func (d *description) checkEvents() {
 			d.refuse(o, fmt.Errorf("is not an event: call it On%s, or take it out of the interface", o.name))
 		case o.served.Kind == reflectapi.Web:
 			d.refuse(o, errors.New("is a web method, which cannot be an event"))
-		case o.route != "":
-			d.refuse(o, fmt.Errorf("declares the route %s, but events have paths of their own: leave out %s", o.route, reflectapi.RouteDirective))
+		case o.declared.OfCalls() != "":
+			d.refuse(o, fmt.Errorf("has %s, which is for calls: an event has only %s", o.declared.OfCalls(), reflectapi.ArgDirective))
 		case len(o.served.Results) > 0:
 			d.refuse(o, fmt.Errorf("returns %s, but nobody waits for results of an event: it may return only an error", o.served.Results[0].Name))
 		}
@@ -104,8 +104,17 @@ func (d *description) declared(names clientNames) []string {
 			all = append(all, names.results(o.name))
 		}
 	}
+	if !names.events {
+		for _, problem := range d.problems(names, newImports(d.source, "", nil)) {
+			all = append(all, problem.As(), problem.Maker())
+		}
+	}
 	return all
 }
+
+// As is the function that returns the details of an error, Maker the one that makes such an error.
+func (p *clientProblem) As() string    { return "As" + p.Name }
+func (p *clientProblem) Maker() string { return p.Name + "Error" }
 
 // hasResults reports whether the results of a method need a struct.
 func (o *operation) hasResults() bool {

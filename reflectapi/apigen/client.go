@@ -17,7 +17,25 @@ type client struct {
 	Events     bool   // it fires events
 	HostGo     string // as an expression: "Host", `"calculator.example"`
 	Host       string // its value
+	Ported     bool   // it calls ports that the interface declares
 	Operations []*clientMethod
+	Problems   []*clientProblem
+}
+
+// Target returns the path, after the port if it is not that of the host.
+func (m *clientMethod) Target() string {
+	if m.Port == 0 {
+		return m.Path
+	}
+	return fmt.Sprintf(":%d%s", m.Port, m.Path)
+}
+
+// clientProblem holds what the template needs for a kind of failure with details.
+type clientProblem struct {
+	Name    string // of the type of its details, "OutOfStock"
+	Details string // the type, "OutOfStock" or "problems.OutOfStock"
+	Status  int
+	Type    string // "out-of-stock"
 }
 
 // clientMethod holds what the template needs for one method.
@@ -27,6 +45,7 @@ type clientMethod struct {
 	Comment  string
 	Method   string // the HTTP method: "POST"
 	Path     string // "/products/{id}"
+	Port     int    // 0 for that of the host
 	Params   string // "ctx context.Context, x int"
 	Outcomes string // "sum int, err error"
 	Given    string // "ctx, addArguments{x, y}"
@@ -84,7 +103,9 @@ func (d *description) client(names clientNames, host host, packages *imports) *c
 			continue
 		}
 		c.Operations = append(c.Operations, o.clientMethod(names, fields, packages))
+		c.Ported = c.Ported || o.port != 0
 	}
+	c.Problems = d.problems(names, packages)
 	if len(webMethods) > 0 {
 		c.Implements = false
 		c.Comment = fmt.Sprintf("Web methods are not here, call them with http.Client{Transport: conn}: %s.", strings.Join(webMethods, ", "))

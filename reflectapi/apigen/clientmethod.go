@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"go/types"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 func (o *operation) clientMethod(names clientNames, fields scope, packages *imports) *clientMethod {
 	m := &clientMethod{
 		Name: o.name, Field: fields.free(unexported(o.name)), Comment: o.doc,
-		Method: o.httpMethod(), Path: o.endpoint.Path().String(),
+		Method: o.endpoint.ClientRoute().Method, Path: o.endpoint.Path().String(), Port: o.port,
 		Arguments: "struct{}", Results: "struct{}",
 	}
 	if len(o.served.Args) > 0 {
@@ -37,15 +36,6 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 		m.Comment += "\n\nIt takes no context, so that it cannot be cancelled."
 	}
 	return m
-}
-
-// httpMethod returns the method that a client uses: that of REST, or POST if several are possible.
-func (o *operation) httpMethod() string {
-	method := o.endpoint.Routes[0].Method
-	if len(o.endpoint.Routes) > 1 || method == restmap.AnyMethod {
-		return http.MethodPost
-	}
-	return method
 }
 
 // methodWriter writes the parts of one method in Go.
@@ -92,10 +82,14 @@ func (w *methodWriter) arguments(m *clientMethod, background string) {
 	m.Params = w.list(w.params, w.signature.Params(), w.signature.Variadic())
 	fields, skipped := newScope(), len(w.params)-len(given)
 	for i, argument := range w.served.Args {
-		m.ArgumentFields = append(m.ArgumentFields, clientField{
+		field := clientField{
 			Name: fields.free(fieldName(argument.Name)), JSON: argument.Name,
 			Type: typeText(w.signature.Params().At(skipped+i).Type(), false, w.qualifier),
-		})
+		}
+		if w.served.IsOmittable(i) {
+			field.JSON += ",omitzero"
+		}
+		m.ArgumentFields = append(m.ArgumentFields, field)
 	}
 }
 

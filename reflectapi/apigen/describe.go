@@ -19,6 +19,7 @@ type operation struct {
 	texts    map[string]string // of its stand-ins, see standIns
 	served   *reflectapi.Method
 	endpoint *restmap.Endpoint // the one that a client calls
+	port     int               // that it calls; 0 for that of the host
 }
 
 // description is an interface as it is served.
@@ -33,7 +34,7 @@ type description struct {
 // is an error, because nothing useful can be reported about it. Routes matter only to a client: without one they can
 // still be chosen when the interface is served.
 func describe(source *sources, found *api, wanted request) (*description, error) {
-	d := &description{source: source, api: found, diagnostics: source.unreadRoutes(found.named)}
+	d := &description{source: source, api: found, diagnostics: source.unreadDirectives(found.named)}
 	var signatures []reflectapi.Signature
 	for _, m := range found.methods {
 		o, signature, err := d.operation(m)
@@ -49,7 +50,7 @@ func describe(source *sources, found *api, wanted request) (*description, error)
 	}
 	signatures, _ = d.mapAll(signatures, freeRoutes, "")
 	if wanted.client != noClient {
-		d.route(signatures, wanted.resource)
+		d.route(signatures)
 	}
 	return d, nil
 }
@@ -67,7 +68,8 @@ func (d *description) operation(m method) (*operation, reflectapi.Signature, err
 	case count > maxValues:
 		return o, signature, fmt.Errorf("has %d parameters and results, more than %d: put some into a struct", count, maxValues)
 	}
-	signature.Func = stands.method(m.signature)
+	signature.Func, signature.Declared = stands.method(m.signature), m.declared
+	signature.Declared.HTTPMethod, signature.Declared.Path = "", "" // see route
 	d.api.reached = append(d.api.reached, stands.reached...)
 	d.api.invalid = d.api.invalid || stands.invalid
 	service, err := reflectapi.DescribeSignatures(d.api.named.Name(), "", []reflectapi.Signature{signature})

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/restmap"
 )
 
 const usage = `Apigen writes the signature table and a typed client of a Go interface, into the
@@ -25,7 +24,7 @@ Flags:
 	-type T         the interface, or an alias of it; required
 	-client name    the name of the client type, which New<name> makes; "none" writes
 	                only the table, for an interface that is not called in Go, or
-	                whose routes bus.Path sets. A second interface of a package
+	                whose routes options of bus.Serve set. A second interface of a package
 	                needs another name: with -client OrdersClient its types
 	                are OrdersMulticast, OrdersAddResults, and so on. Default: Client
 	-events         the methods of the interface are events, each called On… and
@@ -34,13 +33,22 @@ Flags:
 	-host host      the host that the client calls, "host" or "host:port", or that
 	                fires the events. Default: the package's constant Host if it has
 	                one, else for a client the type's name in kebab-case
-	-resource path  the collection of a REST interface whose methods are bare verbs,
-	                as bus.Resource sets it in the server. Default: from the type's name
 	-output file    the file to write. Default: the type's name in lower case, and _gen.go
 
-A method has the route that follows from its name, or the one that its comment declares:
+A method has the route that follows from its name, or the one that its comment declares.
+Directives, in the comments of methods:
 
 	//busline:route POST /orders/{id}/cancel
+	//busline:method PUT
+	//busline:port 444                          also in the comment of the interface
+	//busline:arg limit minimum=1 default=20 page size
+	//busline:result id number of the order
+	//busline:status 201
+	//busline:problem 409 out-of-stock OutOfStock
+
+and in that of the interface the collection of methods that are bare verbs:
+
+	//busline:resource orders
 
 Every method of the client returns an error, so every method of the interface has to.
 Web methods are not in the client. The file is written only when it changes. It has
@@ -57,7 +65,6 @@ type request struct {
 	client   string // noClient for none
 	events   bool   // the client is an event source
 	host     string // "" for the default
-	resource string // "" for the default
 	output   string
 	command  string // as it was typed: "apigen -type Calculator"
 }
@@ -72,7 +79,6 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 	flags.StringVar(&r.client, "client", "", "")
 	flags.BoolVar(&r.events, "events", false, "")
 	flags.StringVar(&r.host, "host", "", "")
-	flags.StringVar(&r.resource, "resource", "", "")
 	flags.StringVar(&r.output, "output", "", "")
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
@@ -132,13 +138,8 @@ func (r request) valid() error {
 		return fmt.Errorf("-output %s: not the name of a Go file of this folder, such as %s_gen.go", r.output, strings.ToLower(r.typeName))
 	case r.events && strings.Contains(r.host, ":"):
 		return fmt.Errorf("-host %s: events have a port of their own; give the host without a port", r.host)
-	case r.events && r.resource != "":
-		return errors.New("-resource: events have no resource; omit it, or omit -events")
 	case r.host != "" && checkHost(r.host) != nil:
 		return fmt.Errorf("-host: %w", checkHost(r.host))
-	}
-	if _, err := restmap.ParsePattern("/" + strings.Trim(r.resource, "/")); err != nil {
-		return fmt.Errorf("-resource: %w", err)
 	}
 	return nil
 }

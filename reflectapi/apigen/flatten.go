@@ -37,10 +37,10 @@ type place struct {
 
 // member is a method as it is written in its interface.
 type member struct {
-	doc     string
-	route   string // that the comment declares
-	misread error
-	within  *ast.InterfaceType
+	doc      string
+	declared reflectapi.Declared // by the comment
+	misread  error
+	within   *ast.InterfaceType
 }
 
 // expand adds the methods of an interface, or of a part of one.
@@ -102,7 +102,7 @@ func (f *flattening) add(fn *types.Func) {
 	f.met[fn.Name()] = true
 	written := f.member(fn)
 	f.api.methods = append(f.api.methods, method{
-		name: fn.Name(), doc: written.doc, route: written.route, misread: written.misread, at: f.position(fn.Pos()), signature: fn.Signature(),
+		name: fn.Name(), doc: written.doc, declared: written.declared, misread: written.misread, at: f.position(fn.Pos()), signature: fn.Signature(),
 	})
 }
 
@@ -127,8 +127,8 @@ func (f *flattening) membersOf(files []*ast.File) map[place]member {
 			}
 			for _, field := range written.Methods.List {
 				for _, name := range field.Names {
-					route, err := reflectapi.RouteIn(field.Doc)
-					members[f.placeOf(name.Pos(), name.Name)] = member{strings.TrimSpace(field.Doc.Text()), route, err, written}
+					declared, err := reflectapi.DirectivesIn(field.Doc)
+					members[f.placeOf(name.Pos(), name.Name)] = member{strings.TrimSpace(field.Doc.Text()), declared, err, written}
 				}
 			}
 		}

@@ -6,26 +6,30 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
+
+	"github.com/busline/busline/reflectapi"
 )
 
 // api is an interface with all its methods, in the order of its declaration.
 type api struct {
-	name    string          // as this package calls it: "Calculator"
-	named   *types.TypeName // its type; an alias in this package has another name
-	doc     string          // of the type
-	at      token.Position
-	methods []method
-	reached []types.Object // the types of which it consists, as far as they are known
-	parts   []types.Object // the declarations that determine its methods, including aliases
-	invalid bool           // one of them is unknown
+	name  string          // as this package calls it: "Calculator"
+	named *types.TypeName // its type; an alias in this package has another name
+	doc   string          // of the type
+	at    token.Position
+
+	declared reflectapi.Declared // by the comment of the type
+	methods  []method
+	reached  []types.Object // the types of which it consists, as far as they are known
+	parts    []types.Object // the declarations that determine its methods, including aliases
+	invalid  bool           // one of them is unknown
 }
 
 // method is one method of an interface, wherever it is declared.
 type method struct {
 	name      string
 	doc       string
-	route     string // that its comment declares; "" if there is none
-	misread   error  // what is wrong with that
+	declared  reflectapi.Declared // by its comment
+	misread   error               // what is wrong with that
 	at        token.Position
 	signature *types.Signature
 }
@@ -60,7 +64,17 @@ func (s *sources) api(name string) (*api, error) {
 	if !isNamed {
 		return refuse("%s is an alias for an interface without a name: declare it as a type of its own, without the =", name)
 	}
-	found.named, found.doc = named.Obj(), s.docOf(named.Obj())
+	found.named = named.Obj()
+	comment := s.commentOf(named.Obj())
+	found.doc = strings.TrimSpace(comment.Text())
+	declared, err := reflectapi.TypeDirectivesIn(comment)
+	switch {
+	case err != nil:
+		return refuse("%s: %s", name, err)
+	case declared.Client != "":
+		return refuse("%s: its comment has %s, which apigen writes: leave it out", name, reflectapi.ClientDirective)
+	}
+	found.declared = declared
 	s.flatten(found, named)
 	switch {
 	case len(found.methods) > 0:
@@ -85,14 +99,14 @@ func isGeneric(t types.Type) bool {
 	return false
 }
 
-// docOf returns the doc comment of a type.
-func (s *sources) docOf(object types.Object) string {
+// commentOf returns the comment of a type, nil if it has none.
+func (s *sources) commentOf(object types.Object) *ast.CommentGroup {
 	for _, file := range s.sourceOf(object.Pkg()) {
 		if spec, declaration := typeSpec(file, object.Name()); spec != nil {
-			return docText(spec, declaration)
+			return docOf(spec, declaration)
 		}
 	}
-	return ""
+	return nil
 }
 
 // typeSpec returns the declaration of a type, nil if it is not in the file.
@@ -109,11 +123,6 @@ func typeSpec(file *ast.File, name string) (*ast.TypeSpec, *ast.GenDecl) {
 		}
 	}
 	return nil, nil
-}
-
-// docText returns the doc comment of a type: its own, or that of a declaration with only this type.
-func docText(spec *ast.TypeSpec, declaration *ast.GenDecl) string {
-	return strings.TrimSpace(docOf(spec, declaration).Text())
 }
 
 func (s *sources) position(pos token.Pos) token.Position { return s.set.Position(pos) }

@@ -16,8 +16,9 @@ type output struct {
 	Command    string // "apigen -type Calculator"
 	Constraint string // "linux && !special"; "" if the file is for every build
 	Package    string
-	Type       string // "Calculator"
-	Table      string // its declaration; "" if it is in another package
+	Type       string   // "Calculator"
+	Table      string   // its declaration; "" if it is in another package
+	Details    []string // Go types of the details of problems, for the table
 	Client     *client
 
 	Imports               *imports
@@ -35,10 +36,12 @@ func plan(source *sources, found *api, wanted request) (*output, error) {
 	if wanted.events {
 		d.checkEvents()
 	}
+	d.findDetails()
 	switch {
 	case wanted.client != noClient:
 		d.checkClient(namesFor(wanted))
 		calls = d.host(wanted)
+		d.ports(calls)
 		if wanted.events && strings.Contains(calls.address, ":") {
 			d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("the host %s has a port, but events have a port of their own: give the host without a port, with -host", calls.address)})
 		}
@@ -65,9 +68,12 @@ func (d *description) output(wanted request, calls host, tabled bool) (*output, 
 	}
 	out := &output{Command: wanted.command, Constraint: constraint, Package: d.source.pkg.Name(), Type: d.api.name, Imports: packages}
 	if !tabled {
-		text, err := table(d.api, packages.inText)
+		text, err := table(d.api, packages.inText, clientDirective(wanted, calls))
 		if err != nil {
 			return nil, err
+		}
+		for _, problem := range d.problems(names, packages) {
+			out.Details = append(out.Details, packages.need("reflect", "reflect")+".TypeFor["+problem.Details+"]()")
 		}
 		out.Table, out.Reflectapi = text, packages.need(reflectapiPath, "reflectapi")
 	}

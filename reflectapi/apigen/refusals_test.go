@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -34,9 +35,7 @@ func TestWrongUse(t *testing.T) {
 		"-type A -output c":           "-output c: not the name of a Go file of this folder, such as a_gen.go",
 		"-type A -host a_b":           `-host: host "a_b": label "a_b" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`,
 		"-type A -host a:0":           `-host: port "0": not from 1 to 65535`,
-		"-type A -resource a/{b":      `-resource: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`,
 		"-type A -events -host a:417": "-host a:417: events have a port of their own; give the host without a port",
-		"-type A -events -resource a": "-resource: events have no resource; omit it, or omit -events",
 		"-type A -events yes":         `"yes" is not a flag`,
 	} {
 		t.Run(flags, func(t *testing.T) {
@@ -219,7 +218,7 @@ func TestRefusedClients(t *testing.T) {
 	})
 }
 
-const unread = "this declares no route: it has to begin with //busline:route, without a blank, in the comment directly above a method"
+const unread = "this declares nothing: it has to begin with //busline:, without a blank, in the comment directly above a method or the interface"
 
 // What is wrong with the routes that comments declare.
 func TestRefusedRoutes(t *testing.T) {
@@ -228,13 +227,13 @@ func TestRefusedRoutes(t *testing.T) {
 		return files("package p\n\ntype T interface {\n" + directives + "\n\tAdd(id int) error\n}\n")
 	}
 	checkRefusals(t, map[string]refusal{
-		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which nobody reads: there is only //busline:route"},
+		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource"},
 		"twice":      {"-type T", of("\t//busline:route GET /a\n\t//busline:route GET /b"), "api.go:6: method Add: its comment has more than one //busline:route: leave one"},
 		"no method": {"-type T", of("\t//busline:route /a/{id}"),
-			`api.go:5: method Add: its comment has "//busline:route /a/{id}": write a method and a path, as in //busline:route POST /orders/{id}/cancel`},
+			`api.go:5: method Add: its comment has "//busline:route /a/{id}": write an HTTP method and a path, as in //busline:route POST /orders/{id}/cancel`},
 		"nothing": {"-type T", of("\t//busline:route"),
-			`api.go:5: method Add: its comment has "//busline:route": write a method and a path, as in //busline:route POST /orders/{id}/cancel`},
-		"no path": {"-type T", of("\t//busline:route GET a"), `api.go:5: method Add: path "a": does not start with a slash`},
+			`api.go:5: method Add: its comment has "//busline:route": write an HTTP method and a path, as in //busline:route POST /orders/{id}/cancel`},
+		"no path": {"-type T", of("\t//busline:route GET a"), `api.go:5: method Add: its comment has "//busline:route GET a": write an HTTP method and a path, as in //busline:route POST /orders/{id}/cancel`},
 		"small":   {"-type T", of("\t//busline:route get /a"), `api.go:5: method Add: HTTP method "get": write it in capital letters, or "*" for any`},
 		"misspelt": {"-type T", of("\t//busline:route PSOT /a"),
 			`api.go:5: method Add: its interface declares the HTTP method "PSOT": write one of GET, POST, PUT, PATCH, DELETE, or "*" for any`},
@@ -249,10 +248,56 @@ func TestRefusedRoutes(t *testing.T) {
 		"an empty line":  {"-type T", of("\t//busline:route GET /a\n"), "api.go:4: " + unread},
 		"behind":         {"-type T", files("package p\n\ntype T interface {\n\tAdd(id int) error //busline:route GET /a\n}\n"), "api.go:4: " + unread},
 		"at the end":     {"-type T", files("package p\n\ntype T interface {\n\tAdd(id int) error\n\t//busline:route GET /a\n}\n"), "api.go:5: " + unread},
-		"of the type":    {"-type T", files("package p\n\n// T is.\n//busline:route GET /a\ntype T interface {\n\tAdd(id int) error\n}\n"), "api.go:4: " + unread},
+		"of the type":    {"-type T", files("package p\n\n// T is.\n//busline:route GET /a\ntype T interface {\n\tAdd(id int) error\n}\n"), "api.go:5: T: its comment has //busline:route GET /a, which is for the comments of methods"},
 		"of an embedded": {"-type T", files("package p\n\ntype B interface{ Add(id int) error }\n\ntype T interface {\n\t//busline:route GET /a\n\tB\n}\n"), "api.go:6: " + unread},
 		"of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tOnSub(id int) error\n}\n"),
-			"api.go:5: method OnSub: declares the route POST /sub, but events have paths of their own: leave out //busline:route"},
+			"api.go:5: method OnSub: has //busline:route POST /sub, which is for calls: an event has only //busline:arg"},
+	})
+}
+
+func TestRefusedDirectives(t *testing.T) {
+	t.Parallel()
+	const method = "List(filter string, limit int, tags []string) (count int, err error)"
+	declared := func(directives ...string) map[string]string {
+		return files("package p\n\ntype T interface {\n\t" + strings.Join(append(directives, method), "\n\t") + "\n}\n\ntype Taken int\n")
+	}
+	typed := func(directive string) map[string]string {
+		return files("package p\n\n// T is.\n//\n" + directive + "\ntype T interface { " + method + " }\n")
+	}
+	at := func(line int, text string) string { return fmt.Sprintf("api.go:%d: method List: %s", line, text) }
+	checkRefusals(t, map[string]refusal{
+		"no such argument":       {"-type T", declared("//busline:arg limits minimum=1"), at(5, "//busline:arg limits: the method has no argument of that name; it has filter, limit, tags")},
+		"no such result":         {"-type T", declared("//busline:result sum all"), at(5, "//busline:result sum: the method has no result of that name; it has count")},
+		"nothing declared":       {"-type T", declared("//busline:arg limit"), at(5, `its comment has "//busline:arg limit": write a name, then keywords, a description or both, as in //busline:arg limit minimum=1 default=20 page size`)},
+		"declared twice":         {"-type T", declared("//busline:arg limit minimum=1", "//busline:arg limit maximum=2"), at(6, "//busline:arg limit: it is declared twice: leave one")},
+		"not a number":           {"-type T", declared("//busline:arg limit minimum=one"), at(5, `//busline:arg limit: "minimum=one": expects a number`)},
+		"keyword of texts":       {"-type T", declared("//busline:arg limit minLength=1"), at(5, `//busline:arg limit: "minLength=1": has no effect on an integer; use one of required, nullable, title, description, multipleOf, minimum, maximum, exclusiveMaximum, exclusiveMinimum, default, example, enum`)},
+		"wrong case":             {"-type T", declared("//busline:arg limit Minimum=1"), at(5, `//busline:arg limit: "Minimum=1": is not a keyword: write minimum`)},
+		"keyword too late":       {"-type T", declared("//busline:arg limit page size minimum=1"), at(5, "//busline:arg limit: minimum=1 is in the description: write keywords before it")},
+		"open quotation mark":    {"-type T", declared(`//busline:arg filter pattern="^a b`), at(5, "//busline:arg filter: the value of pattern has no end: close its quotation mark")},
+		"required and optional":  {"-type T", declared("//busline:arg limit required optional"), at(5, "//busline:arg limit: is both required and optional")},
+		"impossible":             {"-type T", declared("//busline:arg limit minimum=3 maximum=2"), at(5, "limit: minimum=3 and maximum=2 leave no value that fits: change one of them")},
+		"default out of bounds":  {"-type T", declared("//busline:arg limit minimum=3 default=2"), at(5, "limit: the default 2 breaks its own schema: it expects at least 3")},
+		"optional in the path":   {"-type T", declared("//busline:route GET /lists/{filter}", "//busline:arg filter optional which"), at(6, "//busline:arg filter: the argument is part of the path, so it is never missing: leave out optional")},
+		"status of an error":     {"-type T", declared("//busline:status 404"), at(5, `its comment has "//busline:status 404": write different statuses from 200 to 399, as in //busline:status 201`)},
+		"two statuses":           {"-type T", declared("//busline:status 200 201"), at(5, "//busline:status has 2 statuses, and the method has no result httpStatusCode to choose one: leave one")},
+		"status without a body":  {"-type T", declared("//busline:status 204"), at(5, "//busline:status 204: a response of this status has no body, so the result count would be lost")},
+		"problem of a success":   {"-type T", declared("//busline:problem 200 fine"), at(5, `its comment has "//busline:problem 200 fine": write a status from 400 to 599, a type, and the Go type of the details if it has some, as in //busline:problem 409 out-of-stock OutOfStock`)},
+		"problem twice":          {"-type T", declared("//busline:problem 404 gone", "//busline:problem 410 gone"), at(6, "//busline:problem 410 gone: the type is declared twice: leave one")},
+		"details of no type":     {"-type T", declared("//busline:problem 409 taken Takn"), at(5, "//busline:problem 409 taken: there is no struct Takn; declare it beside the interface, or name it with the name of a package that this one imports")},
+		"details of no object":   {"-type T", declared("//busline:problem 409 taken Taken"), at(5, "//busline:problem 409 taken: there is no struct Taken; declare it beside the interface, or name it with the name of a package that this one imports")},
+		"port":                   {"-type T", declared("//busline:port 70000"), at(5, `its comment has "//busline:port 70000": write a port from 1 to 65535, as in //busline:port 444`)},
+		"port twice":             {"-type T -host h:444", declared("//busline:port 445"), "api.go:5: //busline:port 445 is declared, and the host h:444 has a port, too: leave one of them"},
+		"HTTP method":            {"-type T", declared("//busline:method FETCH"), at(5, `its interface declares the HTTP method "FETCH": write one of GET, POST, PUT, PATCH, DELETE, or "*" for any`)},
+		"route and method":       {"-type T", declared("//busline:route GET /a", "//busline:method PUT"), at(6, "its comment has //busline:route and //busline:method: leave one, a route has a method")},
+		"collection of a method": {"-type T", declared("//busline:resource lists"), at(5, "its comment has //busline:resource, which is for the comment of the interface")},
+		"client by hand":         {"-type T", typed("//busline:client Client"), "api.go:6: T: its comment has //busline:client, which apigen writes: leave it out"},
+		"argument of a type":     {"-type T", typed("//busline:arg limit minimum=1"), "api.go:6: T: its comment has //busline:arg limit minimum=1, which is for the comments of methods"},
+		"unused collection":      {"-type T", typed("//busline:resource lists"), "api.go:6: the collection lists is of no use: no method is a bare verb that is served as REST"},
+		"collection":             {"-type T", typed("//busline:resource a/{b"), `api.go:6: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+		"status of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:status 201\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
+			"api.go:7: method Get: is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses and problems"},
+		"port of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:port 444\n\tOnSub(id int) error\n}\n"), "api.go:5: method OnSub: has //busline:port 444, which is for calls: an event has only //busline:arg"},
 	})
 }
 

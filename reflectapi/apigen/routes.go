@@ -27,11 +27,11 @@ func freeRoutes(signatures []reflectapi.Signature) restmap.Options {
 }
 
 // route finds the endpoint of each operation.
-func (d *description) route(signatures []reflectapi.Signature, resource string) {
+func (d *description) route(signatures []reflectapi.Signature) {
 	for i, signature := range signatures {
-		signatures[i].Route = d.operationOf(signature.Name).route
+		signatures[i].Declared = d.operationOf(signature.Name).declared
 	}
-	byName := func([]reflectapi.Signature) restmap.Options { return restmap.Options{Resource: resource} }
+	byName := func([]reflectapi.Signature) restmap.Options { return restmap.Options{} }
 	_, endpoints := d.mapAll(signatures, byName, routeRemedy)
 	for _, e := range endpoints {
 		o := d.operationOf(e.Name)
@@ -57,6 +57,7 @@ func (d *description) mapAll(signatures []reflectapi.Signature, options func([]r
 		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, err.Error()})
 		return nil, nil
 	}
+	service.Declared = d.api.declared
 	endpoints, err := restmap.Map(service, options(signatures))
 	if err == nil {
 		return signatures, endpoints
@@ -83,7 +84,7 @@ func (d *description) refuseAll(err error, remedy string) (refused []string) {
 			continue
 		}
 		reason := strings.TrimPrefix(err.Error(), "method "+d.operations[i].name+": ")
-		if d.operations[i].route == "" && !strings.Contains(reason, reflectapi.RouteDirective) { // its route follows from its name
+		if declared := d.operations[i].declared; declared.HTTPMethod == "" && !strings.Contains(reason, reflectapi.RouteDirective) { // its route follows from its name
 			reason += remedy
 		}
 		d.refuse(d.operations[i], errors.New(reason))

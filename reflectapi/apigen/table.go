@@ -6,8 +6,6 @@ import (
 	"go/types"
 	"slices"
 	"strings"
-
-	"github.com/busline/busline/reflectapi"
 )
 
 // hasTable reports whether the interface, for which this package has an alias, gets a table in the package that
@@ -37,34 +35,31 @@ func asksFor(line, typeName string) bool {
 }
 
 // table writes the interface as one declaration: with all methods, names and comments as in the source, and types as
-// this package would write them.
-func table(found *api, qualifier types.Qualifier) (string, error) {
+// this package would write them. client is the directive of the client, if there is one.
+func table(found *api, qualifier types.Qualifier, client []string) (string, error) {
 	var declaration strings.Builder
 	var comments []string // by their placeholders, which gofmt leaves as they are
 	fmt.Fprintf(&declaration, "type %s interface {\n", found.named.Name())
 	for i, m := range found.methods {
 		mark := fmt.Sprintf("\t//apigen:%d\n", i)
 		fmt.Fprintf(&declaration, "%s\t%s%s\n", mark, m.name, signatureText(m.signature, qualifier))
-		comments = append(comments, mark, indented(comment(m.doc)+m.directive()))
+		comments = append(comments, mark, indented(commented(m.doc, m.declared.Lines)))
 	}
 	declaration.WriteString("}\n")
 	formatted, err := format.Source([]byte(declaration.String()))
 	if err != nil {
 		return "", fmt.Errorf("the signature table of %s: %w", found.name, err)
 	}
-	return comment(found.doc) + strings.NewReplacer(comments...).Replace(string(formatted)), nil
+	return commented(found.doc, append(slices.Clone(found.declared.Lines), client...)) + strings.NewReplacer(comments...).Replace(string(formatted)), nil
 }
 
-// directive returns the lines that declare the route of a method, as gofmt has them after its comment.
-func (m method) directive() string {
-	switch {
-	case m.route == "":
-		return ""
-	case m.doc == "":
-		return reflectapi.RouteDirective + " " + m.route + "\n"
-	default:
-		return "//\n" + reflectapi.RouteDirective + " " + m.route + "\n"
+// commented returns a comment with directives, as gofmt has them.
+func commented(doc string, directives []string) string {
+	lines := strings.Join(append(slices.Clone(directives), ""), "\n")
+	if doc != "" && len(directives) > 0 {
+		lines = "//\n" + lines
 	}
+	return comment(doc) + lines
 }
 
 func indented(lines string) string {

@@ -10,12 +10,12 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// meantAsRoute is a comment that a reader may take for one that declares a route.
-var meantAsRoute = regexp.MustCompile(`(?im)^[\s/*]*busline\s*[:-]?\s*route\b`)
+// meantAsDirective is a comment that a reader may take for a directive.
+var meantAsDirective = regexp.MustCompile(`(?im)^[\s/*]*busline(\s*route|\s*[:-]\s*(route|method|port|resource|arg|result|status|problem))\b`)
 
-// unreadRoutes finds comments at an interface that look as if they declared a route, and do not: they are written in another way,
-// or stand where they are not read.
-func (s *sources) unreadRoutes(iface types.Object) (diagnostics []diagnostic) {
+// unreadDirectives finds comments at an interface that look like directives and are none: they are written in another way, or
+// stand where they are not read.
+func (s *sources) unreadDirectives(iface types.Object) (diagnostics []diagnostic) {
 	for _, file := range s.sourceOf(iface.Pkg()) {
 		spec, declaration := typeSpec(file, iface.Name())
 		if spec == nil {
@@ -26,12 +26,13 @@ func (s *sources) unreadRoutes(iface types.Object) (diagnostics []diagnostic) {
 			from = doc.Pos()
 		}
 		read := commentsOfMethods(spec)
+		read[docOf(spec, declaration)] = true
 		for _, group := range file.Comments {
 			for _, comment := range group.List {
-				isRead := read[group] && strings.HasPrefix(comment.Text, reflectapi.RouteDirective)
-				if !isRead && meantAsRoute.MatchString(comment.Text) && from <= comment.Pos() && comment.Pos() <= s.endOfLine(spec.End()) {
-					diagnostics = append(diagnostics, diagnostic{s.position(comment.Pos()), "this declares no route: it has to begin with " + reflectapi.RouteDirective +
-						", without a blank, in the comment directly above a method"})
+				isRead := read[group] && strings.HasPrefix(comment.Text, reflectapi.DirectivePrefix)
+				if !isRead && meantAsDirective.MatchString(comment.Text) && from <= comment.Pos() && comment.Pos() <= s.endOfLine(spec.End()) {
+					diagnostics = append(diagnostics, diagnostic{s.position(comment.Pos()), "this declares nothing: it has to begin with " + reflectapi.DirectivePrefix +
+						", without a blank, in the comment directly above a method or the interface"})
 				}
 			}
 		}
@@ -47,7 +48,7 @@ func docOf(spec *ast.TypeSpec, declaration *ast.GenDecl) *ast.CommentGroup {
 	return spec.Doc
 }
 
-// commentsOfMethods are those in which routes are looked for.
+// commentsOfMethods are those in which directives of methods are looked for.
 func commentsOfMethods(spec *ast.TypeSpec) map[*ast.CommentGroup]bool {
 	read := make(map[*ast.CommentGroup]bool)
 	if written, ok := spec.Type.(*ast.InterfaceType); ok {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,34 +117,17 @@ func (b *builder) problemSchema() (*reflectapi.Schema, error) {
 	return b.problem, err
 }
 
-// arguments adds a component with these arguments as its properties, and returns a reference to it. An argument is
-// required if the zero value, which it has when it is missing, is not valid.
-func (b *builder) arguments(name string, values []reflectapi.Value) (*reflectapi.Schema, error) {
-	reference, err := b.object(name, values)
-	if err != nil {
-		return nil, err
-	}
-	object := b.objects[name]
-	for _, value := range values {
-		if b.schemas.Required(value.Type, object.Properties[value.Name]) {
+// object adds a component with some of the members of another one, and returns a reference to it.
+func (b *builder) object(name string, all *reflectapi.Schema, members []reflectapi.Value) *reflectapi.Schema {
+	object := &reflectapi.Schema{Type: "object", Properties: make(map[string]*reflectapi.Schema)}
+	for _, value := range members {
+		object.Properties[value.Name] = all.Properties[value.Name]
+		if slices.Contains(all.Required, value.Name) {
 			object.Required = append(object.Required, value.Name)
 		}
 	}
-	return reference, nil
-}
-
-// object adds a component with these values as its properties, and returns a reference to it.
-func (b *builder) object(name string, values []reflectapi.Value) (*reflectapi.Schema, error) {
-	object := &reflectapi.Schema{Type: "object", Properties: make(map[string]*reflectapi.Schema)}
-	for _, value := range values {
-		schema, err := b.schemas.Of(value.Type)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", value.Name, err)
-		}
-		object.Properties[value.Name] = schema
-	}
 	b.objects[name] = object
-	return &reflectapi.Schema{Ref: schemaPrefix + name}, nil
+	return &reflectapi.Schema{Ref: schemaPrefix + name}
 }
 
 const jsonType = "application/json"
@@ -244,10 +228,22 @@ func (b *builder) describeOutput(l listed) error {
 	}
 	result := &MediaType{Schema: schema}
 	failure := map[string]*MediaType{restmap.ProblemType: {Schema: problem}}
-	l.operation.Responses = map[string]*Response{
-		"200":     {Description: "OK", Content: map[string]*MediaType{jsonType: result}},
-		"default": {Description: "Error", Content: failure},
+	l.operation.Responses = map[string]*Response{"default": {Description: "Error", Content: failure}}
+	declared := l.endpoint.Method.Declared
+	if err := b.describeProblems(l.operation, declared.Problems, problem); err != nil {
+		return err
 	}
+	for _, status := range declared.Statuses {
+		response := &Response{Description: http.StatusText(status)}
+		if restmap.HasContent(status) {
+			response.Content = map[string]*MediaType{jsonType: result}
+		}
+		l.operation.Responses[strconv.Itoa(status)] = response
+	}
+	if len(declared.Statuses) > 0 {
+		return nil
+	}
+	l.operation.Responses["200"] = &Response{Description: "OK", Content: map[string]*MediaType{jsonType: result}}
 	if hasResult(l.endpoint.Method, restmap.StatusCode) { // the status may be any
 		failure[jsonType] = result
 		l.operation.Responses["204"] = &Response{Description: "No Content"}
@@ -259,23 +255,47 @@ func (b *builder) describeOutput(l listed) error {
 	return nil
 }
 
+// describeProblems adds a response for each status of the problems that a method declares.
+func (b *builder) describeProblems(operation *Operation, problems []reflectapi.Problem, common *reflectapi.Schema) error {
+	for _, declared := range problems {
+		kind := &reflectapi.Schema{Type: "object", Properties: map[string]*reflectapi.Schema{"type": {Type: "string", Enum: []any{declared.Type}}}, Required: []string{"type"}}
+		schema := &reflectapi.Schema{AllOf: []*reflectapi.Schema{common, kind}}
+		if declared.Details != nil {
+			details, err := b.schemas.Of(declared.Details)
+			if err != nil {
+				return fmt.Errorf("problem %s: %w", declared.Type, err)
+			}
+			schema.AllOf = append(schema.AllOf, details)
+		}
+		status := strconv.Itoa(declared.Status)
+		response := operation.Responses[status]
+		if response == nil {
+			response = &Response{Description: declared.Type, Content: map[string]*MediaType{restmap.ProblemType: {Schema: schema}}}
+			operation.Responses[status] = response
+			continue
+		}
+		response.Description += ", or " + declared.Type
+		media := response.Content[restmap.ProblemType]
+		if media.Schema.AnyOf == nil {
+			media.Schema = &reflectapi.Schema{AnyOf: []*reflectapi.Schema{media.Schema}}
+		}
+		media.Schema.AnyOf = append(media.Schema.AnyOf, schema)
+	}
+	return nil
+}
+
 // resultSchema returns the schema of a successful response.
 func (b *builder) resultSchema(l listed) (*reflectapi.Schema, error) {
-	var members []reflectapi.Value
-	for _, result := range l.endpoint.Method.Results {
-		switch result.Name {
-		case restmap.ResponseBody:
-			schema, err := b.schemas.Of(result.Type)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", result.Name, err)
-			}
-			return schema, nil
-		case restmap.StatusCode:
-		default:
-			members = append(members, result)
-		}
+	method := l.endpoint.Method
+	all, err := b.schemas.Of(method.Out)
+	if err != nil {
+		return nil, err
 	}
-	return b.object(l.operation.OperationID+"_out", members)
+	if body := all.Properties[restmap.ResponseBody]; body != nil {
+		return body, nil
+	}
+	members := slices.DeleteFunc(slices.Clone(method.Results), func(v reflectapi.Value) bool { return v.Name == restmap.StatusCode })
+	return b.object(l.operation.OperationID+"_out", all, members), nil
 }
 
 func hasResult(method *reflectapi.Method, name string) bool {
@@ -284,16 +304,17 @@ func hasResult(method *reflectapi.Method, name string) bool {
 
 // describeInput describes the arguments of a function: parameters, and a body if there is one.
 func (b *builder) describeInput(l listed) error {
+	all, err := b.schemas.Of(l.endpoint.Method.In)
+	if err != nil {
+		return fmt.Errorf("argument %w", err)
+	}
 	var members []reflectapi.Value
 	for _, argument := range l.endpoint.Arguments(l.method) {
 		if argument.In == "body" && argument.Name != restmap.RequestBody {
 			members = append(members, argument.Value)
 			continue
 		}
-		schema, err := b.schemas.Of(argument.Type)
-		if err != nil {
-			return fmt.Errorf("argument %s: %w", argument.Name, err)
-		}
+		schema := all.Properties[argument.Name]
 		if argument.In != "body" {
 			alsoAsText(schema, argument.Type)
 		}
@@ -303,23 +324,19 @@ func (b *builder) describeInput(l listed) error {
 		case argument.In == "path":
 			l.operation.Parameters = append(l.operation.Parameters, pathParameter(argument.Name, schema))
 		default:
-			l.operation.Parameters = append(l.operation.Parameters, b.queryParameter(argument, schema))
+			l.operation.Parameters = append(l.operation.Parameters, queryParameter(argument, schema, slices.Contains(all.Required, argument.Name)))
 		}
 	}
 	isCall := l.endpoint.Style == restmap.RPC && l.method == http.MethodPost
 	if l.operation.RequestBody != nil || len(members) == 0 && !isCall {
 		return nil
 	}
-	object, err := b.arguments(l.operation.OperationID+"_in", members)
-	if err != nil {
-		return fmt.Errorf("argument %w", err)
-	}
-	l.operation.RequestBody = jsonBody(object)
+	l.operation.RequestBody = jsonBody(b.object(l.operation.OperationID+"_in", all, members))
 	return nil
 }
 
-func (b *builder) queryParameter(argument restmap.Argument, schema *reflectapi.Schema) *Parameter {
-	parameter := &Parameter{Name: argument.Name, In: "query", Required: b.schemas.Required(argument.Type, schema)}
+func queryParameter(argument restmap.Argument, schema *reflectapi.Schema, required bool) *Parameter {
+	parameter := &Parameter{Name: argument.Name, In: "query", Required: required}
 	if argument.JSON {
 		parameter.Content = map[string]*MediaType{jsonType: {Schema: schema}}
 	} else {

@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Calculator: names and comments.
 var _ = reflectapi.Register[Calculator](`
 // Calculator does sums.
+//
+//busline:client Client
 type Calculator interface {
 	// Add returns the sum of x and y.
 	Add(ctx context.Context, x int, y int) (sum int, err error)
@@ -51,9 +53,12 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		add:        bus.NewOperation[addArguments, AddResults](conn, "POST https://"+to+"/add"),
-		arithmetic: bus.NewOperation[arithmeticArguments, ArithmeticResults](conn, "POST https://"+to+"/arithmetic"),
-		distance:   bus.NewOperation[distanceArguments, DistanceResults](conn, "POST https://"+to+"/distance"),
+		add: bus.NewOperation[addArguments, AddResults](conn, "POST https://"+to+"/add").
+			DeclaredBy("calculatorapi.Calculator.Add"),
+		arithmetic: bus.NewOperation[arithmeticArguments, ArithmeticResults](conn, "POST https://"+to+"/arithmetic").
+			DeclaredBy("calculatorapi.Calculator.Arithmetic"),
+		distance: bus.NewOperation[distanceArguments, DistanceResults](conn, "POST https://"+to+"/distance").
+			DeclaredBy("calculatorapi.Calculator.Distance"),
 	}
 }
 

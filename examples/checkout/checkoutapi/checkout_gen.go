@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Checkout: names and comments.
 var _ = reflectapi.Register[Checkout](`
 // Checkout tells what a basket costs.
+//
+//busline:client Client
 type Checkout interface {
 	// Total returns what all items together cost, in cents.
 	Total(ctx context.Context, items []Item) (cents int, err error)
@@ -45,7 +47,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		total: bus.NewOperation[totalArguments, TotalResults](conn, "POST https://"+to+"/total"),
+		total: bus.NewOperation[totalArguments, TotalResults](conn, "POST https://"+to+"/total").
+			DeclaredBy("checkoutapi.Checkout.Total"),
 	}
 }
 

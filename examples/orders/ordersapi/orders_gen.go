@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Orders: names and comments.
 var _ = reflectapi.Register[Orders](`
 // Orders takes orders.
+//
+//busline:client Client
 type Orders interface {
 	// Order takes an order for some of an item, and returns its number.
 	Order(ctx context.Context, item string, quantity int) (number int, err error)
@@ -45,7 +47,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		order: bus.NewOperation[orderArguments, OrderResults](conn, "POST https://"+to+"/order"),
+		order: bus.NewOperation[orderArguments, OrderResults](conn, "POST https://"+to+"/order").
+			DeclaredBy("ordersapi.Orders.Order"),
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Payroll: names and comments.
 var _ = reflectapi.Register[Payroll](`
 // Payroll knows what people earn. Only some callers may ask.
+//
+//busline:client Client
 type Payroll interface {
 	// Salary returns what an employee earns a month.
 	Salary(ctx context.Context, employee string) (amount int, err error)
@@ -51,9 +53,12 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		salary:    bus.NewOperation[salaryArguments, SalaryResults](conn, "POST https://"+to+"/salary"),
-		raise:     bus.NewOperation[raiseArguments, RaiseResults](conn, "POST https://"+to+"/raise"),
-		headcount: bus.NewOperation[struct{}, HeadcountResults](conn, "POST https://"+to+"/headcount"),
+		salary: bus.NewOperation[salaryArguments, SalaryResults](conn, "POST https://"+to+"/salary").
+			DeclaredBy("payrollapi.Payroll.Salary"),
+		raise: bus.NewOperation[raiseArguments, RaiseResults](conn, "POST https://"+to+"/raise").
+			DeclaredBy("payrollapi.Payroll.Raise"),
+		headcount: bus.NewOperation[struct{}, HeadcountResults](conn, "POST https://"+to+"/headcount").
+			DeclaredBy("payrollapi.Payroll.Headcount"),
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Products: names and comments.
 var _ = reflectapi.Register[Products](`
 // Products is a collection of products.
+//
+//busline:client Client
 type Products interface {
 	// Create adds a product and returns its id.
 	Create(ctx context.Context, httpRequestBody Product) (id int, httpStatusCode int, err error)
@@ -59,11 +61,16 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		create:  bus.NewOperation[createArguments, CreateResults](conn, "POST https://"+to+"/products"),
-		read:    bus.NewOperation[readArguments, Product](conn, "GET https://"+to+"/products/{id}"),
-		update:  bus.NewOperation[updateArguments, struct{}](conn, "PUT https://"+to+"/products/{id}"),
-		delete:  bus.NewOperation[deleteArguments, struct{}](conn, "DELETE https://"+to+"/products/{id}"),
-		listAll: bus.NewOperation[listAllArguments, []Product](conn, "GET https://"+to+"/products"),
+		create: bus.NewOperation[createArguments, CreateResults](conn, "POST https://"+to+"/products").
+			DeclaredBy("productapi.Products.Create"),
+		read: bus.NewOperation[readArguments, Product](conn, "GET https://"+to+"/products/{id}").
+			DeclaredBy("productapi.Products.Read"),
+		update: bus.NewOperation[updateArguments, struct{}](conn, "PUT https://"+to+"/products/{id}").
+			DeclaredBy("productapi.Products.Update"),
+		delete: bus.NewOperation[deleteArguments, struct{}](conn, "DELETE https://"+to+"/products/{id}").
+			DeclaredBy("productapi.Products.Delete"),
+		listAll: bus.NewOperation[listAllArguments, []Product](conn, "GET https://"+to+"/products").
+			DeclaredBy("productapi.Products.ListAll"),
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Trouble: names and comments.
 var _ = reflectapi.Register[Trouble](`
 // Trouble goes wrong on demand.
+//
+//busline:client Client
 type Trouble interface {
 	// Sleep answers after some milliseconds, unless its time budget ends or its caller leaves before.
 	Sleep(ctx context.Context, ms int) (slept int, err error)
@@ -60,12 +62,18 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		sleep:     bus.NewOperation[sleepArguments, SleepResults](conn, "POST https://"+to+"/sleep"),
-		hang:      bus.NewOperation[hangArguments, struct{}](conn, "POST https://"+to+"/hang"),
-		panic:     bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/panic"),
-		exit:      bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/exit"),
-		echo:      bus.NewOperation[echoArguments, any](conn, "POST https://"+to+"/echo"),
-		cancelled: bus.NewOperation[struct{}, CancelledResults](conn, "POST https://"+to+"/cancelled"),
+		sleep: bus.NewOperation[sleepArguments, SleepResults](conn, "POST https://"+to+"/sleep").
+			DeclaredBy("troubleapi.Trouble.Sleep"),
+		hang: bus.NewOperation[hangArguments, struct{}](conn, "POST https://"+to+"/hang").
+			DeclaredBy("troubleapi.Trouble.Hang"),
+		panic: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/panic").
+			DeclaredBy("troubleapi.Trouble.Panic"),
+		exit: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/exit").
+			DeclaredBy("troubleapi.Trouble.Exit"),
+		echo: bus.NewOperation[echoArguments, any](conn, "POST https://"+to+"/echo").
+			DeclaredBy("troubleapi.Trouble.Echo"),
+		cancelled: bus.NewOperation[struct{}, CancelledResults](conn, "POST https://"+to+"/cancelled").
+			DeclaredBy("troubleapi.Trouble.Cancelled"),
 	}
 }
 

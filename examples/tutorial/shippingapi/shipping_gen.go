@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Shipping: names and comments.
 var _ = reflectapi.Register[Shipping](`
 // Shipping knows what parcels cost.
+//
+//busline:client Client
 type Shipping interface {
 	// Cost returns what it costs to send a parcel to a country, such as NO, in cents.
 	Cost(ctx context.Context, grams int, country string) (cents int, err error)
@@ -45,7 +47,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		cost: bus.NewOperation[costArguments, CostResults](conn, "POST https://"+to+"/cost"),
+		cost: bus.NewOperation[costArguments, CostResults](conn, "POST https://"+to+"/cost").
+			DeclaredBy("shippingapi.Shipping.Cost"),
 	}
 }
 

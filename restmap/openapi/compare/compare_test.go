@@ -232,7 +232,7 @@ func (Paths) Look(_ context.Context, x string) (y string) { return }
 func TestArguments_InPaths(t *testing.T) {
 	t.Parallel()
 	served := func(id, from, to, route, find string) *openapi.Document {
-		return document(t, Paths{}, bus.Resource("things"),
+		return document(t, Paths{},
 			bus.ParamNames("ReadThing", id, "httpResponseBody"), bus.ParamNames("Convert", from+", "+to, "result"), bus.ParamNames("Find", "rest", "found"), bus.ParamNames("Look", "x", "y"),
 			bus.Method("Convert", bus.Path(route)), bus.Method("Find", bus.Path(find)))
 	}
@@ -455,7 +455,7 @@ func TestHosts(t *testing.T) {
 	serving := func(hosts ...string) *openapi.Document {
 		var members []openapi.Member
 		for _, host := range hosts {
-			data, err := bus.OpenAPIOf(host, Paths{}, bus.Resource("things"), bus.ExcludeMethods("Convert", "Find", "Look"), bus.ParamNames("ReadThing", "id", "httpResponseBody"))
+			data, err := bus.OpenAPIOf(host, Paths{}, bus.ExcludeMethods("Convert", "Find", "Look"), bus.ParamNames("ReadThing", "id", "httpResponseBody"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,12 +41,18 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		add:        bus.NewOperation[addArguments, AddResults](conn, "POST https://"+to+"/add"),
-		sum:        bus.NewOperation[sumArguments, SumResults](conn, "POST https://"+to+"/sum"),
-		divide:     bus.NewOperation[divideArguments, DivideResults](conn, "POST https://"+to+"/divide"),
-		remember:   bus.NewOperation[rememberArguments, struct{}](conn, "POST https://"+to+"/remember"),
-		clear:      bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/clear"),
-		httpStatus: bus.NewOperation[httpStatusArguments, HTTPStatusResults](conn, "POST https://"+to+"/http-status"),
+		add: bus.NewOperation[addArguments, AddResults](conn, "POST https://"+to+"/add").
+			DeclaredBy("alias.API.Add"),
+		sum: bus.NewOperation[sumArguments, SumResults](conn, "POST https://"+to+"/sum").
+			DeclaredBy("alias.API.Sum"),
+		divide: bus.NewOperation[divideArguments, DivideResults](conn, "POST https://"+to+"/divide").
+			DeclaredBy("alias.API.Divide"),
+		remember: bus.NewOperation[rememberArguments, struct{}](conn, "POST https://"+to+"/remember").
+			DeclaredBy("alias.API.Remember"),
+		clear: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/clear").
+			DeclaredBy("alias.API.Clear"),
+		httpStatus: bus.NewOperation[httpStatusArguments, HTTPStatusResults](conn, "POST https://"+to+"/http-status").
+			DeclaredBy("alias.API.HTTPStatus"),
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 // What a compiled program forgets of Counting: names and comments.
 var _ = reflectapi.Register[Counting](`
 // Counter is embedded from another package.
+//
+//busline:client CountingClient
 type Counter interface {
 	// Zero is first in the source, and last in the alphabet.
 	Zero(ctx context.Context) (err error)
@@ -55,8 +57,10 @@ func newCountingClient(conn *bus.Conn, host, to string) *CountingClient {
 	return &CountingClient{
 		conn: conn, host: host,
 
-		zero:  bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/zero"),
-		count: bus.NewOperation[countingCountArguments, CountingCountResults](conn, "POST https://"+to+"/count"),
+		zero: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/zero").
+			DeclaredBy("alias.Counting.Zero"),
+		count: bus.NewOperation[countingCountArguments, CountingCountResults](conn, "POST https://"+to+"/count").
+			DeclaredBy("alias.Counting.Count"),
 	}
 }
 

@@ -17,6 +17,8 @@ var _ = reflectapi.Register[Calculator](`
 // It forgets nothing:
 //
 //	calculator.Remember(ctx, p) // ` + "`" + `p` + "`" + ` for later
+//
+//busline:client Client
 type Calculator interface {
 	// Add returns the sum of x and y.
 	Add(ctx context.Context, x int, y int) (sum int, err error)
@@ -65,12 +67,18 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		add:        bus.NewOperation[addArguments, AddResults](conn, "POST https://"+to+"/add"),
-		sum:        bus.NewOperation[sumArguments, SumResults](conn, "POST https://"+to+"/sum"),
-		divide:     bus.NewOperation[divideArguments, DivideResults](conn, "POST https://"+to+"/divide"),
-		remember:   bus.NewOperation[rememberArguments, struct{}](conn, "POST https://"+to+"/remember"),
-		clear:      bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/clear"),
-		httpStatus: bus.NewOperation[httpStatusArguments, HTTPStatusResults](conn, "POST https://"+to+"/http-status"),
+		add: bus.NewOperation[addArguments, AddResults](conn, "POST https://"+to+"/add").
+			DeclaredBy("calculator.Calculator.Add"),
+		sum: bus.NewOperation[sumArguments, SumResults](conn, "POST https://"+to+"/sum").
+			DeclaredBy("calculator.Calculator.Sum"),
+		divide: bus.NewOperation[divideArguments, DivideResults](conn, "POST https://"+to+"/divide").
+			DeclaredBy("calculator.Calculator.Divide"),
+		remember: bus.NewOperation[rememberArguments, struct{}](conn, "POST https://"+to+"/remember").
+			DeclaredBy("calculator.Calculator.Remember"),
+		clear: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/clear").
+			DeclaredBy("calculator.Calculator.Clear"),
+		httpStatus: bus.NewOperation[httpStatusArguments, HTTPStatusResults](conn, "POST https://"+to+"/http-status").
+			DeclaredBy("calculator.Calculator.HTTPStatus"),
 	}
 }
 

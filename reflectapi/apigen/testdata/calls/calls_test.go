@@ -148,7 +148,7 @@ func TestDeclaredRoutesStay(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	err := busline.Serve[routes.Orders](b.Connect("orders"), desk{}, busline.Method("Cancel", busline.Path("/cancel/{id}")))
-	want := "method Cancel: its interface declares the route POST /orders/{id}/cancel, which its clients call: leave out bus.Path and bus.HTTPMethod"
+	want := "method Cancel: its interface declares POST /orders/{id}/cancel, which its clients call: leave out bus.Path and bus.HTTPMethod"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}
@@ -320,7 +320,7 @@ func (shelf) Count(context.Context) (int, error) { return 5, nil }
 func TestREST(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	must(t, busline.Serve[products.Products](b.Connect("products.example"), shelf{}, busline.Port(444), busline.Resource("shop/products")))
+	must(t, busline.Serve[products.Products](b.Connect("products.example"), shelf{}))
 	c := products.NewClient(b.Connect("caller.example"))
 	id, status, err := c.Create(t.Context(), products.Product{Name: "Tea"})
 	check(t, "Create", "3 201 <nil>", id, status, err)

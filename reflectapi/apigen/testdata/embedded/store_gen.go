@@ -15,6 +15,8 @@ import (
 // What a compiled program forgets of Store: names and comments.
 var _ = reflectapi.Register[Store](`
 // Store is all of it.
+//
+//busline:client Client
 type Store interface {
 	// Open is the first.
 	Open(ctx context.Context, at stdtime.Time) (err error)
@@ -65,13 +67,20 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		open:  bus.NewOperation[openArguments, struct{}](conn, "POST https://"+to+"/open"),
-		find:  bus.NewOperation[findArguments, FindResults](conn, "POST https://"+to+"/find"),
-		save:  bus.NewOperation[saveArguments, struct{}](conn, "POST https://"+to+"/save"),
-		zero:  bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/zero"),
-		count: bus.NewOperation[countArguments, CountResults](conn, "POST https://"+to+"/count"),
-		keep:  bus.NewOperation[keepArguments, KeepResults](conn, "POST https://"+to+"/keep"),
-		close: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/close"),
+		open: bus.NewOperation[openArguments, struct{}](conn, "POST https://"+to+"/open").
+			DeclaredBy("embedded.Store.Open"),
+		find: bus.NewOperation[findArguments, FindResults](conn, "POST https://"+to+"/find").
+			DeclaredBy("embedded.Store.Find"),
+		save: bus.NewOperation[saveArguments, struct{}](conn, "POST https://"+to+"/save").
+			DeclaredBy("embedded.Store.Save"),
+		zero: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/zero").
+			DeclaredBy("embedded.Store.Zero"),
+		count: bus.NewOperation[countArguments, CountResults](conn, "POST https://"+to+"/count").
+			DeclaredBy("embedded.Store.Count"),
+		keep: bus.NewOperation[keepArguments, KeepResults](conn, "POST https://"+to+"/keep").
+			DeclaredBy("embedded.Store.Keep"),
+		close: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/close").
+			DeclaredBy("embedded.Store.Close"),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 // What a compiled program forgets of Orders: names and comments.
 var _ = reflectapi.Register[Orders](`
+//busline:client Client
 type Orders interface {
 	Order(item string) (number int, err error)
 }
@@ -43,7 +44,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		order: bus.NewOperation[orderArguments, OrderResults](conn, "POST https://"+to+"/order"),
+		order: bus.NewOperation[orderArguments, OrderResults](conn, "POST https://"+to+"/order").
+			DeclaredBy("events.Orders.Order"),
 	}
 }
 

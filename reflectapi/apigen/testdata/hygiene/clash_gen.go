@@ -14,6 +14,8 @@ import (
 // What a compiled program forgets of Clash: names and comments.
 var _ = reflectapi2.Register[Clash](`
 // Clash collides with everything, ` + "`" + `quotes` + "`" + ` too.
+//
+//busline:client Client
 type Clash interface {
 	// Receiver is about c and m.
 	Receiver(ctx ctxpkg.Context, c int, m int, context string) (response int, c_ string, err error)
@@ -60,13 +62,20 @@ func newClient(conn *bus2.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		receiver:    bus2.NewOperation[receiverArguments, ReceiverResults](conn, "POST https://"+to+"/receiver"),
-		type_:       bus2.NewOperation[typeArguments, TypeResults](conn, "POST https://"+to+"/type"),
-		result:      bus2.NewOperation[resultArguments, ResultResults](conn, "POST https://"+to+"/result"),
-		conn_:       bus2.NewOperation[connArguments, ConnResults](conn, "POST https://"+to+"/conn"),
-		host_:       bus2.NewOperation[hostArguments, HostResults](conn, "POST https://"+to+"/host"),
-		createRoute: bus2.NewOperation[createRouteArguments, struct{}](conn, "POST https://"+to+"/routes"),
-		range_:      bus2.NewOperation[rangeArguments, RangeResults](conn, "POST https://"+to+"/range"),
+		receiver: bus2.NewOperation[receiverArguments, ReceiverResults](conn, "POST https://"+to+"/receiver").
+			DeclaredBy("hygiene.Clash.Receiver"),
+		type_: bus2.NewOperation[typeArguments, TypeResults](conn, "POST https://"+to+"/type").
+			DeclaredBy("hygiene.Clash.Type"),
+		result: bus2.NewOperation[resultArguments, ResultResults](conn, "POST https://"+to+"/result").
+			DeclaredBy("hygiene.Clash.Result"),
+		conn_: bus2.NewOperation[connArguments, ConnResults](conn, "POST https://"+to+"/conn").
+			DeclaredBy("hygiene.Clash.Conn"),
+		host_: bus2.NewOperation[hostArguments, HostResults](conn, "POST https://"+to+"/host").
+			DeclaredBy("hygiene.Clash.Host"),
+		createRoute: bus2.NewOperation[createRouteArguments, struct{}](conn, "POST https://"+to+"/routes").
+			DeclaredBy("hygiene.Clash.CreateRoute"),
+		range_: bus2.NewOperation[rangeArguments, RangeResults](conn, "POST https://"+to+"/range").
+			DeclaredBy("hygiene.Clash.Range"),
 	}
 }
 

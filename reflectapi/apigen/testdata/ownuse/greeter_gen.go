@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Greeter: names and comments.
 var _ = reflectapi.Register[Greeter](`
 // Greeter greets.
+//
+//busline:client Client
 type Greeter interface {
 	// Greet greets.
 	Greet(ctx context.Context, name string) (greeting string, err error)
@@ -45,7 +47,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		greet: bus.NewOperation[greetArguments, GreetResults](conn, "POST https://"+to+"/greet"),
+		greet: bus.NewOperation[greetArguments, GreetResults](conn, "POST https://"+to+"/greet").
+			DeclaredBy("ownuse.Greeter.Greet"),
 	}
 }
 

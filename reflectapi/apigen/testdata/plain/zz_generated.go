@@ -12,6 +12,7 @@ import (
 
 // What a compiled program forgets of OrderAPI: names and comments.
 var _ = reflectapi.Register[OrderAPI](`
+//busline:client Client
 type OrderAPI interface {
 	Place(item string, count ...uint8) (int, error)
 	// Cancel cancels.
@@ -52,10 +53,14 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		place:  bus.NewOperation[placeArguments, PlaceResults](conn, "POST https://"+to+"/place"),
-		cancel: bus.NewOperation[cancelArguments, struct{}](conn, "POST https://"+to+"/cancel"),
-		names:  bus.NewOperation[struct{}, NamesResults](conn, "POST https://"+to+"/names"),
-		ping:   bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/ping"),
+		place: bus.NewOperation[placeArguments, PlaceResults](conn, "POST https://"+to+"/place").
+			DeclaredBy("plain.OrderAPI.Place"),
+		cancel: bus.NewOperation[cancelArguments, struct{}](conn, "POST https://"+to+"/cancel").
+			DeclaredBy("plain.OrderAPI.Cancel"),
+		names: bus.NewOperation[struct{}, NamesResults](conn, "POST https://"+to+"/names").
+			DeclaredBy("plain.OrderAPI.Names"),
+		ping: bus.NewOperation[struct{}, struct{}](conn, "POST https://"+to+"/ping").
+			DeclaredBy("plain.OrderAPI.Ping"),
 	}
 }
 

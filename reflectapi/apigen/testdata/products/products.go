@@ -3,12 +3,14 @@ package products
 
 import "context"
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Products -host products.example:444 -resource shop/products
+//go:generate go run github.com/busline/busline/reflectapi/apigen -type Products -host products.example:444
 
 // Status is a status.
 type Status int
 
 // Products is a collection of products.
+//
+//busline:resource shop/products
 type Products interface {
 	// Create adds a product and returns its id.
 	Create(ctx context.Context, httpRequestBody Product) (id int, httpStatusCode int, err error)

@@ -13,12 +13,14 @@ import (
 // What a compiled program forgets of Orders: names and comments.
 var _ = reflectapi.Register[Orders](`
 // Orders takes orders.
+//
+//busline:client Client
 type Orders interface {
 	// Cancel cancels an order.
 	//
 	//busline:route POST /orders/{id}/cancel
 	Cancel(ctx context.Context, id int, reason string) (cancelled bool, err error)
-	//busline:route GET /orders/{order}/lines/{line}
+	//busline:route   GET   /orders/{order}/lines/{line}
 	Line(ctx context.Context, order string, line int) (item string, err error)
 	// AddLine adds a line.
 	//
@@ -63,11 +65,16 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		cancel:  bus.NewOperation[cancelArguments, CancelResults](conn, "POST https://"+to+"/orders/{id}/cancel"),
-		line:    bus.NewOperation[lineArguments, LineResults](conn, "GET https://"+to+"/orders/{order}/lines/{line}"),
-		addLine: bus.NewOperation[addLineArguments, struct{}](conn, "PUT https://"+to+"/orders/{order}/lines"),
-		create:  bus.NewOperation[createArguments, CreateResults](conn, "POST https://"+to+"/orders"),
-		anyhow:  bus.NewOperation[anyhowArguments, struct{}](conn, "POST https://"+to+"/anyhow"),
+		cancel: bus.NewOperation[cancelArguments, CancelResults](conn, "POST https://"+to+"/orders/{id}/cancel").
+			DeclaredBy("routes.Orders.Cancel"),
+		line: bus.NewOperation[lineArguments, LineResults](conn, "GET https://"+to+"/orders/{order}/lines/{line}").
+			DeclaredBy("routes.Orders.Line"),
+		addLine: bus.NewOperation[addLineArguments, struct{}](conn, "PUT https://"+to+"/orders/{order}/lines").
+			DeclaredBy("routes.Orders.AddLine"),
+		create: bus.NewOperation[createArguments, CreateResults](conn, "POST https://"+to+"/orders").
+			DeclaredBy("routes.Orders.Create"),
+		anyhow: bus.NewOperation[anyhowArguments, struct{}](conn, "POST https://"+to+"/anyhow").
+			DeclaredBy("routes.Orders.Anyhow"),
 	}
 }
 

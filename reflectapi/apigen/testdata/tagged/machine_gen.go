@@ -15,6 +15,8 @@ import (
 // What a compiled program forgets of Machine: names and comments.
 var _ = reflectapi.Register[Machine](`
 // Machine is different in every build.
+//
+//busline:client Client
 type Machine interface {
 	// Wheel turns.
 	Wheel(speed int) (err error)
@@ -47,7 +49,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		wheel: bus.NewOperation[wheelArguments, struct{}](conn, "POST https://"+to+"/wheel"),
+		wheel: bus.NewOperation[wheelArguments, struct{}](conn, "POST https://"+to+"/wheel").
+			DeclaredBy("tagged.Machine.Wheel"),
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Invoices: names and comments.
 var _ = reflectapi.Register[Invoices](`
 // Invoices are invoices.
+//
+//busline:client Dunning
 type Invoices interface {
 	// Add adds an invoice.
 	Add(ctx context.Context, name string) (id int, err error)
@@ -47,7 +49,8 @@ func newDunning(conn *bus.Conn, host, to string) *Dunning {
 	return &Dunning{
 		conn: conn, host: host,
 
-		add: bus.NewOperation[dunningAddArguments, DunningAddResults](conn, "POST https://"+to+"/add"),
+		add: bus.NewOperation[dunningAddArguments, DunningAddResults](conn, "POST https://"+to+"/add").
+			DeclaredBy("twoclients.Invoices.Add"),
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Invoices: names and comments.
 var _ = reflectapi.Register[Invoices](`
 // Invoices are invoices.
+//
+//busline:client InvoicesClient
 type Invoices interface {
 	// Add adds an invoice.
 	Add(ctx context.Context, name string) (id int, err error)
@@ -51,7 +53,8 @@ func newInvoicesClient(conn *bus.Conn, host, to string) *InvoicesClient {
 	return &InvoicesClient{
 		conn: conn, host: host,
 
-		add: bus.NewOperation[invoicesAddArguments, InvoicesAddResults](conn, "POST https://"+to+"/add"),
+		add: bus.NewOperation[invoicesAddArguments, InvoicesAddResults](conn, "POST https://"+to+"/add").
+			DeclaredBy("twoclients.Invoices.Add"),
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Orders: names and comments.
 var _ = reflectapi.Register[Orders](`
 // Orders are orders.
+//
+//busline:client Client
 type Orders interface {
 	// Add adds an order.
 	Add(ctx context.Context, name string) (id int, err error)
@@ -45,7 +47,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		add: bus.NewOperation[addArguments, AddResults](conn, "POST https://"+to+"/add"),
+		add: bus.NewOperation[addArguments, AddResults](conn, "POST https://"+to+"/add").
+			DeclaredBy("twoclients.Orders.Add"),
 	}
 }
 

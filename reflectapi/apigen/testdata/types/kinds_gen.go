@@ -17,6 +17,8 @@ import (
 // What a compiled program forgets of Kinds: names and comments.
 var _ = reflectapi.Register[Kinds](`
 // Kinds of types.
+//
+//busline:client Client
 type Kinds interface {
 	Basic(ctx context.Context, a bool, b byte, r rune, f float32, s string, u uint64) (err error)
 	Times(ctx context.Context, at time.Time, wait time.Duration) (addresses []netip.Addr, err error)
@@ -68,16 +70,26 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		basic:        bus.NewOperation[basicArguments, struct{}](conn, "POST https://"+to+"/basic"),
-		times:        bus.NewOperation[timesArguments, TimesResults](conn, "POST https://"+to+"/times"),
-		foreign:      bus.NewOperation[foreignArguments, ForeignResults](conn, "POST https://"+to+"/foreign"),
-		generic:      bus.NewOperation[genericArguments, GenericResults](conn, "POST https://"+to+"/generic"),
-		lists:        bus.NewOperation[listsArguments, struct{}](conn, "POST https://"+to+"/lists"),
-		literals:     bus.NewOperation[literalsArguments, LiteralsResults](conn, "POST https://"+to+"/literals"),
-		recursive:    bus.NewOperation[recursiveArguments, RecursiveResults](conn, "POST https://"+to+"/recursive"),
-		aliases:      bus.NewOperation[aliasesArguments, AliasesResults](conn, "POST https://"+to+"/aliases"),
-		getByDay:     bus.NewOperation[getByDayArguments, []Node](conn, "GET https://"+to+"/by-days/{day}"),
-		getByAddress: bus.NewOperation[getByAddressArguments, Embeds](conn, "GET https://"+to+"/by-addresses/{address}"),
+		basic: bus.NewOperation[basicArguments, struct{}](conn, "POST https://"+to+"/basic").
+			DeclaredBy("types.Kinds.Basic"),
+		times: bus.NewOperation[timesArguments, TimesResults](conn, "POST https://"+to+"/times").
+			DeclaredBy("types.Kinds.Times"),
+		foreign: bus.NewOperation[foreignArguments, ForeignResults](conn, "POST https://"+to+"/foreign").
+			DeclaredBy("types.Kinds.Foreign"),
+		generic: bus.NewOperation[genericArguments, GenericResults](conn, "POST https://"+to+"/generic").
+			DeclaredBy("types.Kinds.Generic"),
+		lists: bus.NewOperation[listsArguments, struct{}](conn, "POST https://"+to+"/lists").
+			DeclaredBy("types.Kinds.Lists"),
+		literals: bus.NewOperation[literalsArguments, LiteralsResults](conn, "POST https://"+to+"/literals").
+			DeclaredBy("types.Kinds.Literals"),
+		recursive: bus.NewOperation[recursiveArguments, RecursiveResults](conn, "POST https://"+to+"/recursive").
+			DeclaredBy("types.Kinds.Recursive"),
+		aliases: bus.NewOperation[aliasesArguments, AliasesResults](conn, "POST https://"+to+"/aliases").
+			DeclaredBy("types.Kinds.Aliases"),
+		getByDay: bus.NewOperation[getByDayArguments, []Node](conn, "GET https://"+to+"/by-days/{day}").
+			DeclaredBy("types.Kinds.GetByDay"),
+		getByAddress: bus.NewOperation[getByAddressArguments, Embeds](conn, "GET https://"+to+"/by-addresses/{address}").
+			DeclaredBy("types.Kinds.GetByAddress"),
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // What a compiled program forgets of Site: names and comments.
 var _ = reflectapi.Register[Site](`
 // Site has pages.
+//
+//busline:client Client
 type Site interface {
 	// Home is a page.
 	Home(w http.ResponseWriter, r *http.Request)
@@ -49,7 +51,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 	return &Client{
 		conn: conn, host: host,
 
-		visits: bus.NewOperation[struct{}, VisitsResults](conn, "POST https://"+to+"/visits"),
+		visits: bus.NewOperation[struct{}, VisitsResults](conn, "POST https://"+to+"/visits").
+			DeclaredBy("web.Site.Visits"),
 	}
 }
 
