@@ -195,13 +195,14 @@ func (c *converter) mention(what string, value any, s *Schema) any {
 // finish does what needs complete schemas: it validates defaults, examples and enums, and determines which members are
 // required.
 func (c *converter) finish() {
-	if c.err != nil || len(c.mentioned)+len(c.enums)+len(c.members) == 0 {
+	if c.err != nil || len(c.mentioned)+len(c.enums)+len(c.members)+len(c.untyped) == 0 {
 		return
 	}
 	if name, found := cyclicComponent(c.schemas.components); found {
 		c.err = fmt.Errorf("%s: its schema refers only to itself, so it can never be checked", name)
 		return
 	}
+	c.typeNullable()
 	rules := newCompiler(c.schemas.components)
 	for i := range c.members {
 		m := &c.members[i]

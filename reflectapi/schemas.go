@@ -81,6 +81,23 @@ func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 // Components returns the named schemas collected so far, by name. The map belongs to the collection.
 func (s *Schemas) Components() map[string]*Schema { return s.components }
 
+// typeOf returns the type of a schema, also of one that is only annotated; "" for none.
+func (s *Schemas) typeOf(schema *Schema) string {
+	for range maxSchemaDepth {
+		switch {
+		case schema == nil:
+			return ""
+		case schema.Ref != "":
+			schema = s.components[strings.TrimPrefix(schema.Ref, componentPrefix)]
+		case schema.Type == "" && schema.Wrapped() != nil:
+			schema = schema.Wrapped()
+		default:
+			return schema.Type
+		}
+	}
+	return ""
+}
+
 // nameOf returns a unique name for a named type. Components share one namespace, in which the first type has first
 // choice; other types only need to be distinct.
 func (s *Schemas) nameOf(t reflect.Type) string {
@@ -150,7 +167,7 @@ type Schema struct {
 	Description string `json:"description,omitempty"`
 	Type        string `json:"type,omitempty"`     // string, number, integer, boolean, array, object
 	Format      string `json:"format,omitempty"`   // int64, double, date-time, byte, …
-	Nullable    bool   `json:"nullable,omitempty"` // without a type: any value at all
+	Nullable    bool   `json:"nullable,omitempty"` // beside a type: also null; a schema without a type allows null unless another keyword forbids it
 	Default     any    `json:"default,omitempty"`
 	Example     any    `json:"example,omitempty"`
 	Enum        []any  `json:"enum,omitempty"`
@@ -208,11 +225,55 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// anything returns a schema for every value, including null, which some readers do not accept for {}.
-func anything() *Schema { return &Schema{Nullable: true} }
+// anything returns a schema for every value, including null: without a type, 3.0.0 has no nullable.
+func anything() *Schema { return &Schema{} }
 
 // nothing returns a schema that no value satisfies.
 func nothing() *Schema { return &Schema{Not: anything()} }
+
+// onlyNull returns a schema for null alone.
+func onlyNull() *Schema { return &Schema{Type: "string", Nullable: true, Enum: []any{nil}} }
+
+// Wrapped returns the schema that s only annotates or makes nullable, nil if s does more.
+func (s *Schema) Wrapped() *Schema {
+	if len(s.AllOf) != 1 {
+		return nil
+	}
+	rest := *s
+	rest.AllOf, rest.Title, rest.Description, rest.Default, rest.Example = nil, "", "", nil, nil
+	rest.ReadOnly, rest.WriteOnly, rest.Deprecated = false, false, false
+	if rest.Nullable {
+		rest.Nullable, rest.Type = false, ""
+	}
+	if !reflect.DeepEqual(rest, Schema{}) {
+		return nil
+	}
+	return s.AllOf[0]
+}
+
+// AllowsNull reports whether null satisfies the schema. The references in it refer to components, by name.
+func (s *Schema) AllowsNull(components map[string]*Schema) bool {
+	return s.allowsNull(components, maxSchemaDepth)
+}
+
+// allowsNull is AllowsNull with a limit of depth, for schemas from elsewhere that contain themselves.
+func (s *Schema) allowsNull(components map[string]*Schema, depth int) bool {
+	allowed := func(part *Schema) bool { return depth > 0 && part.allowsNull(components, depth-1) }
+	switch {
+	case s == nil:
+		return true
+	case s.Ref != "":
+		return allowed(components[strings.TrimPrefix(s.Ref, componentPrefix)])
+	case s.Nullable || s.Type != "":
+		return s.Nullable
+	case len(s.Enum) > 0 && !slices.Contains(s.Enum, nil):
+		return false
+	}
+	return !slices.ContainsFunc(s.AllOf, func(part *Schema) bool { return !allowed(part) }) &&
+		(s.AnyOf == nil || slices.ContainsFunc(s.AnyOf, allowed)) &&
+		(s.OneOf == nil || slices.ContainsFunc(s.OneOf, allowed)) &&
+		(s.Not == nil || !allowed(s.Not))
+}
 
 // reflector returns a jsonschema reflector for the JSON of the bus: only members whose tag says so are required,
 // unknown members are ignored, and nameOf gives the names.

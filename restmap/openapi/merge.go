@@ -116,7 +116,7 @@ func (m *merger) schema(s *reflectapi.Schema) *reflectapi.Schema {
 	case s.Ref == "":
 		return m.inside(s)
 	case m.member.Document.Components.Schemas[reference(s)] == nil:
-		return &reflectapi.Schema{Nullable: true}
+		return &reflectapi.Schema{}
 	default:
 		return &reflectapi.Schema{Ref: schemaPrefix + m.prefix + reference(s)}
 	}
