@@ -20,6 +20,7 @@ const componentPrefix = "#/components/schemas/"
 // Schemas collects the schemas of one document. Structs, slices, arrays and maps with a name become components,
 // including recursive ones; two types of the same name get different components. Use it from one goroutine at a time.
 type Schemas struct {
+	results    bool // of results: what is always written is required
 	names      map[reflect.Type]string
 	types      map[string]reflect.Type // the inverse of names; nil for a reserved name
 	components map[string]*Schema
@@ -46,6 +47,12 @@ func NewSchemas(reserved ...string) *Schemas {
 		s.types[name] = nil
 	}
 	return s
+}
+
+// Results returns an empty collection with the names of s, for types of results: a member that is always written is
+// required there.
+func (s *Schemas) Results() *Schemas {
+	return &Schemas{results: true, names: s.names, types: s.types, components: map[string]*Schema{}}
 }
 
 // Of returns the schema of a type's JSON: a reference to a component if the type has a name, otherwise the schema

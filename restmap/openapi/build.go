@@ -57,7 +57,8 @@ func Build(service Service) (*Document, error) {
 type builder struct {
 	service Service
 	names   *names
-	schemas *reflectapi.Schemas
+	schemas *reflectapi.Schemas // of arguments
+	results *reflectapi.Schemas
 	objects map[string]*reflectapi.Schema // the components <Name>_in and <Name>_out
 	problem *reflectapi.Schema            // a reference to the component of a restmap.Problem
 	listed  []listed
@@ -72,10 +73,12 @@ type listed struct {
 
 func newBuilder(service Service) *builder {
 	names := newNames(service.Endpoints)
+	schemas := reflectapi.NewSchemas(names.components()...)
 	return &builder{
 		service: service,
 		names:   names,
-		schemas: reflectapi.NewSchemas(names.components()...),
+		schemas: schemas,
+		results: schemas.Results(),
 		objects: make(map[string]*reflectapi.Schema),
 	}
 }
@@ -91,11 +94,7 @@ func (b *builder) document() *Document {
 	if len(b.listed) > 0 {
 		d.Tags = []Tag{{Name: b.service.Host, Description: b.service.Description}}
 	}
-	for _, schemas := range []map[string]*reflectapi.Schema{b.schemas.Components(), b.objects} {
-		for name, schema := range schemas {
-			d.Components.add(name, schema)
-		}
-	}
+	d.Components.Schemas = b.components()
 	return d.Filter(func(string, string, *Operation) bool { return true }) // removes the schemas that only unlisted operations used
 }
 
@@ -111,7 +110,7 @@ func servers(baseURL string) []Server {
 func (b *builder) problemSchema() (*reflectapi.Schema, error) {
 	var err error
 	if b.problem == nil {
-		b.problem, err = b.schemas.Of(reflect.TypeFor[restmap.Problem]())
+		b.problem, err = b.results.Of(reflect.TypeFor[restmap.Problem]())
 	}
 	return b.problem, err
 }
@@ -119,7 +118,7 @@ func (b *builder) problemSchema() (*reflectapi.Schema, error) {
 // arguments adds a component with these arguments as its properties, and returns a reference to it. An argument is
 // required if the zero value, which it has when it is missing, is not valid.
 func (b *builder) arguments(name string, values []reflectapi.Value) (*reflectapi.Schema, error) {
-	reference, err := b.object(name, values)
+	reference, err := b.object(name, values, b.schemas)
 	if err != nil {
 		return nil, err
 	}
@@ -133,10 +132,10 @@ func (b *builder) arguments(name string, values []reflectapi.Value) (*reflectapi
 }
 
 // object adds a component with these values as its properties, and returns a reference to it.
-func (b *builder) object(name string, values []reflectapi.Value) (*reflectapi.Schema, error) {
+func (b *builder) object(name string, values []reflectapi.Value, schemas *reflectapi.Schemas) (*reflectapi.Schema, error) {
 	object := &reflectapi.Schema{Type: "object", Properties: make(map[string]*reflectapi.Schema)}
 	for _, value := range values {
-		schema, err := b.schemas.Of(value.Type)
+		schema, err := schemas.Of(value.Type)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", value.Name, err)
 		}
@@ -265,7 +264,7 @@ func (b *builder) resultSchema(l listed) (*reflectapi.Schema, error) {
 	for _, result := range l.endpoint.Method.Results {
 		switch result.Name {
 		case restmap.ResponseBody:
-			schema, err := b.schemas.Of(result.Type)
+			schema, err := b.results.Of(result.Type)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", result.Name, err)
 			}
@@ -275,7 +274,15 @@ func (b *builder) resultSchema(l listed) (*reflectapi.Schema, error) {
 			members = append(members, result)
 		}
 	}
-	return b.object(l.operation.OperationID+"_out", members)
+	name := l.operation.OperationID + "_out"
+	reference, err := b.object(name, members, b.results)
+	if err != nil {
+		return nil, err
+	}
+	for _, member := range members {
+		b.objects[name].Required = append(b.objects[name].Required, member.Name) // all are always written
+	}
+	return reference, nil
 }
 
 func hasResult(method *reflectapi.Method, name string) bool {

@@ -60,6 +60,11 @@ func schemasOf(o *Operation) iter.Seq[*reflectapi.Schema] {
 	}
 }
 
+// responsesOf yields the schemas directly inside the responses of an operation.
+func responsesOf(o *Operation) iter.Seq[*reflectapi.Schema] {
+	return schemasOf(&Operation{Responses: o.Responses})
+}
+
 // mediaOf yields the media types of an operation.
 func mediaOf(o *Operation) iter.Seq[*MediaType] {
 	contents := make([]map[string]*MediaType, 0, len(o.Parameters)+len(o.Responses)+1)

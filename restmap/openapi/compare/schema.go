@@ -295,7 +295,7 @@ func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 		case after == nil:
 			w.sayf(inside(name), w.effects.gone, "is gone")
 		case spared && w.direction == answers:
-			w.sayf(inside(name), w.effects.missing, "may now be missing, if its json tag has omitempty")
+			w.sayf(inside(name), w.effects.missing, "may now be missing")
 		case spared && w.direction == fired && !always:
 			w.sayf(inside(name), w.effects.missing, "no longer has to be given")
 		}
