@@ -2,9 +2,11 @@ package reflectapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -106,7 +108,7 @@ func (s *Schemas) typeOf(schema *Schema) string {
 }
 
 // nameOf returns a unique name for a named type. Components share one namespace, in which the first type has first
-// choice; other types only need to be distinct.
+// choice, unless the collection is [Schemas.Distinct]; other types only need to be distinct.
 func (s *Schemas) nameOf(t reflect.Type) string {
 	if t.PkgPath() == "" || t.Name() == "" {
 		return ""
@@ -137,12 +139,115 @@ func (s *Schemas) freeName(t reflect.Type) string {
 	}
 }
 
+// Distinct returns an empty collection in which the types of s have names that do not depend on the order in which they
+// came, nil if no two types share a name. Of those that do, the only one from the own packages, by import path, keeps it;
+// to the others it adds their package, and as much of its path as it takes.
+func (s *Schemas) Distinct(own []string) *Schemas {
+	byName := make(map[string][]reflect.Type)
+	for t := range s.names {
+		byName[componentName(t.Name())] = append(byName[componentName(t.Name())], t)
+	}
+	distinct, clashes := NewSchemas(), make(map[string][]reflect.Type)
+	for name, t := range s.types {
+		if t == nil {
+			distinct.types[name] = nil
+		}
+	}
+	for name, types := range byName {
+		if i := onlyOwn(types, own); distinct.isFree(name) && i >= 0 {
+			distinct.name(types[i], name)
+			types = slices.Delete(types, i, i+1)
+		}
+		if len(types) > 0 {
+			clashes[name] = types
+		}
+	}
+	if len(clashes) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(clashes)) {
+		distinct.qualify(clashes[name])
+	}
+	return distinct
+}
+
+// onlyOwn returns the index of the only type, or else of the only one from the own packages; -1 if there is none.
+func onlyOwn(types []reflect.Type, own []string) int {
+	if len(types) == 1 {
+		return 0
+	}
+	found := -1
+	for i, t := range types {
+		if slices.Contains(own, t.PkgPath()) {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+func (s *Schemas) isFree(name string) bool {
+	_, taken := s.types[name]
+	return !taken
+}
+
+func (s *Schemas) name(t reflect.Type, name string) { s.names[t], s.types[name] = name, t }
+
+// qualify names types that share a name by the shortest ends of their packages' paths that tell them apart, or else by
+// numbers.
+func (s *Schemas) qualify(types []reflect.Type) {
+	slices.SortFunc(types, func(a, b reflect.Type) int {
+		return cmp.Or(cmp.Compare(a.PkgPath(), b.PkgPath()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for elements, more := 1, true; more; elements++ {
+		names := make(map[string]bool)
+		more = false
+		for _, t := range types {
+			name, longer := qualifiedName(t, elements)
+			if s.isFree(name) {
+				names[name] = true
+			}
+			more = more || longer
+		}
+		if len(names) < len(types) {
+			continue
+		}
+		for _, t := range types {
+			name, _ := qualifiedName(t, elements)
+			s.name(t, name)
+		}
+		return
+	}
+	for _, t := range types {
+		s.name(t, s.freeName(t))
+	}
+}
+
+// qualifiedName returns a type's name behind its package and, from 2 elements on, the elements of the path before it. The
+// longest form also has the packages of the type's own arguments. longer reports that there is a longer one.
+func qualifiedName(t reflect.Type, elements int) (name string, longer bool) {
+	path := strings.Split(t.PkgPath(), "/")
+	if elements == 1 {
+		path[len(path)-1] = packageName(t)
+	}
+	if elements > len(path) {
+		return componentText(strings.Join(path, ".") + "." + t.Name()), false
+	}
+	return componentText(strings.Join(path[len(path)-elements:], ".") + "." + componentName(t.Name())), true
+}
+
 // componentName returns a type's name in the characters allowed for a component: "Page[github.com/acme/shop.Item]"
 // becomes "Page_Item".
 //
 // https://spec.openapis.org/oas/v3.0.0#components-object
 func componentName(typeName string) string {
-	name := strings.TrimRight(qualifier.ReplaceAllString(typeName, ""), "]")
+	return componentText(strings.TrimRight(qualifier.ReplaceAllString(typeName, ""), "]"))
+}
+
+// componentText replaces the characters that are not allowed in the name of a component.
+func componentText(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '.', r == '_':

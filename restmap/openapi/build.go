@@ -40,17 +40,28 @@ type EndpointDoc struct {
 // OpenAPI cannot distinguish, the first is listed. The error joins all errors, each of which names its endpoint: a type
 // without a schema, an HTTP method that OpenAPI does not have.
 func Build(service Service) (*Document, error) {
-	b := newBuilder(service)
-	var errs []error
-	for _, endpoint := range service.Endpoints {
-		if err := b.add(endpoint); err != nil {
-			errs = append(errs, fmt.Errorf("endpoint %s: %w", endpoint.Name, err))
+	names := newNames(service.Endpoints)
+	b := newBuilder(service, names, reflectapi.NewSchemas(names.components()...))
+	if err := b.addAll(); err != nil {
+		return nil, err
+	}
+	if distinct := b.schemas.Distinct(packagesOf(service.Endpoints)); distinct != nil {
+		b = newBuilder(service, names, distinct)
+		if err := b.addAll(); err != nil {
+			return nil, err
 		}
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
 	return b.document(), nil
+}
+
+// packagesOf returns the packages of the services to which endpoints belong.
+func packagesOf(endpoints []*EndpointDoc) (packages []string) {
+	for _, endpoint := range endpoints {
+		if endpoint.Method != nil && !slices.Contains(packages, endpoint.Method.Package()) {
+			packages = append(packages, endpoint.Method.Package())
+		}
+	}
+	return packages
 }
 
 // builder builds one document.
@@ -71,9 +82,7 @@ type listed struct {
 	operation *Operation
 }
 
-func newBuilder(service Service) *builder {
-	names := newNames(service.Endpoints)
-	schemas := reflectapi.NewSchemas(names.components()...)
+func newBuilder(service Service, names *names, schemas *reflectapi.Schemas) *builder {
 	return &builder{
 		service: service,
 		names:   names,
@@ -81,6 +90,17 @@ func newBuilder(service Service) *builder {
 		results: schemas.Results(),
 		objects: make(map[string]*reflectapi.Schema),
 	}
+}
+
+// addAll describes all endpoints.
+func (b *builder) addAll() error {
+	var errs []error
+	for _, endpoint := range b.service.Endpoints {
+		if err := b.add(endpoint); err != nil {
+			errs = append(errs, fmt.Errorf("endpoint %s: %w", endpoint.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // document assembles the document.
