@@ -34,6 +34,7 @@ type converter struct {
 	mentioned   []mentioned    // values to be validated when the schemas are complete
 	enums       []enumerated   // likewise
 	members     []structMember // fields that may become required
+	untyped     []*Schema      // nullable schemas without a type, until typeNullable
 }
 
 // convert converts one schema and all schemas below it. After an error it does nothing more: a schema that contains
@@ -58,7 +59,7 @@ func (c *converter) convert(in *jsonschema.Schema, t reflect.Type) *Schema {
 	in, orNull := withoutNull(in)
 	out := c.convertValue(in, t)
 	if null || orNull || t != nil && t.Kind() == reflect.Interface {
-		out = nullable(out)
+		out = c.nullable(out)
 	}
 	return out
 }
@@ -73,7 +74,7 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 	case in.Ref != "":
 		return c.reference(in)
 	case in.Type == "null":
-		return &Schema{Nullable: true, Enum: []any{nil}}
+		return onlyNull()
 	}
 	out := &Schema{Type: in.Type}
 	if !slices.Contains([]string{"", "string", "number", "integer", "boolean", "array", "object"}, in.Type) {
@@ -90,9 +91,6 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 	widths(out, t)
 	c.checkSatisfiable(out, t)
 	c.values(in, out)
-	if out.Type == "" && len(out.Enum)+len(out.AllOf)+len(out.AnyOf)+len(out.OneOf) == 0 && out.Not == nil {
-		out.Nullable = true // without a type, null is allowed like any other value
-	}
 	return out
 }
 
@@ -140,6 +138,9 @@ func (c *converter) component(name string, definition *jsonschema.Schema) {
 			c.members[i].object = component
 		}
 	}
+	if i := slices.Index(c.untyped, converted); i >= 0 {
+		c.untyped[i] = component
+	}
 	c.path = path
 	if component.Ref != "" { // an alias; two of these must not refer to each other
 		*component = Schema{AllOf: []*Schema{{Ref: component.Ref}}}
@@ -158,26 +159,17 @@ func (c *converter) where() string { return strings.TrimPrefix(strings.Join(c.pa
 
 // alternatives converts allOf, anyOf, oneOf and not.
 func (c *converter) alternatives(in *jsonschema.Schema, out *Schema) {
-	out.AllOf, _ = c.choices(in.AllOf)
-	var anyNull, oneNull bool
-	out.AnyOf, anyNull = c.choices(in.AnyOf)
-	out.OneOf, oneNull = c.choices(in.OneOf)
-	out.Nullable = anyNull || oneNull
+	out.AllOf, out.AnyOf, out.OneOf = c.choices(in.AllOf), c.choices(in.AnyOf), c.choices(in.OneOf)
 	if in.Not != nil {
 		out.Not = c.convert(in.Not, nil)
 	}
 }
 
-// choices converts a list of schemas without null, for which 3.0.0 has no type.
-func (c *converter) choices(schemas []*jsonschema.Schema) (choices []*Schema, null bool) {
+func (c *converter) choices(schemas []*jsonschema.Schema) (choices []*Schema) {
 	for _, schema := range schemas {
-		if isNull(schema) {
-			null = true
-		} else {
-			choices = append(choices, c.convert(schema, nil))
-		}
+		choices = append(choices, c.convert(schema, nil))
 	}
-	return choices, null
+	return choices
 }
 
 func isNull(schema *jsonschema.Schema) bool {
@@ -195,8 +187,9 @@ func withoutNull(in *jsonschema.Schema) (without *jsonschema.Schema, orNull bool
 	return in.OneOf[0], true
 }
 
-// nullable makes a schema accept null as well. A reference cannot say so itself, and an enum has to list null.
-func nullable(s *Schema) *Schema {
+// nullable makes a schema accept null as well. A reference cannot say so itself, an enum has to list null, and only a
+// schema with a type can be nullable.
+func (c *converter) nullable(s *Schema) *Schema {
 	if s.Ref != "" {
 		s = &Schema{AllOf: []*Schema{s}}
 	}
@@ -204,7 +197,30 @@ func nullable(s *Schema) *Schema {
 		s.Enum = append(s.Enum, nil)
 	}
 	s.Nullable = true
+	if s.Type == "" {
+		c.untyped = append(c.untyped, s)
+	}
 	return s
+}
+
+// typeNullable gives the nullable schemas without a type that of the component to which they refer, except for arrays,
+// which would need items. Others allow null already, or get it as an alternative.
+func (c *converter) typeNullable() {
+	for _, s := range c.untyped {
+		s.Nullable = false
+		kind := c.schemas.typeOf(s)
+		switch {
+		case s.AllowsNull(c.schemas.components):
+		case s.Wrapped() != nil && kind != "" && kind != "array":
+			s.Type, s.Nullable = kind, true
+		case len(s.OneOf) > 0 && len(s.AnyOf)+len(s.AllOf) == 0 && s.Not == nil:
+			s.OneOf = append(s.OneOf, onlyNull())
+		default:
+			inner := *s
+			*s = Schema{AnyOf: []*Schema{&inner, onlyNull()}}
+		}
+	}
+	c.untyped = nil
 }
 
 func (c *converter) array(in *jsonschema.Schema, out *Schema, t reflect.Type) {

@@ -21,13 +21,13 @@ func TestConvert(t *testing.T) {
 		name     string
 		in, want string
 	}{
-		{"true", `true`, `{"nullable":true}`},
-		{"false", `false`, `{"not":{"nullable":true}}`},
-		{"empty", `{}`, `{"nullable":true}`},
-		{"null", `{"type":"null"}`, `{"nullable":true,"enum":[null]}`},
+		{"true", `true`, `{}`},
+		{"false", `false`, `{"not":{}}`},
+		{"empty", `{}`, `{}`},
+		{"null", `{"type":"null"}`, `{"type":"string","nullable":true,"enum":[null]}`},
 		{"this or null", `{"oneOf":[{"type":"string"},{"type":"null"}]}`, `{"type":"string","nullable":true}`},
-		{"one of two or null", `{"oneOf":[{"type":"string"},{"type":"integer"},{"type":"null"}]}`, `{"nullable":true,"oneOf":[{"type":"string"},{"type":"integer"}]}`},
-		{"any of or null", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `{"nullable":true,"anyOf":[{"type":"string"}]}`},
+		{"one of two or null", `{"oneOf":[{"type":"string"},{"type":"integer"},{"type":"null"}]}`, `{"oneOf":[{"type":"string"},{"type":"integer"},{"type":"string","nullable":true,"enum":[null]}]}`},
+		{"any of or null", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `{"anyOf":[{"type":"string"},{"type":"string","nullable":true,"enum":[null]}]}`},
 		{"const", `{"type":"string","const":"a"}`, `{"type":"string","enum":["a"]}`},
 		{"examples", `{"type":"string","examples":["a","b"]}`, `{"type":"string","example":"a"}`},
 		{"inclusive is tighter", `{"type":"number","minimum":3,"exclusiveMinimum":2,"maximum":5,"exclusiveMaximum":6}`, `{"type":"number","minimum":3,"maximum":5}`},
@@ -36,18 +36,18 @@ func TestConvert(t *testing.T) {
 		{"one integer", `{"type":"integer","exclusiveMinimum":3,"exclusiveMaximum":5}`, `{"type":"integer","minimum":3,"exclusiveMinimum":true,"maximum":5,"exclusiveMaximum":true}`},
 		{"pattern properties", `{"type":"object","patternProperties":{"^a":{"type":"string"},"^b":{"type":"integer"}},"additionalProperties":false}`, `{"type":"object","additionalProperties":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`},
 		{"patterns and others", `{"type":"object","patternProperties":{"^a":{"type":"string"}}}`, `{"type":"object"}`},
-		{"nothing else", `{"type":"object","additionalProperties":false}`, `{"type":"object","additionalProperties":{"not":{"nullable":true}}}`},
-		{"tuple", `{"type":"array","prefixItems":[{"type":"string"}],"items":false}`, `{"type":"array","items":{"nullable":true}}`},
-		{"array of nothing said", `{"type":"array"}`, `{"type":"array","items":{"nullable":true}}`},
-		{"no type", `{"properties":{"a":{"type":"string"}},"items":{"type":"string"}}`, `{"nullable":true,"items":{"type":"string"},"properties":{"a":{"type":"string"}}}`},
+		{"nothing else", `{"type":"object","additionalProperties":false}`, `{"type":"object","additionalProperties":{"not":{}}}`},
+		{"tuple", `{"type":"array","prefixItems":[{"type":"string"}],"items":false}`, `{"type":"array","items":{}}`},
+		{"array of nothing said", `{"type":"array"}`, `{"type":"array","items":{}}`},
+		{"no type", `{"properties":{"a":{"type":"string"}},"items":{"type":"string"}}`, `{"items":{"type":"string"},"properties":{"a":{"type":"string"}}}`},
 		{"required twice", `{"type":"object","required":["a","b","a"]}`, `{"type":"object","required":["a","b"]}`},
-		{"unknown reference", `{"$ref":"#/$defs/Nobody"}`, `{"nullable":true}`},
-		{"foreign reference", `{"$ref":"https://example.com/x.json"}`, `{"nullable":true}`},
+		{"unknown reference", `{"$ref":"#/$defs/Nobody"}`, `{}`},
+		{"foreign reference", `{"$ref":"https://example.com/x.json"}`, `{}`},
 		{"reference and more", `{"$ref":"#/$defs/A","description":"d","$defs":{"A":{"type":"string"}}}`, `{"description":"d","allOf":[{"$ref":"#/components/schemas/A"}]}`},
 		{"bytes", `{"type":"string","contentEncoding":"base64"}`, `{"type":"string","format":"byte"}`},
 		{"not", `{"not":{"type":"string"}}`, `{"not":{"type":"string"}}`},
-		{"all of", `{"allOf":[{"type":"string"},true]}`, `{"allOf":[{"type":"string"},{"nullable":true}]}`},
-		{"words of 2020-12", `{"$id":"https://x.example/y","$anchor":"a","$comment":"c","if":{"type":"string"},"then":{"type":"string"},"else":{"type":"string"},"dependentSchemas":{"a":true},"contains":{"type":"string"},"propertyNames":{"type":"string"},"type":"array","items":true}`, `{"type":"array","items":{"nullable":true}}`},
+		{"all of", `{"allOf":[{"type":"string"},true]}`, `{"allOf":[{"type":"string"},{}]}`},
+		{"words of 2020-12", `{"$id":"https://x.example/y","$anchor":"a","$comment":"c","if":{"type":"string"},"then":{"type":"string"},"else":{"type":"string"},"dependentSchemas":{"a":true},"contains":{"type":"string"},"propertyNames":{"type":"string"},"type":"array","items":true}`, `{"type":"array","items":{}}`},
 		{"default of an object", `{"type":"object","default":{"a":1}}`, `{"type":"object","default":{"a":1}}`},
 		{"default of a choice", `{"oneOf":[{"type":"string"},{"type":"integer"}],"default":"a"}`, `{"default":"a","oneOf":[{"type":"string"},{"type":"integer"}]}`},
 		{"default of objects", `{"type":"array","items":{"type":"object"},"default":[{}]}`, `{"type":"array","default":[{}],"items":{"type":"object"}}`},
@@ -121,7 +121,7 @@ func TestConvert_EndlessSchema(t *testing.T) {
 	}
 	schema, _, err := reflectapi.Convert(&jsonschema.Schema{AllOf: []*jsonschema.Schema{nil}})
 	require.NoError(t, err)
-	assert.Equal(t, `{"allOf":[{"nullable":true}]}`, text(t, schema))
+	assert.Equal(t, `{"allOf":[{}]}`, text(t, schema))
 }
 
 // FuzzConvert: whatever is converted without an error is valid OpenAPI 3.0.0.
@@ -244,15 +244,43 @@ func valid(t interface {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, data)
 	}
+	seen := make(map[*openapi3.Schema]bool)
+	for name, component := range document.Components.Schemas {
+		if untypedNullable(component, seen) {
+			t.Fatalf("%s is nullable without a type\n%s", name, data)
+		}
+	}
 	return document.Components.Schemas[root].Value.AllOf[0].Value
+}
+
+// untypedNullable reports whether a schema has a nullable without a type, which 3.0.0 does not define. Otherwise it makes
+// schemas without a type accept null, which the validator does not.
+func untypedNullable(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) bool {
+	if ref == nil || seen[ref.Value] {
+		return false
+	}
+	s := ref.Value
+	seen[s] = true
+	if s.Nullable && s.Type == nil {
+		return true
+	}
+	parts := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*openapi3.SchemaRef{s.Items, s.AdditionalProperties.Schema, s.Not})
+	parts = slices.AppendSeq(parts, maps.Values(s.Properties))
+	if slices.ContainsFunc(parts, func(part *openapi3.SchemaRef) bool { return untypedNullable(part, seen) }) {
+		return true
+	}
+	if s.Type == nil && len(s.Enum)+len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && s.Not == nil {
+		s.Nullable = true
+	}
+	return false
 }
 
 // A document written by others may say with true and false what we say with schemas.
 func TestSchema_RoundTrip(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`{"type":"object","additionalProperties":false}`:       `{"type":"object","additionalProperties":{"not":{"nullable":true}}}`,
-		`{"type":"object","additionalProperties": true }`:      `{"type":"object","additionalProperties":{"nullable":true}}`,
+		`{"type":"object","additionalProperties":false}`:       `{"type":"object","additionalProperties":{"not":{}}}`,
+		`{"type":"object","additionalProperties": true }`:      `{"type":"object","additionalProperties":{}}`,
 		`{"type":"string","default":"","x-order":1,"xml":{}}`:  `{"type":"string","default":""}`,
 		`{"items":{"$ref":"#/components/schemas/A"},"min":[]}`: `{"items":{"$ref":"#/components/schemas/A"}}`,
 		`{"default":9007199254740993,"example":{"a":[9007199254740995,1.50,2e1]},"enum":[-9223372036854775808,18446744073709551615,1,null]}`: `{"default":9007199254740993,"example":{"a":[9007199254740995,1.5,20]},"enum":[-9223372036854775808,18446744073709551615,1,null]}`,

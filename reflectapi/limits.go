@@ -195,24 +195,18 @@ func (c *converter) mention(what string, value any, s *Schema) any {
 // finish does what needs complete schemas: it validates defaults, examples and enums, and determines which members are
 // required.
 func (c *converter) finish() {
-	if c.err != nil || len(c.mentioned)+len(c.enums)+len(c.members) == 0 {
+	if c.err != nil || len(c.mentioned)+len(c.enums)+len(c.members)+len(c.untyped) == 0 {
 		return
 	}
 	if name, found := cyclicComponent(c.schemas.components); found {
 		c.err = fmt.Errorf("%s: its schema refers only to itself, so it can never be checked", name)
 		return
 	}
-	rules := newCompiler(c.schemas.components)
-	for i := range c.members {
-		m := &c.members[i]
-		if m.field.optional() || m.field.behindPointer(m.owner) || slices.Contains(m.object.Required, m.field.Name) {
-			continue
-		}
-		if rules.restricts(m.schema, m.field.Type, map[*Schema]bool{}) && !rules.generic(m.schema).fitsZero(m.field.Type) {
-			m.object.Required = append(m.object.Required, m.field.Name)
-		}
+	c.typeNullable()
+	if !c.schemas.results {
+		c.requireGiven()
 	}
-	rules = newCompiler(c.schemas.components) // which now say what is required
+	rules := newCompiler(c.schemas.components)
 	for _, m := range c.mentioned {
 		if breach := rules.generic(m.schema).violation(m.value); breach != "" && c.err == nil {
 			c.err = fmt.Errorf("%sthe %s %v breaks its own schema: it %s", m.where, m.what, m.value, breach)
@@ -226,7 +220,34 @@ func (c *converter) finish() {
 	if rules.err != nil && c.err == nil {
 		c.err = rules.err
 	}
+	if c.schemas.results { // defaults and examples need not be whole results
+		c.requireWritten()
+	}
 	c.schemas.members = append(c.schemas.members, c.members...)
+}
+
+// requireGiven requires the members of arguments whose zero value is not valid.
+func (c *converter) requireGiven() {
+	rules := newCompiler(c.schemas.components)
+	for i := range c.members {
+		m := &c.members[i]
+		if m.field.optional() || m.field.behindPointer(m.owner) || slices.Contains(m.object.Required, m.field.Name) {
+			continue
+		}
+		if rules.restricts(m.schema, m.field.Type, map[*Schema]bool{}) && !rules.generic(m.schema).fitsZero(m.field.Type) {
+			m.object.Required = append(m.object.Required, m.field.Name)
+		}
+	}
+}
+
+// requireWritten requires the members of results that are always written.
+func (c *converter) requireWritten() {
+	for i := range c.members {
+		m := &c.members[i]
+		if m.field.written(m.owner) && !slices.Contains(m.object.Required, m.field.Name) {
+			m.object.Required = append(m.object.Required, m.field.Name)
+		}
+	}
 }
 
 // fitsValue reports whether decoded JSON satisfies a rule.

@@ -52,9 +52,12 @@ type Method struct {
 	// the method needs none. DocOrigin is that of Doc.
 	Origin, DocOrigin string
 
-	home string // package path of the service, whose types are written unqualified
+	home string // see Package
 	plan plan
 }
+
+// Package returns the import path of the package of the service, whose types are written unqualified.
+func (m *Method) Package() string { return m.home }
 
 // Signature returns the method as text, without context and error, with types of the service's own package unqualified:
 // "Add(x int, y int) (sum int)".

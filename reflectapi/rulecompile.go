@@ -33,7 +33,7 @@ func (c *compiler) generic(s *Schema) *rule {
 	if s.Ref != "" {
 		return c.component(s.Ref, nil, c.generic)
 	}
-	r := &rule{typ: s.Type, nullable: s.Nullable, enum: s.Enum, text: c.text(s), number: numbers(s, nil)}
+	r := &rule{typ: s.Type, nullable: s.AllowsNull(c.components), enum: s.Enum, text: c.text(s), number: numbers(s, nil)}
 	if s.Items != nil || s.MinItems != nil || s.MaxItems != nil || s.UniqueItems {
 		r.list = &listRule{s.MinItems, s.MaxItems, s.UniqueItems, c.generic(s.Items)}
 	}
@@ -90,7 +90,7 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if inner := wrapped(s); inner != nil {
+	if inner := s.Wrapped(); inner != nil {
 		return c.typed(inner, t)
 	}
 	if s.Ref != "" {
@@ -138,14 +138,6 @@ func holdsStruct(t reflect.Type) bool {
 		}
 	}
 	return false
-}
-
-// wrapped returns the single schema that another one only annotates or makes nullable.
-func wrapped(s *Schema) *Schema {
-	if len(s.AllOf) != 1 || s.Type != "" || len(s.Enum)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil {
-		return nil
-	}
-	return s.AllOf[0]
 }
 
 // isPlain reports whether a schema says of a type just what jsonschema says of its kind, so that a Go value suffices

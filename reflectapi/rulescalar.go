@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -276,6 +277,11 @@ func zeroNumber(encoder *jsontext.Encoder, _ json.Number) error {
 // optional reports whether a member is omitted from JSON if it is zero, or only occurs in responses: for such a member
 // absence is a value of its own.
 func (f *jsonField) optional() bool { return f.omitted || f.readOnly }
+
+// written reports whether a member of t is in the JSON of every value.
+func (f *jsonField) written(t reflect.Type) bool {
+	return !f.omitted && !f.behindPointer(t) && !slices.Contains(tagParts(f.tag.Get("jsonschema")), "writeOnly=true")
+}
 
 // behindPointer reports whether a member belongs to an embedded struct that may be nil.
 func (f *jsonField) behindPointer(t reflect.Type) bool {

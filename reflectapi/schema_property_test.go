@@ -2,6 +2,7 @@ package reflectapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -106,6 +107,12 @@ func TestSchemas_AcceptValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		validator := valid(t, schema, schemas.Components())
+		results := schemas.Results()
+		result, err := results.Of(typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		strict := valid(t, result, results.Components())
 		for range 3 {
 			value := reflect.New(typ)
 			fill(t, value.Elem(), 4)
@@ -117,7 +124,7 @@ func TestSchemas_AcceptValues(t *testing.T) {
 			if err := json.Unmarshal(data, &decoded); err != nil {
 				t.Fatal(err)
 			}
-			if err := validator.VisitJSON(decoded); err != nil {
+			if err := errors.Join(validator.VisitJSON(decoded), strict.VisitJSON(decoded)); err != nil {
 				t.Fatalf("%v: %s: %v", typ, data, err)
 			}
 			if unknown := undescribed(decoded, schema, schemas.Components()); unknown != "" {

@@ -86,26 +86,26 @@ func TestSchema_OfType(t *testing.T) {
 		{"map", map[string]int(nil), `{"type":"object","additionalProperties":{"type":"integer","format":"int64"}}`, nil},
 		{"map by int", map[int]*Color(nil), `{"type":"object","additionalProperties":{"type":"string","nullable":true}}`, nil},
 		{"map by uint", map[uint8]bool(nil), `{"type":"object","additionalProperties":{"type":"boolean"}}`, nil},
-		{"map of any", map[string]any(nil), `{"type":"object","additionalProperties":{"nullable":true}}`, nil},
+		{"map of any", map[string]any(nil), `{"type":"object","additionalProperties":{}}`, nil},
 		{"pointer", new(int), `{"type":"integer","format":"int64","nullable":true}`, nil},
 		{"two pointers", new(*int), `{"type":"integer","format":"int64","nullable":true}`, nil},
 		{"number", json.Number(""), `{"type":"number"}`, nil},
 		{"limited number", struct {
 			N json.Number `json:"n" jsonschema:"minimum=1"`
 		}{}, `{"type":"object","properties":{"n":{"type":"number","minimum":1}},"required":["n"]}`, nil},
-		{"raw message", json.RawMessage(nil), `{"nullable":true}`, nil},
-		{"own JSON", big.Int{}, `{"nullable":true}`, nil},
+		{"raw message", json.RawMessage(nil), `{}`, nil},
+		{"own JSON", big.Int{}, `{}`, nil},
 		{"own text", netip.Addr{}, `{"type":"string"}`, nil},
 		{"IP", net.IP{}, `{"type":"string"}`, nil},
 		{"empty struct", struct{}{}, `{"type":"object"}`, nil},
-		{"list of any", []any(nil), `{"type":"array","items":{"nullable":true}}`, nil},
+		{"list of any", []any(nil), `{"type":"array","items":{}}`, nil},
 		{"struct", Point{}, `{"$ref":"#/components/schemas/Point"}`, map[string]string{"Point": point}},
-		{"pointer to struct", &Point{}, `{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Point"}]}`,
+		{"pointer to struct", &Point{}, `{"type":"object","nullable":true,"allOf":[{"$ref":"#/components/schemas/Point"}]}`,
 			map[string]string{"Point": point}},
 		{"anonymous struct", struct {
 			P []*Point `json:"p"`
 			q int
-		}{}, `{"type":"object","properties":{"p":{"type":"array","items":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Point"}]}}}}`,
+		}{}, `{"type":"object","properties":{"p":{"type":"array","items":{"type":"object","nullable":true,"allOf":[{"$ref":"#/components/schemas/Point"}]}}}}`,
 			map[string]string{"Point": point}},
 		{"generic", Page[Page[Point]]{}, `{"$ref":"#/components/schemas/Page_Page_Point"}`, map[string]string{
 			"Page_Page_Point": `{"type":"object","properties":{"Items":{"type":"array","items":{"$ref":"#/components/schemas/Page_Point"}}}}`,
@@ -114,9 +114,9 @@ func TestSchema_OfType(t *testing.T) {
 		}},
 		{"recursive", Tree{}, `{"$ref":"#/components/schemas/Tree"}`, map[string]string{
 			"Tree": `{"type":"object","properties":{` +
-				`"children":{"type":"array","items":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]}},` +
-				`"named":{"type":"object","additionalProperties":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]}},` +
-				`"parent":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]},` +
+				`"children":{"type":"array","items":{"type":"object","nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]}},` +
+				`"named":{"type":"object","additionalProperties":{"type":"object","nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]}},` +
+				`"parent":{"type":"object","nullable":true,"allOf":[{"$ref":"#/components/schemas/Tree"}]},` +
 				`"value":{"type":"integer","format":"int64"}}}`,
 		}},
 		{"tags", Tagged{}, `{"$ref":"#/components/schemas/Tagged"}`, map[string]string{
@@ -124,8 +124,8 @@ func TestSchema_OfType(t *testing.T) {
 			"Tagged": `{"type":"object","properties":{` +
 				`"choice":{"type":"string","nullable":true,"enum":["red","green",null]},` +
 				`"count":{"type":"integer","format":"int64","default":4,"enum":[2,4],"multipleOf":2,"minimum":1,"maximum":10,"exclusiveMaximum":true},` +
-				`"either":{"nullable":true,"oneOf":[{"type":"string"},{"type":"integer"}]},` +
-				`"elsewhere":{"nullable":true,"oneOf":[{"nullable":true}]},` +
+				`"either":{"oneOf":[{"type":"string"},{"type":"integer"},{"type":"string","nullable":true,"enum":[null]}]},` +
+				`"elsewhere":{"oneOf":[{}]},` +
 				`"flag":{"type":"boolean","default":true},` +
 				`"levels":{"type":"array","default":[1,2],"items":{"type":"integer","format":"int64"},"minItems":1,"maxItems":3,"uniqueItems":true},` +
 				`"maybe":{"type":"integer","format":"int64","nullable":true},` +
@@ -160,7 +160,7 @@ func TestSchema_OfAnyAndNil(t *testing.T) {
 	t.Parallel()
 	schema, err := reflectapi.NewSchemas().Of(reflect.TypeFor[any]())
 	require.NoError(t, err)
-	assert.Equal(t, `{"nullable":true}`, text(t, schema))
+	assert.Equal(t, `{}`, text(t, schema))
 	if _, err := reflectapi.NewSchemas().Of(nil); errorText(err) != "the type is nil, so there is no schema" {
 		t.Error(err)
 	}

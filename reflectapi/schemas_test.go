@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/testdata/greeting"
+	greetingv2 "github.com/busline/busline/reflectapi/testdata/greeting/v2"
 )
 
 // Größe has a name that a component may not have.
@@ -139,4 +141,39 @@ func TestSchema_Errors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSchemas_Distinct: names do not depend on the order of types.
+func TestSchemas_Distinct(t *testing.T) {
+	t.Parallel()
+	types := []reflect.Type{
+		reflect.TypeFor[Point](), reflect.TypeFor[greeting.Point](), reflect.TypeFor[Tree](),
+		reflect.TypeFor[greetingv2.Point](), // of a package of the same name
+		reflect.TypeFor[Page[Point]](), reflect.TypeFor[Page[greeting.Point]](),
+	}
+	own := []string{reflect.TypeFor[Point]().PkgPath()}
+	want := []string{
+		"Point", "Tree", "github.com.busline.busline.reflectapi_test.Page_github.com_busline_busline_reflectapi_testdata_greeting.Point_",
+		"github.com.busline.busline.reflectapi_test.Page_github.com_busline_busline_reflectapi_test.Point_",
+		"testdata.greeting.Point", "greeting.v2.Point",
+	}
+	for range len(types) {
+		types = append(types[1:], types[0])
+		first := reflectapi.NewSchemas()
+		for _, each := range types {
+			_, err := first.Of(each)
+			require.NoError(t, err)
+		}
+		distinct := first.Distinct(own)
+		require.NotNil(t, distinct)
+		for _, each := range types {
+			_, err := distinct.Of(each)
+			require.NoError(t, err)
+		}
+		assert.ElementsMatch(t, want, slices.Collect(maps.Keys(distinct.Components())))
+	}
+	single := reflectapi.NewSchemas()
+	_, err := single.Of(reflect.TypeFor[Tree]())
+	require.NoError(t, err)
+	assert.Nil(t, single.Distinct(nil))
 }

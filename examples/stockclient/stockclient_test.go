@@ -85,13 +85,13 @@ func TestRPC(t *testing.T) {
 	t.Parallel()
 	client, _ := start(t)
 	sum, err := client.CalculatorExample443AddWithResponse(t.Context(), generated.CalculatorExample443AddIn{X: new(int64(5)), Y: new(int64(6))})
-	if err != nil || sum.JSON200 == nil || *sum.JSON200.Sum != 11 {
+	if err != nil || sum.JSON200 == nil || sum.JSON200.Sum != 11 {
 		t.Fatalf("%v, %s", err, sum.Body)
 	}
 	far, err := client.CalculatorExample443DistanceWithResponse(t.Context(), generated.CalculatorExample443DistanceIn{
 		P1: &generated.CalculatorExample443Point{X: new(3.0)}, P2: &generated.CalculatorExample443Point{Y: new(4.0)},
 	})
-	if err != nil || far.JSON200 == nil || *far.JSON200.D != 5 {
+	if err != nil || far.JSON200 == nil || far.JSON200.D != 5 {
 		t.Fatalf("%v, %s", err, far.Body)
 	}
 }
@@ -104,9 +104,9 @@ func TestREST(t *testing.T) {
 	if err != nil || created.JSON201 == nil {
 		t.Fatalf("%v, %s", err, created.Body)
 	}
-	id := *created.JSON201.Id
+	id := created.JSON201.Id
 	read, err := client.ProductsExample443ReadWithResponse(t.Context(), id)
-	if err != nil || read.JSON200 == nil || read.JSON200.Name != "Tea" || *read.JSON200.Price != 4.5 {
+	if err != nil || read.JSON200 == nil || read.JSON200.Name != "Tea" || read.JSON200.Price != 4.5 {
 		t.Fatalf("%v, %s", err, read.Body)
 	}
 	tea.Price = new(5.0)
@@ -114,14 +114,14 @@ func TestREST(t *testing.T) {
 		t.Fatalf("%v, %s", err, updated.Body)
 	}
 	all, err := client.ProductsExample443ListAllWithResponse(t.Context(), &generated.ProductsExample443ListAllParams{SortBy: new("-price"), Limit: new(int64(10))})
-	if err != nil || all.JSON200 == nil || len(*all.JSON200) != 1 || *(*all.JSON200)[0].Price != 5 {
+	if err != nil || all.JSON200 == nil || len(*all.JSON200) != 1 || (*all.JSON200)[0].Price != 5 {
 		t.Fatalf("%v, %s", err, all.Body)
 	}
 	if deleted, err := client.ProductsExample443DeleteWithResponse(t.Context(), id); err != nil || deleted.StatusCode() != 200 {
 		t.Fatalf("%v, %s", err, deleted.Body)
 	}
 	gone, err := client.ProductsExample443ReadWithResponse(t.Context(), id)
-	if err != nil || gone.StatusCode() != 404 || gone.ApplicationproblemJSONDefault == nil || *gone.ApplicationproblemJSONDefault.Status != 404 {
+	if err != nil || gone.StatusCode() != 404 || gone.ApplicationproblemJSONDefault == nil || gone.ApplicationproblemJSONDefault.Status != 404 {
 		t.Fatalf("%v, %s", err, gone.Body)
 	}
 }
@@ -135,7 +135,7 @@ func TestError(t *testing.T) {
 		t.Fatalf("%v, %s", err, answer.Body)
 	}
 	problem := answer.ApplicationproblemJSONDefault
-	if *problem.Status != 400 || *problem.Detail != "7 cannot be divided by zero" || *problem.Host != "calculator.example" {
+	if problem.Status != 400 || *problem.Detail != "7 cannot be divided by zero" || *problem.Host != "calculator.example" {
 		t.Errorf("%s", answer.Body)
 	}
 }
@@ -152,7 +152,7 @@ func TestConstraints(t *testing.T) {
 	}
 	var wrong []string
 	for _, argument := range *answer.ApplicationproblemJSONDefault.Errors {
-		wrong = append(wrong, *argument.Name)
+		wrong = append(wrong, argument.Name)
 	}
 	if want := []string{"name", "price", "tags[1]"}; !slices.Equal(wrong, want) {
 		t.Errorf("wrong are %q, want %q", wrong, want)
@@ -169,7 +169,7 @@ func TestClaims(t *testing.T) {
 		t.Fatalf("%v, %s", err, refused.Body)
 	}
 	salary, err := client.PayrollExample443SalaryWithResponse(t.Context(), ada, asHead)
-	if err != nil || salary.JSON200 == nil || *salary.JSON200.Amount != 5200 {
+	if err != nil || salary.JSON200 == nil || salary.JSON200.Amount != 5200 {
 		t.Fatalf("%v, %s", err, salary.Body)
 	}
 }

@@ -49,7 +49,7 @@ export function isMap(schema) {
 /** The other conditions of a schema, in words: ["at least 1", "at most 20 characters"]. */
 export function limits({schema}) {
   const said = [
-    schema.nullable && schema.type && 'or null',
+    schema.nullable && 'or null',
     schema.minimum !== undefined && `${schema.exclusiveMinimum ? 'more than' : 'at least'} ${schema.minimum}`,
     schema.maximum !== undefined && `${schema.exclusiveMaximum ? 'less than' : 'at most'} ${schema.maximum}`,
     schema.multipleOf !== undefined && `a multiple of ${schema.multipleOf}`,
@@ -112,7 +112,7 @@ export function schemaView(schema, signature = '') {
 
 /** Whether there is nothing to show, as for a function without arguments. */
 export function isNothing({schema}) {
-  const object = !schema.type || schema.type === 'object';
+  const object = schema.type === 'object';
   const alternatives = schema.oneOf || schema.anyOf || schema.allOf || schema.enum || schema.not || schema.nullable;
   return object && !alternatives && !isMap(schema) && Object.keys(schema.properties || {}).length === 0;
 }

@@ -41,24 +41,36 @@ type EndpointDoc struct {
 // OpenAPI cannot distinguish, the first is listed. The error joins all errors, each of which names its endpoint: a type
 // without a schema, an HTTP method that OpenAPI does not have.
 func Build(service Service) (*Document, error) {
-	b := newBuilder(service)
-	var errs []error
-	for _, endpoint := range service.Endpoints {
-		if err := b.add(endpoint); err != nil {
-			errs = append(errs, fmt.Errorf("endpoint %s: %w", endpoint.Name, err))
+	names := newNames(service.Endpoints)
+	b := newBuilder(service, names, reflectapi.NewSchemas(names.components()...))
+	if err := b.addAll(); err != nil {
+		return nil, err
+	}
+	if distinct := b.schemas.Distinct(packagesOf(service.Endpoints)); distinct != nil {
+		b = newBuilder(service, names, distinct)
+		if err := b.addAll(); err != nil {
+			return nil, err
 		}
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
 	return b.document(), nil
+}
+
+// packagesOf returns the packages of the services to which endpoints belong.
+func packagesOf(endpoints []*EndpointDoc) (packages []string) {
+	for _, endpoint := range endpoints {
+		if endpoint.Method != nil && !slices.Contains(packages, endpoint.Method.Package()) {
+			packages = append(packages, endpoint.Method.Package())
+		}
+	}
+	return packages
 }
 
 // builder builds one document.
 type builder struct {
 	service Service
 	names   *names
-	schemas *reflectapi.Schemas
+	schemas *reflectapi.Schemas // of arguments
+	results *reflectapi.Schemas
 	objects map[string]*reflectapi.Schema // the components <Name>_in and <Name>_out
 	problem *reflectapi.Schema            // a reference to the component of a restmap.Problem
 	listed  []listed
@@ -71,14 +83,25 @@ type listed struct {
 	operation *Operation
 }
 
-func newBuilder(service Service) *builder {
-	names := newNames(service.Endpoints)
+func newBuilder(service Service, names *names, schemas *reflectapi.Schemas) *builder {
 	return &builder{
 		service: service,
 		names:   names,
-		schemas: reflectapi.NewSchemas(names.components()...),
+		schemas: schemas,
+		results: schemas.Results(),
 		objects: make(map[string]*reflectapi.Schema),
 	}
+}
+
+// addAll describes all endpoints.
+func (b *builder) addAll() error {
+	var errs []error
+	for _, endpoint := range b.service.Endpoints {
+		if err := b.add(endpoint); err != nil {
+			errs = append(errs, fmt.Errorf("endpoint %s: %w", endpoint.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // document assembles the document.
@@ -92,11 +115,7 @@ func (b *builder) document() *Document {
 	if len(b.listed) > 0 {
 		d.Tags = []Tag{{Name: b.service.Host, Description: b.service.Description}}
 	}
-	for _, schemas := range []map[string]*reflectapi.Schema{b.schemas.Components(), b.objects} {
-		for name, schema := range schemas {
-			d.Components.add(name, schema)
-		}
-	}
+	d.Components.Schemas = b.components()
 	return d.Filter(func(string, string, *Operation) bool { return true }) // removes the schemas that only unlisted operations used
 }
 
@@ -112,7 +131,7 @@ func servers(baseURL string) []Server {
 func (b *builder) problemSchema() (*reflectapi.Schema, error) {
 	var err error
 	if b.problem == nil {
-		b.problem, err = b.schemas.Of(reflect.TypeFor[restmap.Problem]())
+		b.problem, err = b.results.Of(reflect.TypeFor[restmap.Problem]())
 	}
 	return b.problem, err
 }
@@ -261,7 +280,7 @@ func (b *builder) describeProblems(operation *Operation, problems []reflectapi.P
 		kind := &reflectapi.Schema{Type: "object", Properties: map[string]*reflectapi.Schema{"type": {Type: "string", Enum: []any{declared.Type}}}, Required: []string{"type"}}
 		schema := &reflectapi.Schema{AllOf: []*reflectapi.Schema{common, kind}}
 		if declared.Details != nil {
-			details, err := b.schemas.Of(declared.Details)
+			details, err := b.results.Of(declared.Details)
 			if err != nil {
 				return fmt.Errorf("problem %s: %w", declared.Type, err)
 			}
@@ -287,7 +306,7 @@ func (b *builder) describeProblems(operation *Operation, problems []reflectapi.P
 // resultSchema returns the schema of a successful response.
 func (b *builder) resultSchema(l listed) (*reflectapi.Schema, error) {
 	method := l.endpoint.Method
-	all, err := b.schemas.Of(method.Out)
+	all, err := b.results.Of(method.Out)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -129,6 +130,34 @@ func TestBuild_KeepsTypesApartThatShareAName(t *testing.T) {
 	result := schemas["Get_out"].Properties["out"].Ref
 	assert.Equal(t, problem, result)
 	assert.NotEqual(t, in["p"].Ref, result)
+}
+
+// Orders returns types of one name from two packages, in two orders.
+type (
+	Orders  struct{}
+	Reorder struct{}
+	// Schema has the name of a type of reflectapi.
+	Schema struct{ Mine bool }
+)
+
+func (Orders) First() (own Schema, tag openapi.Tag)                 { return }
+func (Orders) Second() (other reflectapi.Schema)                    { return }
+func (Reorder) First() (other reflectapi.Schema, p restmap.Problem) { return }
+func (Reorder) Second() (own Schema, tag openapi.Tag)               { return }
+
+// TestBuild_ComponentNamesDoNotDependOnOrder: the own package has the short name, whichever type comes first.
+func TestBuild_ComponentNamesDoNotDependOnOrder(t *testing.T) {
+	t.Parallel()
+	for _, service := range []any{Orders{}, Reorder{}} {
+		document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, service, restmap.Options{})})
+		validate(t, document)
+		own, other := document.Components.Schemas["Schema"], document.Components.Schemas["reflectapi.Schema"]
+		require.NotNil(t, own)
+		require.NotNil(t, other)
+		assert.Contains(t, own.Properties, "Mine")
+		assert.Contains(t, other.Properties, "$ref")
+		assert.Contains(t, document.Components.Schemas, "Tag")
+	}
 }
 
 // Unlisted cannot be described.

@@ -13,7 +13,7 @@
 //	    summary: Add(x int, y int) (sum int)
 //	    requestBody: …/schemas/Add_in     one property per argument
 //	    responses:
-//	      200: …/schemas/Add_out          one property per result
+//	      200: …/schemas/Add_out          one property per result, all required
 //	      default: …/schemas/Problem
 //
 // A document does not change once it is made: documents derived from it share its parts.

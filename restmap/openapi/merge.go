@@ -116,7 +116,7 @@ func (m *merger) schema(s *reflectapi.Schema) *reflectapi.Schema {
 	case s.Ref == "":
 		return m.inside(s)
 	case m.member.Document.Components.Schemas[reference(s)] == nil:
-		return &reflectapi.Schema{Nullable: true}
+		return &reflectapi.Schema{}
 	default:
 		return &reflectapi.Schema{Ref: schemaPrefix + m.prefix + reference(s)}
 	}
@@ -166,12 +166,20 @@ func newNames(endpoints []*EndpointDoc) *names {
 
 // claim returns an unused name: the wanted one, otherwise with a number from 2 appended.
 func (n *names) claim(wanted string) string {
-	name := wanted
-	for i := 2; n.used[name]; i++ {
-		name = wanted + strconv.Itoa(i)
-	}
+	name := freeName(wanted, n.used)
 	n.used[name] = true
 	return name
+}
+
+// freeName returns a name that is not in used: the wanted one, otherwise with a number from 2 appended.
+func freeName[V any](wanted string, used map[string]V) string {
+	name := wanted
+	for i := 2; ; i++ {
+		if _, taken := used[name]; !taken {
+			return name
+		}
+		name = wanted + strconv.Itoa(i)
+	}
 }
 
 // components returns the component names that the endpoints may use.

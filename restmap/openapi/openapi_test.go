@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -156,7 +158,52 @@ func validate(t testing.TB, document *openapi.Document) *openapi3.T {
 	if err != nil {
 		t.Errorf("the document is not valid: %v\n%s", err, indented(t, data))
 	}
+	seen := make(map[*openapi3.Schema]bool)
+	for _, item := range read.Paths.Map() {
+		for _, operation := range item.Operations() {
+			if operation.RequestBody != nil {
+				assert.False(t, anyUntypedNullable(operation.RequestBody.Value.Content, seen), operation.OperationID)
+			}
+			for _, response := range operation.Responses.Map() {
+				assert.False(t, anyUntypedNullable(response.Value.Content, seen), operation.OperationID)
+			}
+			for _, parameter := range operation.Parameters {
+				assert.False(t, untypedNullable(parameter.Value.Schema, seen), operation.OperationID)
+			}
+		}
+	}
 	return read
+}
+
+func anyUntypedNullable(content openapi3.Content, seen map[*openapi3.Schema]bool) bool {
+	for _, media := range content {
+		if untypedNullable(media.Schema, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// untypedNullable reports whether a schema has a nullable without a type, which 3.0.0 does not define. Otherwise it makes
+// schemas without a type accept null, which the validator does not.
+func untypedNullable(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) bool {
+	if ref == nil || seen[ref.Value] {
+		return false
+	}
+	s := ref.Value
+	seen[s] = true
+	if s.Nullable && s.Type == nil {
+		return true
+	}
+	parts := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*openapi3.SchemaRef{s.Items, s.AdditionalProperties.Schema, s.Not})
+	parts = slices.AppendSeq(parts, maps.Values(s.Properties))
+	if slices.ContainsFunc(parts, func(part *openapi3.SchemaRef) bool { return untypedNullable(part, seen) }) {
+		return true
+	}
+	if s.Type == nil && len(s.Enum)+len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && s.Not == nil {
+		s.Nullable = true
+	}
+	return false
 }
 
 func indented(t testing.TB, data []byte) []byte {

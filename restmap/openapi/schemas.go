@@ -60,6 +60,11 @@ func schemasOf(o *Operation) iter.Seq[*reflectapi.Schema] {
 	}
 }
 
+// responsesOf yields the schemas directly inside the responses of an operation.
+func responsesOf(o *Operation) iter.Seq[*reflectapi.Schema] {
+	return schemasOf(&Operation{Responses: o.Responses})
+}
+
 // mediaOf yields the media types of an operation.
 func mediaOf(o *Operation) iter.Seq[*MediaType] {
 	contents := make([]map[string]*MediaType, 0, len(o.Parameters)+len(o.Responses)+1)
@@ -89,7 +94,7 @@ func (b *builder) notNull(s *reflectapi.Schema) *reflectapi.Schema {
 	if s.Ref == "" {
 		s = withoutNull(s)
 	}
-	if named := b.schemas.Components()[reference(s)]; named != nil && named.Nullable {
+	if s.AllowsNull(b.schemas.Components()) {
 		return &reflectapi.Schema{AllOf: []*reflectapi.Schema{s}, Not: onlyNull()}
 	}
 	return s
@@ -104,12 +109,14 @@ func withoutNull(s *reflectapi.Schema) *reflectapi.Schema {
 		without.Enum = nil
 	}
 	switch {
-	case len(without.AllOf) == 1 && reflect.DeepEqual(&without, &reflectapi.Schema{AllOf: s.AllOf}):
+	case s.Nullable && reflect.DeepEqual(&without, &reflectapi.Schema{Type: s.Type, AllOf: s.AllOf}) && s.Wrapped() != nil:
 		return s.AllOf[0] // it was wrapped only to allow null
-	case reflect.DeepEqual(&without, &reflectapi.Schema{}):
-		return &reflectapi.Schema{Not: onlyNull()} // some readers take an empty schema for any value including null
+	case without.Type == "" && without.Not == nil && s.AllowsNull(nil):
+		without.Not = onlyNull()
 	}
 	return &without
 }
 
-func onlyNull() *reflectapi.Schema { return &reflectapi.Schema{Nullable: true, Enum: []any{nil}} }
+func onlyNull() *reflectapi.Schema {
+	return &reflectapi.Schema{Type: "string", Nullable: true, Enum: []any{nil}}
+}

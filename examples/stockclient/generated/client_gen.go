@@ -24,14 +24,14 @@ type CalculatorExample443AddIn struct {
 
 // CalculatorExample443AddOut defines model for calculator.example_443_Add_out.
 type CalculatorExample443AddOut struct {
-	Sum *int64 `json:"sum,omitempty"`
+	Sum int64 `json:"sum"`
 }
 
 // CalculatorExample443ArgumentError defines model for calculator.example_443_ArgumentError.
 type CalculatorExample443ArgumentError struct {
-	Detail *string `json:"detail,omitempty"`
-	In     *string `json:"in,omitempty"`
-	Name   *string `json:"name,omitempty"`
+	Detail string `json:"detail"`
+	In     string `json:"in"`
+	Name   string `json:"name"`
 }
 
 // CalculatorExample443ArithmeticIn defines model for calculator.example_443_Arithmetic_in.
@@ -43,7 +43,7 @@ type CalculatorExample443ArithmeticIn struct {
 
 // CalculatorExample443ArithmeticOut defines model for calculator.example_443_Arithmetic_out.
 type CalculatorExample443ArithmeticOut struct {
-	Result *int64 `json:"result,omitempty"`
+	Result int64 `json:"result"`
 }
 
 // CalculatorExample443DistanceIn defines model for calculator.example_443_Distance_in.
@@ -54,7 +54,7 @@ type CalculatorExample443DistanceIn struct {
 
 // CalculatorExample443DistanceOut defines model for calculator.example_443_Distance_out.
 type CalculatorExample443DistanceOut struct {
-	D *float64 `json:"d,omitempty"`
+	D float64 `json:"d"`
 }
 
 // CalculatorExample443Point defines model for calculator.example_443_Point.
@@ -72,17 +72,17 @@ type CalculatorExample443Problem struct {
 	Id       *string                              `json:"id,omitempty"`
 	Instance *string                              `json:"instance,omitempty"`
 	MsgId    *string                              `json:"msgId,omitempty"`
-	Status   *int64                               `json:"status,omitempty"`
-	Title    *string                              `json:"title,omitempty"`
+	Status   int64                                `json:"status"`
+	Title    string                               `json:"title"`
 	TraceId  *string                              `json:"traceId,omitempty"`
-	Type     *string                              `json:"type,omitempty"`
+	Type     string                               `json:"type"`
 }
 
 // PayrollExample443ArgumentError defines model for payroll.example_443_ArgumentError.
 type PayrollExample443ArgumentError struct {
-	Detail *string `json:"detail,omitempty"`
-	In     *string `json:"in,omitempty"`
-	Name   *string `json:"name,omitempty"`
+	Detail string `json:"detail"`
+	In     string `json:"in"`
+	Name   string `json:"name"`
 }
 
 // PayrollExample443HeadcountIn defines model for payroll.example_443_Headcount_in.
@@ -90,7 +90,7 @@ type PayrollExample443HeadcountIn = map[string]interface{}
 
 // PayrollExample443HeadcountOut defines model for payroll.example_443_Headcount_out.
 type PayrollExample443HeadcountOut struct {
-	Count *int64 `json:"count,omitempty"`
+	Count int64 `json:"count"`
 }
 
 // PayrollExample443Problem defines model for payroll.example_443_Problem.
@@ -102,10 +102,10 @@ type PayrollExample443Problem struct {
 	Id       *string                           `json:"id,omitempty"`
 	Instance *string                           `json:"instance,omitempty"`
 	MsgId    *string                           `json:"msgId,omitempty"`
-	Status   *int64                            `json:"status,omitempty"`
-	Title    *string                           `json:"title,omitempty"`
+	Status   int64                             `json:"status"`
+	Title    string                            `json:"title"`
 	TraceId  *string                           `json:"traceId,omitempty"`
-	Type     *string                           `json:"type,omitempty"`
+	Type     string                            `json:"type"`
 }
 
 // PayrollExample443RaiseIn defines model for payroll.example_443_Raise_in.
@@ -116,7 +116,7 @@ type PayrollExample443RaiseIn struct {
 
 // PayrollExample443RaiseOut defines model for payroll.example_443_Raise_out.
 type PayrollExample443RaiseOut struct {
-	Amount *int64 `json:"amount,omitempty"`
+	Amount int64 `json:"amount"`
 }
 
 // PayrollExample443SalaryIn defines model for payroll.example_443_Salary_in.
@@ -126,19 +126,19 @@ type PayrollExample443SalaryIn struct {
 
 // PayrollExample443SalaryOut defines model for payroll.example_443_Salary_out.
 type PayrollExample443SalaryOut struct {
-	Amount *int64 `json:"amount,omitempty"`
+	Amount int64 `json:"amount"`
 }
 
 // ProductsExample443ArgumentError defines model for products.example_443_ArgumentError.
 type ProductsExample443ArgumentError struct {
-	Detail *string `json:"detail,omitempty"`
-	In     *string `json:"in,omitempty"`
-	Name   *string `json:"name,omitempty"`
+	Detail string `json:"detail"`
+	In     string `json:"in"`
+	Name   string `json:"name"`
 }
 
 // ProductsExample443CreateOut defines model for products.example_443_Create_out.
 type ProductsExample443CreateOut struct {
-	Id *int64 `json:"id,omitempty"`
+	Id int64 `json:"id"`
 }
 
 // ProductsExample443DeleteOut defines model for products.example_443_Delete_out.
@@ -153,10 +153,10 @@ type ProductsExample443Problem struct {
 	Id       *string                            `json:"id,omitempty"`
 	Instance *string                            `json:"instance,omitempty"`
 	MsgId    *string                            `json:"msgId,omitempty"`
-	Status   *int64                             `json:"status,omitempty"`
-	Title    *string                            `json:"title,omitempty"`
+	Status   int64                              `json:"status"`
+	Title    string                             `json:"title"`
 	TraceId  *string                            `json:"traceId,omitempty"`
-	Type     *string                            `json:"type,omitempty"`
+	Type     string                             `json:"type"`
 }
 
 // ProductsExample443Product defines model for products.example_443_Product.
@@ -169,14 +169,24 @@ type ProductsExample443Product struct {
 	Tags  *[]string `json:"tags,omitempty"`
 }
 
+// ProductsExample443ProductOut defines model for products.example_443_Product_out.
+type ProductsExample443ProductOut struct {
+	// Name Example: Tea
+	Name string `json:"name"`
+
+	// Price Example: 4.5
+	Price float64  `json:"price"`
+	Tags  []string `json:"tags"`
+}
+
 // ProductsExample443UpdateOut defines model for products.example_443_Update_out.
 type ProductsExample443UpdateOut = map[string]interface{}
 
 // TroubleExample443ArgumentError defines model for trouble.example_443_ArgumentError.
 type TroubleExample443ArgumentError struct {
-	Detail *string `json:"detail,omitempty"`
-	In     *string `json:"in,omitempty"`
-	Name   *string `json:"name,omitempty"`
+	Detail string `json:"detail"`
+	In     string `json:"in"`
+	Name   string `json:"name"`
 }
 
 // TroubleExample443CancelledIn defines model for trouble.example_443_Cancelled_in.
@@ -184,7 +194,7 @@ type TroubleExample443CancelledIn = map[string]interface{}
 
 // TroubleExample443CancelledOut defines model for trouble.example_443_Cancelled_out.
 type TroubleExample443CancelledOut struct {
-	Count *int64 `json:"count,omitempty"`
+	Count int64 `json:"count"`
 }
 
 // TroubleExample443ExitIn defines model for trouble.example_443_Exit_in.
@@ -216,10 +226,10 @@ type TroubleExample443Problem struct {
 	Id       *string                           `json:"id,omitempty"`
 	Instance *string                           `json:"instance,omitempty"`
 	MsgId    *string                           `json:"msgId,omitempty"`
-	Status   *int64                            `json:"status,omitempty"`
-	Title    *string                           `json:"title,omitempty"`
+	Status   int64                             `json:"status"`
+	Title    string                            `json:"title"`
 	TraceId  *string                           `json:"traceId,omitempty"`
-	Type     *string                           `json:"type,omitempty"`
+	Type     string                            `json:"type"`
 }
 
 // TroubleExample443SleepIn defines model for trouble.example_443_Sleep_in.
@@ -229,7 +239,7 @@ type TroubleExample443SleepIn struct {
 
 // TroubleExample443SleepOut defines model for trouble.example_443_Sleep_out.
 type TroubleExample443SleepOut struct {
-	Slept *int64 `json:"slept,omitempty"`
+	Slept int64 `json:"slept"`
 }
 
 // ProductsExample443ListAllParams defines parameters for ProductsExample443ListAll.
@@ -3020,13 +3030,13 @@ type ProductsExample443ListAllResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *[]ProductsExample443Product
+	JSON200 *[]ProductsExample443ProductOut
 	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationproblemJSONDefault *ProductsExample443Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ProductsExample443ListAllResponse) GetJSON200() *[]ProductsExample443Product {
+func (r ProductsExample443ListAllResponse) GetJSON200() *[]ProductsExample443ProductOut {
 	return r.JSON200
 }
 
@@ -3178,13 +3188,13 @@ type ProductsExample443ReadResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *ProductsExample443Product
+	JSON200 *ProductsExample443ProductOut
 	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationproblemJSONDefault *ProductsExample443Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ProductsExample443ReadResponse) GetJSON200() *ProductsExample443Product {
+func (r ProductsExample443ReadResponse) GetJSON200() *ProductsExample443ProductOut {
 	return r.JSON200
 }
 
@@ -4393,7 +4403,7 @@ func ParseProductsExample443ListAllResponse(rsp *http.Response) (*ProductsExampl
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest []ProductsExample443Product
+		var dest []ProductsExample443ProductOut
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -4509,7 +4519,7 @@ func ParseProductsExample443ReadResponse(rsp *http.Response) (*ProductsExample44
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest ProductsExample443Product
+		var dest ProductsExample443ProductOut
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

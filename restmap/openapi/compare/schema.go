@@ -74,7 +74,7 @@ func (c *comparison) walk(d direction, key, what string, before, after *reflecta
 }
 
 func (c *comparison) walker(d direction, key, what string, before, after *reflectapi.Schema) *walker {
-	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool), any: &reflectapi.Schema{Nullable: true}}
+	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool), any: &reflectapi.Schema{}}
 	w.written = (d == fired || d == stored) && before.Ref == after.Ref && strings.HasSuffix(after.Ref, "/"+key+"_in")
 	return w
 }
@@ -159,18 +159,17 @@ func (w *walker) inner(path string, before, after *reflectapi.Schema) {
 
 // resolve follows references, and schemas that only annotate another.
 func resolve(d *openapi.Document, s *reflectapi.Schema) (resolved *reflectapi.Schema, null bool) {
+	null = s.AllowsNull(d.Components.Schemas)
 	for range len(d.Components.Schemas) + 1 {
-		null = null || s.Nullable
-		alone := len(s.AllOf) == 1 && s.Type == "" && len(s.Enum) == 0
 		switch {
 		case s.Ref != "":
 			next := d.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
 			if next == nil {
-				return &reflectapi.Schema{Nullable: true}, true
+				return &reflectapi.Schema{}, true
 			}
 			s = next
-		case alone:
-			s = s.AllOf[0]
+		case s.Wrapped() != nil:
+			s = s.Wrapped()
 		default:
 			return s, null
 		}
@@ -296,7 +295,7 @@ func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 		case after == nil:
 			w.sayf(inside(name), w.effects.gone, "is gone")
 		case spared && w.direction == answers:
-			w.sayf(inside(name), w.effects.missing, "may now be missing, if its json tag has omitempty")
+			w.sayf(inside(name), w.effects.missing, "may now be missing")
 		case spared && w.direction == fired && !always:
 			w.sayf(inside(name), w.effects.missing, "no longer has to be given")
 		}

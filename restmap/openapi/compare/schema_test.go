@@ -35,6 +35,9 @@ type (
 		B *Point
 	}
 	Named struct{ Color string }
+	Terse struct {
+		Color string `json:",omitempty"`
+	}
 
 	Asked struct {
 		Color string `jsonschema:"required"`
@@ -133,8 +136,9 @@ func TestSchemas(t *testing.T) {
 		{"a part of an argument in a query", finds[Node](t), finds[Hundredths](t), []string{"GET /do: the argument p.Next is no longer read: what callers send is ignored"}},
 		{"an element of one", finds[[]Node](t), finds[[]Point](t), []string{"GET /do: the argument p[].Next is no longer read: what callers send is ignored"}},
 
-		{"a result that need not be given as an argument", gives[Asked](t), gives[Named](t), []string{
-			"POST /do: the result's p.Color may now be missing, if its json tag has omitempty: callers that read it have to expect that"}},
+		{"a result that need not be given as an argument", gives[Asked](t), gives[Named](t), nil},
+		{"a result that may be left out", gives[Asked](t), gives[Terse](t), []string{
+			"POST /do: the result's p.Color may now be missing: callers that read it have to expect that"}},
 
 		{"text to JSON", finds[string](t), finds[any](t), []string{"GET /do: the argument p is now written as JSON, was text: callers that write it as text get 400"}},
 		{"JSON to text", finds[[2]int](t), finds[[]int](t), []string{"GET /do: the argument p is now written as text, was JSON: callers that write it as JSON get 400"}},

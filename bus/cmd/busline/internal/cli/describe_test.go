@@ -181,7 +181,7 @@ func TestDescribe_Results(t *testing.T) {
 	for address, want := range map[string]string{
 		"calculator.example/add":      `[{"name":"sum","type":"integer"}]`,
 		"grades.example/rate":         `[{"name":"grade","type":"string"}]`,
-		"products.example/products":   `[{"type":"array of Product"}]`,
+		"products.example/products":   `[{"type":"array of Product_out"}]`,
 		"trouble.example/panic":       "[]",
 		"products.example/products/7": "[]",
 	} {

@@ -162,8 +162,8 @@ func (d schemas) resolve(schema *reflectapi.Schema) *reflectapi.Schema {
 			return &reflectapi.Schema{}
 		case schema.Ref != "":
 			schema = d.document.Components.Schemas[strings.TrimPrefix(schema.Ref, componentPrefix)]
-		case schema.Type == "" && len(schema.AllOf) == 1:
-			schema = schema.AllOf[0]
+		case schema.Wrapped() != nil:
+			schema = schema.Wrapped()
 		default:
 			return schema
 		}
@@ -173,7 +173,7 @@ func (d schemas) resolve(schema *reflectapi.Schema) *reflectapi.Schema {
 
 // nullable reports whether null is allowed.
 func (d schemas) nullable(schema *reflectapi.Schema) bool {
-	return schema == nil || schema.Nullable || d.resolve(schema).Nullable || d.kind(schema) == ""
+	return schema.AllowsNull(d.document.Components.Schemas)
 }
 
 // kind returns the type of a schema, "" for any.
@@ -212,8 +212,8 @@ func (d schemas) text(schema *reflectapi.Schema) string {
 
 // name returns the name of the component to which a schema refers, "" if it is no reference.
 func (d schemas) name(schema *reflectapi.Schema) string {
-	for schema != nil && schema.Ref == "" && schema.Type == "" && len(schema.AllOf) == 1 {
-		schema = schema.AllOf[0]
+	for schema != nil && schema.Ref == "" && schema.Wrapped() != nil {
+		schema = schema.Wrapped()
 	}
 	if schema == nil {
 		return ""

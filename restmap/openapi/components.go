@@ -1,0 +1,78 @@
+package openapi
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// components returns all schemas of the document. A type of arguments and results has one component, unless more is
+// required of results: then the results have a component <Type>_out.
+func (b *builder) components() map[string]*reflectapi.Schema {
+	given, results := b.schemas.Components(), b.results.Components()
+	all := maps.Clone(given)
+	maps.Copy(all, b.objects)
+	renamed := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(split(given, results))) {
+		renamed[name] = freeName(name+"_out", all)
+		all[renamed[name]] = results[name]
+	}
+	for name, schema := range results {
+		if renamed[name] == "" {
+			all[name] = schema
+		}
+	}
+	refer := func(s *reflectapi.Schema) {
+		if name := renamed[reference(s)]; name != "" {
+			s.Ref = schemaPrefix + name
+		}
+	}
+	seen := make(map[*reflectapi.Schema]bool)
+	for _, schema := range results {
+		visit(schema, seen, refer)
+	}
+	for _, l := range b.listed {
+		for schema := range responsesOf(l.operation) {
+			if object := b.objects[reference(schema)]; object != nil {
+				visit(object, seen, refer)
+			}
+			visit(schema, seen, refer)
+		}
+	}
+	return all
+}
+
+// split returns the names of the components that are not the same for arguments and results, or refer to one that is not.
+func split(given, results map[string]*reflectapi.Schema) map[string]bool {
+	names := make(map[string]bool)
+	for found := true; found; {
+		found = false
+		for name, schema := range results {
+			if given[name] == nil || names[name] {
+				continue
+			}
+			differs := !reflect.DeepEqual(given[name], schema)
+			visit(schema, make(map[*reflectapi.Schema]bool), func(s *reflectapi.Schema) {
+				differs = differs || names[reference(s)]
+			})
+			if differs {
+				names[name], found = true, true
+			}
+		}
+	}
+	return names
+}
+
+// visit calls do for a schema and all schemas in it that are not in seen yet.
+func visit(s *reflectapi.Schema, seen map[*reflectapi.Schema]bool, do func(*reflectapi.Schema)) {
+	if seen[s] {
+		return
+	}
+	seen[s] = true
+	do(s)
+	for part := range inside(s) {
+		visit(part, seen, do)
+	}
+}
