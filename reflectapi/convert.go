@@ -285,7 +285,12 @@ func (c *converter) properties(in *jsonschema.Schema, out *Schema, t reflect.Typ
 			out.Properties = map[string]*Schema{}
 		}
 		c.path = append(c.path, pair.Key)
-		out.Properties[pair.Key] = c.convert(pair.Value, field.Type)
+		property := c.convert(pair.Value, field.Type)
+		if field.readOnly && property.Ref != "" {
+			property = &Schema{AllOf: []*Schema{property}}
+		}
+		property.ReadOnly = property.ReadOnly || field.readOnly
+		out.Properties[pair.Key] = property
 		c.path = c.path[:len(c.path)-1]
 		if known {
 			c.members = append(c.members, structMember{t, out, field, out.Properties[pair.Key]})

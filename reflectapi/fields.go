@@ -75,7 +75,7 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 		tagged: tag != "",
 
 		omitted:  has("omitempty") || has("omitzero"),
-		readOnly: slices.Contains(tagParts(f.Tag.Get("jsonschema")), "readOnly=true"),
+		readOnly: isReadOnly(f.Tag),
 	}
 	if (f.Anonymous && tag == "") || has(strictjson.EmbedOption) {
 		if f.Type.Kind() == reflect.Pointer {

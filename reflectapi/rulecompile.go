@@ -45,6 +45,10 @@ func (c *compiler) generic(s *Schema) *rule {
 func (c *compiler) genericObject(s *Schema) *objectRule {
 	r := &objectRule{fewest: s.MinProperties, most: s.MaxProperties, required: s.Required, others: c.generic(s.AdditionalProperties)}
 	for name, property := range s.Properties {
+		if property.ReadOnly { // it is no input
+			r.required = slices.DeleteFunc(slices.Clone(r.required), func(required string) bool { return required == name })
+			property = nil
+		}
 		if r.members == nil {
 			r.members = map[string]*rule{}
 		}
@@ -167,7 +171,7 @@ func (c *compiler) typedStruct(s *Schema, t reflect.Type) *objectRule {
 	r := new(objectRule)
 	for _, f := range jsonFields(t) {
 		property := s.Properties[f.Name]
-		if property == nil {
+		if property == nil || property.ReadOnly {
 			continue
 		}
 		if f.Quoted {

@@ -109,6 +109,9 @@ func tagProblem(part string, f reflect.StructField) string {
 		}
 		return "is not a keyword; write a comma inside a value as \\\\,"
 	}
+	if key == "readOnly" {
+		return valueProblem(key, value, "")
+	}
 	class := classOf(f)
 	if key == "type" && class != "" && class != value && opaque(base(f.Type)) == nil {
 		return "contradicts the Go type, which is " + article(class) + " in JSON: remove it"
@@ -131,14 +134,14 @@ func tagProblem(part string, f reflect.StructField) string {
 
 // anywhere returns the keywords that every type may have.
 func anywhere() []string {
-	return []string{"title", "description", "type", "anchor", "oneof_required", "anyof_required", "oneof_ref", "oneof_type", "anyof_ref", "anyof_type"}
+	return []string{"title", "description", "readOnly", "type", "anchor", "oneof_required", "anyof_required", "oneof_ref", "oneof_type", "anyof_ref", "anyof_type"}
 }
 
 // keywords returns the keywords that jsonschema reads for a JSON type.
 func keywords(class string) []string {
 	switch class {
 	case "string":
-		return []string{"minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "default", "example", "enum"}
+		return []string{"minLength", "maxLength", "pattern", "format", "writeOnly", "default", "example", "enum"}
 	case "number", "integer":
 		return []string{"multipleOf", "minimum", "maximum", "exclusiveMaximum", "exclusiveMinimum", "default", "example", "enum"}
 	case "array":

@@ -42,6 +42,9 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 	if err := e.input.path(in, request.PathValue); err != nil {
 		return in, err
 	}
+	if erase := e.input.eraseReadOnly; erase != nil {
+		erase(in)
+	}
 	return in, e.input.checkConstraints(in, request)
 }
 
@@ -83,6 +86,8 @@ type input struct {
 
 	constraints *reflectapi.Constraints // nil if there are none
 	defaults    []reflectapi.Default    // of missing arguments
+
+	eraseReadOnly func(reflect.Value) // nil if there are no members that are only for results
 }
 
 // lazyInput is what most endpoints never need.
@@ -94,7 +99,7 @@ type lazyInput struct {
 // newInput plans the arguments of an endpoint's method.
 func newInput(e *Endpoint, constraints *reflectapi.Constraints, defaults []reflectapi.Default) *input {
 	method := e.Method
-	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In), constraints: constraints, defaults: defaults}
+	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In), constraints: constraints, defaults: defaults, eraseReadOnly: reflectapi.ReadOnlyEraser(method.In)}
 	if p.bodyIndex >= 0 {
 		p.bodyForm = newFormBody(method.Args[p.bodyIndex].Type)
 	}

@@ -116,6 +116,9 @@ func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
 		return reflect.Value{}, false
 	}
 	in, ok := e.takeValues(given, limit)
+	if erase := e.input.eraseReadOnly; ok && erase != nil {
+		erase(in)
+	}
 	return in, ok && e.input.satisfies(in) // the other path reports violations
 }
 

@@ -96,7 +96,7 @@ function exampleObject({schema, follow}, signature, within) {
   if (choice) {
     return example(follow(choice), signature, within);
   }
-  const members = fields({schema, follow}, signature);
+  const members = fields({schema, follow}, signature).filter(({schema: property}) => !property.schema.readOnly);
   return Object.fromEntries(members.map(({name, schema: property}) => [name, example(property, '', within)]));
 }
 

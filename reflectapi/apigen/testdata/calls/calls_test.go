@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"example.com/cases/alias"
 	"example.com/cases/calculator"
+	"example.com/cases/declared"
 	"example.com/cases/embedded"
 	"example.com/cases/events"
 	"example.com/cases/hygiene"
@@ -40,7 +43,7 @@ func TestTables(t *testing.T) {
 		reflect.TypeFor[products.Products](), reflect.TypeFor[tableonly.Clock](), reflect.TypeFor[tagged.Machine](),
 		reflect.TypeFor[twoclients.Orders](), reflect.TypeFor[twoclients.Invoices](), reflect.TypeFor[types.Kinds](), reflect.TypeFor[web.Site](),
 		reflect.TypeFor[hygiene.Clash](), reflect.TypeFor[alias.Counting](), reflect.TypeFor[events.Events](),
-		reflect.TypeFor[routes.Orders](),
+		reflect.TypeFor[routes.Orders](), reflect.TypeFor[declared.Shop](),
 	} {
 		service, err := reflectapi.DescribeAs(iface, reflect.New(implementation(iface)).Elem().Interface(), reflectapi.RequirePortableNames())
 		if err != nil {
@@ -144,6 +147,154 @@ func TestDeclaredRoutes(t *testing.T) {
 	}
 }
 
+// shop answers with what it was given.
+type shop struct{ filter, order string }
+
+func (*shop) Create(_ context.Context, item declared.Item) (int, error) {
+	if item.Name == "taken" {
+		return 0, declared.TakenError(declared.Taken{ID: 7}, "%s has the name %s already", "item 7", item.Name)
+	}
+	return item.ID + 1, nil
+}
+
+func (s *shop) List(_ context.Context, filter string, limit int, order string) ([]string, error) {
+	s.filter, s.order = filter, order
+	return make([]string, limit), nil
+}
+
+func (*shop) Order(_ context.Context, id, amount int) error {
+	if id == 0 {
+		return declared.OutOfStockError(declared.OutOfStock{Left: 3}, "%d are too many", amount)
+	}
+	return nil
+}
+
+func (*shop) Drop(context.Context) error { return nil }
+
+func TestDeclared(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	served := &shop{}
+	must(t, busline.Serve[declared.Shop](b.Connect("shop.example"), served))
+	caller := b.Connect("caller.example")
+	c := declared.NewClient(caller)
+
+	id, err := c.Create(t.Context(), declared.Item{ID: 5, Name: "tea"})
+	check(t, "Create", "1 <nil>", id, err) // the ID of an item is no input
+	_, err = c.Create(t.Context(), declared.Item{Name: "taken"})
+	taken, ok := declared.AsTaken(err)
+	check(t, "Taken", "409 {7} true", busline.StatusOf(err), taken, ok)
+	_, ok = declared.AsOutOfStock(err)
+	check(t, "of another kind", "false", ok)
+
+	list, err := c.List(t.Context(), "", 0, "")
+	check(t, "List", "20 <nil>  name", len(list), err, served.filter, served.order) // the defaults
+	list, err = c.List(t.Context(), "tea", 3, "price")
+	check(t, "List", "3 <nil> tea price", len(list), err, served.filter, served.order)
+	_, err = c.List(t.Context(), "TEA", 101, "age")
+	check(t, "List", "422", busline.StatusOf(err))
+	for _, want := range []string{`filter (query): expects text that matches ^[a-z ]+$`, "limit (query): expects at most 100", "order (query): expects one of name, price"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+
+	check(t, "Order", "<nil>", c.Order(t.Context(), 1, 0))
+	err = c.Order(t.Context(), 0, 5)
+	left, ok := declared.AsOutOfStock(err)
+	check(t, "OutOfStock", "{3} true", left, ok)
+	err = caller.Call(t.Context(), "POST https://shop.example:446/goods/{id}/order", busline.Args{"id": 1}, nil)
+	check(t, "no amount", "422", busline.StatusOf(err))
+
+	check(t, "Drop", "<nil>", c.Drop(t.Context()))
+}
+
+func TestDeclared_Status(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	must(t, busline.Serve[declared.Shop](b.Connect("shop.example"), &shop{}))
+	client := &http.Client{Transport: b.Connect("caller.example")}
+	for _, test := range []struct{ method, url, body, want string }{
+		{"POST", "https://shop.example:445/goods", `{"name":"tea"}`, `201 {"id":1}`},
+		{"GET", "https://shop.example:445/goods?limit=", "", "200 [" + strings.TrimSuffix(strings.Repeat(`"",`, 20), ",") + "]"},
+		{"GET", "https://shop.example:445/goods?limit=1&filter=&order=", "", `200 [""]`},
+		{"DELETE", "https://shop.example:445/drop", "", "204 "},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), test.method, test.url, strings.NewReader(test.body))
+		must(t, err)
+		if test.body != "" {
+			request.Header.Set("Content-Type", "application/json")
+		}
+		response, err := client.Do(request)
+		must(t, err)
+		body, err := io.ReadAll(response.Body)
+		must(t, err)
+		must(t, response.Body.Close())
+		check(t, test.method+" "+test.url, test.want, response.StatusCode, string(body))
+	}
+}
+
+// An option must not move a method away from its clients.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	for _, test := range []struct {
+		name   string
+		option busline.ServeOption
+		want   string
+	}{
+		{"path", busline.Method("Add", busline.Path("/plus")), "method Add: an option serves it as GET /plus on port 443, but its generated client calls POST /add on port 443: leave the option out, or declare it in the interface with //busline:route GET /plus and run go generate"},
+		{"HTTP method", busline.Method("Add", busline.HTTPMethod("GET")), "method Add: an option serves it as GET /add on port 443, but its generated client calls POST /add on port 443"},
+		{"port", busline.Port(444), "method Add: an option serves it as GET /add on port 444, but its generated client calls POST /add on port 443: leave the option out, or declare it in the interface with //busline:port 444 and run go generate"},
+		{"port of a method", busline.Method("Sum", busline.Port(444)), "method Sum: an option serves it as GET /sum on port 444"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := busline.Serve[calculator.Calculator](b.Connect("calculator.example"), implementationOf[calculator.Calculator](), test.option)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v\nwant %s", err, test.want)
+			}
+		})
+	}
+	for name, option := range map[string]busline.ServeOption{
+		"POST alone": busline.PostOnly(), "the same port": busline.Port(443), "one left out": busline.ExcludeMethods("Add"),
+		"both styles": busline.Method("Add", busline.RPCAndREST(), busline.Path("/sums"), busline.HTTPMethod("POST")),
+	} {
+		if err := busline.Serve[calculator.Calculator](b.Connect("calculator.example"), implementationOf[calculator.Calculator](), option); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func implementationOf[T any]() T {
+	value, _ := reflect.New(implementation(reflect.TypeFor[T]())).Elem().Interface().(T)
+	return value
+}
+
+// A client whose interface is another than that of the service says so.
+func TestDrift_ToldToTheCaller(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	conn := b.Connect("calculator.example")
+	must(t, busline.Serve(conn, other{}, busline.Method("Add", busline.HTTPMethod("GET"))))
+	must(t, busline.Serve(conn, other{}, busline.Port(444), busline.Method("Add", busline.Path("/plus"))))
+	c := calculator.NewClient(b.Connect("caller.example"))
+	_, err := c.Add(t.Context(), 1, 2)
+	want := "/add is served under GET, HEAD, not POST; calculator.Calculator.Add is POST /add for the caller, and the service serves Add as GET /add on port 443 and POST /plus on port 444: let both use one version of the interface"
+	if err == nil || !strings.Contains(err.Error(), want) || busline.StatusOf(err) != 405 {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	err = c.Clear(t.Context())
+	want = "calculator.example serves nothing at /clear on port 443; calculator.Calculator.Clear is POST /clear for the caller, and the service serves no method Clear: let both use one version of the interface"
+	if err == nil || !strings.Contains(err.Error(), want) || busline.StatusOf(err) != 404 {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// other has another version of Add.
+type other struct{}
+
+func (other) Add(x, y int) (sum int) { return x + y }
+
 func TestDeclaredRoutesStay(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -159,6 +310,8 @@ func implementation(iface reflect.Type) reflect.Type {
 	switch iface {
 	case reflect.TypeFor[calculator.Calculator]():
 		return reflect.TypeFor[struct{ calculator.Calculator }]()
+	case reflect.TypeFor[declared.Shop]():
+		return reflect.TypeFor[struct{ declared.Shop }]()
 	case reflect.TypeFor[embedded.Store]():
 		return reflect.TypeFor[struct{ embedded.Store }]()
 	case reflect.TypeFor[events.Events]():
