@@ -28,6 +28,7 @@ type optionTable struct {
 
 var optionTables = []optionTable{
 	{"options of Connect", "bus", map[string]string{"ConnectOption": ""}},
+	{"options of Run", "bus", map[string]string{"RunOption": ""}},
 	{"options of Serve", "bus", map[string]string{
 		"ServeOption": "`Serve`", "MethodOption": "`Method`", "ServiceOption": "`Serve`, `Subscribe`",
 		"EndpointOption": "`Serve`, `Method`, `Handle`", "HandlerOption": "all four", "DescriptionOption": "`Method`, `Handle`",
