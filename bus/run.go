@@ -41,7 +41,7 @@ func WithCloseTimeout(timeout time.Duration) RunOption {
 	return runOption(func(c *runConfig) { c.closeTimeout = timeout })
 }
 
-// WithProbes has [Run] serve HTTP at an address, such as ":8081", for schedulers and Prometheus: GET /-/healthy answers 200
+// WithProbes serves HTTP for schedulers and Prometheus at an address, such as ":8081". GET /-/healthy answers 200
 // while the program runs, also before the broker is reached; GET /-/ready answers 200 when start has returned and the
 // connection is [Conn.Healthy], else 503 and the reason; GET /metrics is [Conn.ServeMetrics]. An empty address stands for
 // the default. Default: none.

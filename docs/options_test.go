@@ -36,6 +36,7 @@ var optionTables = []optionTable{
 	{"options of events", "bus", map[string]string{
 		"PublishOption": "`NewPublisher`", "SubscribeOption": "`Subscribe`", "DurableOption": "`NewPublisher`, `Subscribe`",
 	}},
+	{"options of interceptors", "bus/interceptors", map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`"}},
 	{"options of telemetry", "bus/otelbus", map[string]string{"Option": ""}},
 	{"options of the portal", "portal", map[string]string{
 		"IngressOption": "`NewIngress`", "RegisterOption": "`Register`", "ServerOption": "`Listen`",
