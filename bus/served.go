@@ -135,7 +135,7 @@ func (s service) Dropped(subject string, err error) { s.conn.drop(subject, err) 
 // logAndEncode turns an error into the response for a request, and logs it.
 func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 	failed := c.completeError(in, err)
-	line := c.logger.WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.seen, failed.Status}}).
+	line := c.loggerIn(&in.Handler).WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.seen, failed.Status}}).
 		EmbedObject(failureFields{failed.Detail, failed.Type})
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)
