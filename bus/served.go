@@ -71,7 +71,7 @@ func (s service) Free(received *server.Incoming) {
 func (s service) Serve(received *server.Incoming) *wire.Response {
 	in := callOf(received)
 	x := &in.seen
-	x.began, x.Endpoint = in.Began, &in.endpoint().Endpoint
+	x.began, x.Endpoint, x.Route = in.Began, &in.endpoint().Endpoint, in.endpoint().Path
 	if err := in.endpoint().chain(&in.Handler, x); err != nil {
 		response := s.conn.completeError(in, x.failed(err)).response()
 		if tooLarge := s.conn.server.LimitResponse(response); tooLarge != nil { // its details are
