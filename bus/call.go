@@ -92,6 +92,7 @@ func copyOf(result any) reflect.Value {
 // clientCall is a call as its caller, its interceptors and the short circuit see it; the client sends what it embeds.
 type clientCall struct {
 	client.Outgoing
+	route      string       // see Exchange
 	given      *localValues // Go values instead of the body; nil when the body is written
 	unwritable bool         // the given arguments cannot be written, and so were refused
 	reusable   bool         // once it is answered, only the maker of the call refers to it
@@ -117,7 +118,7 @@ func newClientCall(method string, to *url.URL, header wire.Header, body []byte) 
 // exchange begins a call of a connection.
 func (o *clientCall) exchange(c *Conn) *Exchange {
 	o.Values = o
-	o.seen = Exchange{Address: o.Address, Side: ClientSide, Request: &o.Request, began: time.Now(), conn: c, out: o}
+	o.seen = Exchange{Address: o.Address, Route: o.route, Side: ClientSide, Request: &o.Request, began: time.Now(), conn: c, out: o}
 	return &o.seen
 }
 

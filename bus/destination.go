@@ -25,6 +25,7 @@ type destination struct {
 	parameters []string    // the names in the path, {name+} as "name+"
 	template   *clientCall // a request without arguments; nil if there are parameters
 	inQuery    inQuery     // the encoding of arguments in a query
+	route      string      // the path, "/products/{id}"; "" if a program may call any number of such addresses
 
 	json wire.Header // of requests with a body
 	from *Conn       // the connection that calls it; nil until bound
@@ -45,8 +46,21 @@ func parseDestination(address string) (*destination, error) {
 	to.parameters = parametersOf(to.address)
 	if len(to.parameters) == 0 {
 		to.template, err = newClientCall(to.method, parsed, nil, nil)
+	} else {
+		to.route = pathOf(to.address)
 	}
 	return to, err
+}
+
+// pathOf returns the path of an address as it is written, with its parameters.
+func pathOf(address string) string {
+	_, below, _ := strings.Cut(address, "://")
+	path, _, _ := strings.Cut(below, "?")
+	slash := strings.IndexByte(path, '/')
+	if slash < 0 {
+		return "/"
+	}
+	return path[slash:]
 }
 
 // bind sets, for an address without parameters, the subject and the head shared by all requests of one connection.
@@ -108,7 +122,7 @@ func (d *destination) hasQuery() bool { return strings.Contains(d.template.Targe
 func (d *destination) withBody(body []byte) *clientCall {
 	request := d.unused()
 	*request = *d.template
-	request.reusable = true
+	request.reusable, request.route = true, d.route
 	if body != nil {
 		request.Header, request.Body = d.json, body
 	}
@@ -152,10 +166,16 @@ func (d *destination) encodeMembers(members map[string]json.RawMessage) (*client
 			return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments cannot be written as JSON: %s", err)
 		}
 	}
-	if len(body) == 0 {
-		return newClientCall(d.method, to, nil, nil)
+	var header wire.Header
+	if len(body) > 0 {
+		header = jsonContent()
 	}
-	return newClientCall(d.method, to, jsonContent(), body)
+	request, err := newClientCall(d.method, to, header, body)
+	if err != nil {
+		return nil, err
+	}
+	request.route = d.route
+	return request, nil
 }
 
 // fillPath puts arguments into the path, and removes them from the members.

@@ -146,6 +146,10 @@ type Endpoint struct {
 type Exchange struct {
 	// Address is the called address: Port, Host (preceded by the instance if one was addressed), Method and Path.
 	subject.Address
+	// Route is the path with its parameters, "/products/{id}", for telemetry: there are few different ones. On the client side it
+	// is that of an [Operation], as of generated clients, or of an address of [Conn.Call] with parameters; else it is "", as with
+	// [Conn.Do]. On the server side it is the Path of the Endpoint.
+	Route string
 	// Side is the side on which the interceptor runs.
 	Side Side
 	// Multicast reports, on the client side, that the call is a multicast or that an event is published. One exchange

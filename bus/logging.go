@@ -12,14 +12,17 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/internal/callctx"
 )
 
 // logServed logs a request that was served. A request that was answered with a status of 400 or above has failed, whether the
 // handler returned an error or wrote a response. No line of a call has a body, a query or a token.
-func (c *Conn) logServed(x endedCall) {
+func (c *Conn) logServed(ctx context.Context, x endedCall) {
 	if x.crashed && x.err == nil {
 		return // the goroutine exits, and handle logs the request
 	}
@@ -27,10 +30,10 @@ func (c *Conn) logServed(x endedCall) {
 	if failed != nil {
 		level = x.in.levelOf(failed)
 	}
-	if !c.logs(level) {
+	if !c.logs(ctx, level) {
 		return
 	}
-	line := c.logger.WithLevel(level).EmbedObject(requestFields{callFields{x.Exchange, x.status}})
+	line := c.loggerIn(ctx).WithLevel(level).EmbedObject(requestFields{callFields{x.Exchange, x.status}})
 	switch crash, isCrash := errors.AsType[*crashed](x.err); {
 	case isCrash:
 		line.Str("panic", crash.reason).Bytes("stack", crash.stack).Msg("handler panicked")
@@ -66,11 +69,11 @@ func (in *serverCall) isUnexpected(failed *Error) bool {
 }
 
 // logMade logs a call that was made, at level debug: the caller decides whether a failure is an error.
-func (c *Conn) logMade(x endedCall) {
-	if !c.logs(zerolog.DebugLevel) {
+func (c *Conn) logMade(ctx context.Context, x endedCall) {
+	if !c.logs(ctx, zerolog.DebugLevel) {
 		return
 	}
-	line := c.logger.WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x.Exchange, x.status}).Str("callee", x.Host).Int("port", x.Port)
+	line := c.loggerIn(ctx).WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x.Exchange, x.status}).Str("callee", x.Host).Int("port", x.Port)
 	if x.Multicast {
 		line.Int("answers", x.Answers)
 	}
@@ -82,8 +85,107 @@ func (c *Conn) logMade(x endedCall) {
 }
 
 // logs reports whether lines of a level are written, so that no other line is built.
-func (c *Conn) logs(level zerolog.Level) bool {
-	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.config.slog == nil || c.config.slog.Enabled(context.Background(), slogLevel(level)))
+func (c *Conn) logs(ctx context.Context, level zerolog.Level) bool {
+	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.config.slog == nil || c.config.slog.Enabled(ctx, slogLevel(level)))
+}
+
+// loggerIn returns the logger for lines about ctx, so that a handler of log/slog can read the span in it.
+func (c *Conn) loggerIn(ctx context.Context) *zerolog.Logger {
+	if c.config.slog == nil {
+		return &c.logger
+	}
+	bound := c.logger.Output(slogWriter{c.config.slog, ctx})
+	return &bound
+}
+
+// Logger returns the logger for a handler: that of its connection, with the fields msgId, traceId if there is a trace, caller
+// (a host), method and path, as the lines of calls have them. ctx is in its events, for hooks that read a span. Outside of a handler
+// it returns the logger in ctx (see zerolog.Ctx), else the default of [WithLogger], so that methods can be tested by calling
+// them. Each call makes a logger: use it for several lines.
+func Logger(ctx context.Context) *zerolog.Logger {
+	h := callctx.Of(ctx)
+	if h == nil {
+		return loggerOutside(ctx)
+	}
+	fields := servingConn(ctx).loggerIn(ctx).With().Ctx(ctx)
+	for _, each := range handlerFields(h) {
+		fields = fields.Str(each.Key, each.Value.String())
+	}
+	logger := fields.Logger()
+	return &logger
+}
+
+// loggerOutside returns the logger for a context that belongs to no handler.
+func loggerOutside(ctx context.Context) *zerolog.Logger {
+	if own := zerolog.Ctx(ctx); own.GetLevel() != zerolog.Disabled {
+		return own
+	}
+	logger, err := environmentLogger()
+	if err != nil { // Connect returns it
+		logger = zerolog.New(os.Stderr).With().Timestamp().Logger()
+	}
+	return &logger
+}
+
+// Slog is [Logger] for log/slog: the logger of [WithSlog], else one that writes to that of [WithLogger]. Its handler gets ctx, unless
+// the line is logged with the context of a handler itself. Outside of a handler it returns slog.Default.
+func Slog(ctx context.Context) *slog.Logger {
+	h := callctx.Of(ctx)
+	if h == nil {
+		return slog.Default()
+	}
+	conn := servingConn(ctx)
+	if conn.config.slog == nil {
+		return slog.New(contextHandler{zerolog.NewSlogHandler(*Logger(ctx)), ctx})
+	}
+	fields := append([]slog.Attr{slog.String("host", conn.host), slog.String("id", conn.id)}, handlerFields(h)...)
+	return slog.New(contextHandler{conn.config.slog.Handler().WithAttrs(fields), ctx})
+}
+
+// handlerFields are the fields of every line of a handler.
+func handlerFields(h *callctx.Handler) []slog.Attr {
+	path, _, _ := strings.Cut(h.Request.Target, "?")
+	fields := []slog.Attr{
+		slog.String("msgId", h.Request.MsgID), slog.String("caller", h.Request.FromHost),
+		slog.String("method", h.Request.Method), slog.String("path", path),
+	}
+	if trace := cmp.Or(h.TraceID, traceIDOf(h.Request.Header)); trace != "" {
+		fields = append(fields, slog.String("traceId", trace))
+	}
+	return fields
+}
+
+// contextHandler passes a context to a handler of log/slog: the methods of a logger that take none pass an empty one.
+type contextHandler struct {
+	slog.Handler
+	ctx context.Context //nolint:containedctx // of the handler that logs
+}
+
+func (h contextHandler) in(ctx context.Context) context.Context {
+	if callctx.Of(ctx) != nil {
+		return ctx
+	}
+	return h.ctx
+}
+
+// Enabled reports whether lines of a level are logged.
+func (h contextHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.Handler.Enabled(h.in(ctx), level)
+}
+
+// Handle logs a line.
+func (h contextHandler) Handle(ctx context.Context, record slog.Record) error {
+	return h.Handler.Handle(h.in(ctx), record)
+}
+
+// WithAttrs returns a handler that adds fields.
+func (h contextHandler) WithAttrs(fields []slog.Attr) slog.Handler {
+	return contextHandler{h.Handler.WithAttrs(fields), h.ctx}
+}
+
+// WithGroup returns a handler that puts fields into a group.
+func (h contextHandler) WithGroup(name string) slog.Handler {
+	return contextHandler{h.Handler.WithGroup(name), h.ctx}
 }
 
 // callFields are the fields of a log line of a call, on both sides.
@@ -171,7 +273,7 @@ func WithSlog(logger *slog.Logger) ConnectOption {
 			c.errs = append(c.errs, errors.New("bus.WithSlog: the logger is nil"))
 			return
 		}
-		to := zerolog.New(slogWriter{logger})
+		to := zerolog.New(slogWriter{logger, context.Background()})
 		c.logger, c.slog = &to, logger
 	}
 }
@@ -185,12 +287,14 @@ func slogLevel(level zerolog.Level) slog.Level {
 }
 
 // slogWriter passes the lines of a zerolog.Logger on to a slog.Logger.
-type slogWriter struct{ logger *slog.Logger }
+type slogWriter struct {
+	logger *slog.Logger
+	ctx    context.Context //nolint:containedctx // of what the lines are about
+}
 
 // WriteLevel logs one line: {"level":"warn","host":"library.example","message":"message dropped"}.
 func (s slogWriter) WriteLevel(level zerolog.Level, line []byte) (int, error) {
-	ctx := context.Background()
-	if !s.logger.Enabled(ctx, slogLevel(level)) {
+	if !s.logger.Enabled(s.ctx, slogLevel(level)) {
 		return len(line), nil
 	}
 	var fields map[string]any
@@ -206,7 +310,7 @@ func (s slogWriter) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		attributes = append(attributes, slogAttribute(name, fields[name]))
 	}
-	s.logger.LogAttrs(ctx, slogLevel(level), message, attributes...)
+	s.logger.LogAttrs(s.ctx, slogLevel(level), message, attributes...)
 	return len(line), nil
 }
 

@@ -30,14 +30,14 @@ type endedCall struct {
 
 // observe makes the [Interceptor] that reports ended calls: first to the metrics, then to the tap, then to the log. A log writer that
 // panics does not change how the call ends.
-func (c *Conn) observe(measure func(endedCall), log func(endedCall)) Interceptor {
+func (c *Conn) observe(measure func(endedCall), log func(context.Context, endedCall)) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) (err error) {
 			defer func() {
 				call := endedCall{x, err, x.Status(err), x.Elapsed()}
 				measure(call)
 				c.tapEnded(call)
-				c.shared.lines.Protect(func() { log(call) })
+				c.shared.lines.Protect(func() { log(ctx, call) })
 			}()
 			return next(ctx, x)
 		}

@@ -47,6 +47,7 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	}
 	to, err := parseDestination(address)
 	if err == nil {
+		to.route = pathOf(to.address)
 		to.inQuery = inQueryOf(reflect.TypeFor[Arguments]())
 		err = conn.plans.untagged.get(reflect.TypeFor[Arguments](), untagged)
 	}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -16,6 +17,20 @@ import (
 // ConnectOption configures a connection. The names of connection options start with With; options of a service or an
 // endpoint are plain nouns (see [ServeOption]). An option takes precedence over the environment.
 type ConnectOption func(*connectConfig)
+
+// WithOptions applies several options in order, such as those of bustest in a test of a function that
+// calls [Run]. Default: none.
+func WithOptions(options ...ConnectOption) ConnectOption {
+	return func(c *connectConfig) {
+		for i, option := range options {
+			if option == nil {
+				c.errs = append(c.errs, fmt.Errorf("bus.WithOptions: %w", noOption(i)))
+				continue
+			}
+			option(c)
+		}
+	}
+}
 
 // WithURL sets the address of the broker, or several addresses separated by commas. An empty url stands for the
 // default. Connect returns an error if a url is combined with [WithBroker] or [WithNATS]. Default: BUS_NATS_URL, else
@@ -80,7 +95,7 @@ func WithoutServiceProtocol() ConnectOption {
 
 // WithConnectTimeout sets how long Connect tries to reach the broker, which may be started later. With 0 Connect tries
 // once and fails at once where no broker listens, which suits interactive programs. Connect returns an error if timeout
-// is negative. Default: 5 s.
+// is negative. Default: 5 s; [Run] waits for as long as it takes.
 func WithConnectTimeout(timeout time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.broker.ConnectTimeout = timeout }
 }

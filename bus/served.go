@@ -71,7 +71,7 @@ func (s service) Free(received *server.Incoming) {
 func (s service) Serve(received *server.Incoming) *wire.Response {
 	in := callOf(received)
 	x := &in.seen
-	x.began, x.Endpoint = in.Began, &in.endpoint().Endpoint
+	x.began, x.Endpoint, x.Route = in.Began, &in.endpoint().Endpoint, in.endpoint().Path
 	if err := in.endpoint().chain(&in.Handler, x); err != nil {
 		response := s.conn.completeError(in, x.failed(err)).response()
 		if tooLarge := s.conn.server.LimitResponse(response); tooLarge != nil { // its details are
@@ -135,7 +135,7 @@ func (s service) Dropped(subject string, err error) { s.conn.drop(subject, err) 
 // logAndEncode turns an error into the response for a request, and logs it.
 func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 	failed := c.completeError(in, err)
-	line := c.logger.WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.seen, failed.Status}}).
+	line := c.loggerIn(&in.Handler).WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.seen, failed.Status}}).
 		EmbedObject(failureFields{failed.Detail, failed.Type})
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)

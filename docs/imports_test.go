@@ -47,6 +47,7 @@ const importTable = `
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
 	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/fragment bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi restmap restmap/strictjson restmap/openapi
+	bus/interceptors:   bus bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
 	bus/broker:
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
@@ -82,7 +83,7 @@ const neverCompiled = `
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
-	bus:                github.com/nats-io/nats-server github.com/spf13 github.com/prometheus google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal
+	bus:                github.com/nats-io/nats-server github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal

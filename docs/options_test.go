@@ -28,6 +28,7 @@ type optionTable struct {
 
 var optionTables = []optionTable{
 	{"options of Connect", "bus", map[string]string{"ConnectOption": ""}},
+	{"options of Run", "bus", map[string]string{"RunOption": ""}},
 	{"options of Serve", "bus", map[string]string{
 		"ServeOption": "`Serve`", "MethodOption": "`Method`", "ServiceOption": "`Serve`, `Subscribe`",
 		"EndpointOption": "`Serve`, `Method`, `Handle`", "HandlerOption": "all four", "DescriptionOption": "`Method`, `Handle`",
@@ -35,6 +36,7 @@ var optionTables = []optionTable{
 	{"options of events", "bus", map[string]string{
 		"PublishOption": "`NewPublisher`", "SubscribeOption": "`Subscribe`", "DurableOption": "`NewPublisher`, `Subscribe`",
 	}},
+	{"options of interceptors", "bus/interceptors", map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`"}},
 	{"options of telemetry", "bus/otelbus", map[string]string{"Option": ""}},
 	{"options of the portal", "portal", map[string]string{
 		"IngressOption": "`NewIngress`", "RegisterOption": "`Register`", "ServerOption": "`Listen`",

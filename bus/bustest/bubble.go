@@ -2,6 +2,8 @@ package bustest
 
 import (
 	"fmt"
+	"os"
+	"os/signal"
 	"regexp"
 	"runtime"
 	"slices"
@@ -33,12 +35,21 @@ func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 			panic(reason)
 		}
 	}()
+	beginSignals()
 	synctest.Test(t, func(t *testing.T) {
 		b.name = bubbleName()
 		time.AfterFunc(maxVirtualTime, func() { b.giveUp(t.Name()) })
 		test(t)
 	})
 	return nil
+}
+
+// beginSignals starts the goroutines with which the process takes signals. If bus.Run started them, they and their channels would
+// belong to the bubble, and the process would crash.
+func beginSignals() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	signal.Stop(signals)
 }
 
 // refuseBubble fails the test if it is in a bubble other than that of [Virtual]: closing a connection there leaks timers of

@@ -132,6 +132,9 @@ func (s series) attributes() []attribute.KeyValue {
 	return attributes
 }
 
+// otherMethod stands for all methods that HTTP does not know.
+const otherMethod = "_OTHER"
+
 // knownMethod returns a method of HTTP unchanged, and "_OTHER" for any other, as the conventions require.
 func knownMethod(method string) string {
 	switch method {
@@ -139,6 +142,6 @@ func knownMethod(method string) string {
 		http.MethodPost, http.MethodPut, http.MethodTrace:
 		return method
 	default:
-		return "_OTHER"
+		return otherMethod
 	}
 }

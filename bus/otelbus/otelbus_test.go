@@ -75,7 +75,7 @@ func TestTrace(t *testing.T) {
 			assert.Equal(t, parent.TraceID(), span.SpanContext.TraceID(), span.Name)
 			parent = span.SpanContext
 		}
-		want := []string{"client POST relay.example 200", "server POST /add 200", "client POST calculator.example 200", "server POST /add 200"}
+		want := []string{"client POST 200", "server POST /add 200", "client POST 200", "server POST /add 200"}
 		if !slices.Equal(names, want) {
 			t.Errorf("spans\n%s\nwant\n%s", strings.Join(names, "\n"), strings.Join(want, "\n"))
 		}
@@ -351,4 +351,71 @@ func TestObserve_ProcessProviders(t *testing.T) { //nolint:paralleltest // sets 
 	if got := len(spans.GetSpans()); got != 1 {
 		t.Errorf("%d spans, want 1", got)
 	}
+}
+
+// TestTrace_Names holds that names of spans tell the route and nothing of which there may be many.
+func TestTrace_Names(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		spans := tracetest.NewInMemoryExporter()
+		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
+		callee := w.connect(calculatorHost, traced)
+		require.NoError(t, callee.Handle("*", "/sums/{x}/{rest+}", http.NotFoundHandler()))
+		serve(t, callee, calculator{})
+		caller := w.connect("caller.example", traced)
+		do := func(method, url string) {
+			request := mustRequest(t, url)
+			request.Method = method
+			response, err := caller.Do(request)
+			require.NoError(t, err)
+			response.Body.Close()
+		}
+		type sum struct {
+			X int `json:"x"`
+			Y int `json:"y"`
+		}
+		for _, test := range []struct {
+			name                             string
+			call                             func()
+			client, template, server, method string
+		}{
+			{"a generated client", func() {
+				_, err := bus.NewOperation[sum, struct{}](caller, "POST "+calculatorURL+"/add").Call(t.Context(), sum{X: 1})
+				require.NoError(t, err)
+			}, "POST /add", "/add", "POST /add", "POST"},
+			{"one that puts arguments into the query", func() {
+				_, err := bus.NewOperation[sum, struct{}](caller, "GET "+calculatorURL+"/add").Call(t.Context(), sum{X: 1})
+				require.NoError(t, err)
+			}, "GET /add", "/add", "GET /add", "GET"},
+			{"a multicast", func() {
+				for _, err := range bus.NewOperation[sum, struct{}](caller, calculatorURL+"/add").Multicast(t.Context(), sum{}) {
+					require.NoError(t, err)
+				}
+			}, "POST /add", "/add", "POST /add", "POST"},
+			{"an address with parameters", func() {
+				_ = caller.Call(t.Context(), "PUT "+calculatorURL+"/sums/{x}/{rest+}", bus.Args{"x": 7, "rest": "a/b"}, nil)
+			}, "PUT /sums/{x}/{rest+}", "/sums/{x}/{rest+}", "PUT /sums/{x}/{rest+}", "PUT"},
+			{"an address without", func() {
+				require.NoError(t, caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil))
+			}, "POST", "", "POST /add", "POST"},
+			{"an HTTP request", func() { do("GET", calculatorURL+"/sums/1/2") }, "GET", "", "GET /sums/{x}/{rest+}", "GET"},
+			{"another method", func() { do("BREW", calculatorURL+"/sums/1/2") }, "HTTP", "", "HTTP /sums/{x}/{rest+}", "_OTHER"},
+		} {
+			spans.Reset()
+			test.call()
+			ended := spans.GetSpans()
+			require.Len(t, ended, 2, test.name)
+			server, client := ended[0], ended[1]
+			if server.SpanKind == trace.SpanKindClient {
+				server, client = client, server
+			}
+			assert.Equal(t, test.client, client.Name, test.name)
+			assert.Equal(t, test.template, attributeOf(client, "url.template"), test.name)
+			assert.Equal(t, test.server, server.Name, test.name)
+			assert.Equal(t, test.method, attributeOf(client, "http.request.method"), test.name)
+			if test.method == "_OTHER" {
+				assert.Equal(t, "BREW", attributeOf(client, "http.request.method_original"))
+			}
+		}
+	})
 }

@@ -45,25 +45,31 @@ func (t *tracing) begin(ctx context.Context, x *bus.Exchange) (context.Context, 
 		ctx = t.propagator.Extract(ctx, carrier)
 	}
 	host, id := x.Local()
-	name, kind := x.Method+" "+x.Host, trace.SpanKindClient
+	kind, method := trace.SpanKindClient, knownMethod(x.Method)
 	attributes := []attribute.KeyValue{
-		attribute.String("http.request.method", x.Method),
+		attribute.String("http.request.method", method),
 		attribute.Int("server.port", x.Port),
 		attribute.String("url.scheme", scheme),
 		attribute.String("url.path", x.Path),
 	}
 	if x.Side == bus.ServerSide {
-		name, kind = x.Method+" "+x.Endpoint.Path, trace.SpanKindServer
+		kind = trace.SpanKindServer
 		attributes = append(attributes,
 			attribute.String("server.address", host),
-			attribute.String("http.route", x.Endpoint.Path),
+			attribute.String("http.route", x.Route),
 			attribute.String("client.address", x.Request.FromHost),
 			attribute.String("messaging.message.id", x.Request.MsgID),
 			attribute.String("service.instance.id", id))
 	} else {
 		attributes = append(attributes, attribute.String("server.address", x.Host), attribute.String("client.address", host))
+		if x.Route != "" {
+			attributes = append(attributes, attribute.String("url.template", x.Route))
+		}
 	}
-	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	if method != x.Method {
+		attributes = append(attributes, attribute.String("http.request.method_original", x.Method))
+	}
+	ctx, span := t.tracer.Start(ctx, spanName(method, x.Route), trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 	if made := span.SpanContext(); made.HasTraceID() { // a disabled provider has no trace ID
 		x.SetTraceID(made.TraceID().String())
 	}
@@ -75,6 +81,14 @@ func (t *tracing) begin(ctx context.Context, x *bus.Exchange) (context.Context, 
 		t.propagator.Inject(ctx, headerCarrier{&x.Request.Header})
 	}
 	return ctx, span
+}
+
+// spanName returns a name of which there are few, as the conventions require: no host, as a program may call any number of them.
+func spanName(method, route string) string {
+	if method == otherMethod {
+		method = "HTTP"
+	}
+	return strings.TrimSpace(method + " " + route)
 }
 
 // finish ends a span. An error of the caller is no error of the server, by the conventions of OpenTelemetry.

@@ -22,9 +22,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/calculator/calculatorapi"
@@ -34,23 +31,16 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := bus.Run(context.Background(), checkoutapi.Host, serve, bus.WithVersion("1")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	conn, err := bus.Connect(ctx, checkoutapi.Host, bus.WithVersion("1"))
-	if err != nil {
-		return err
-	}
+func serve(_ context.Context, conn *bus.Conn) error {
 	service := checkoutsvc.New(productapi.NewClient(conn), calculatorapi.NewClient(conn))
 	if err := bus.Serve[checkoutapi.Checkout](conn, service); err != nil {
 		return err
 	}
 	fmt.Println(checkoutapi.Host, "is on the bus; Ctrl-C takes it off")
-	<-ctx.Done()
-	return conn.Close(context.Background())
+	return nil
 }

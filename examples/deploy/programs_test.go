@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -34,8 +35,9 @@ import (
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	broker, monitor := startNATS(t)
-	products := start(t, "./examples/products", []string{"-probes", "127.0.0.1:0"}, "BUS_NATS_URL="+broker)
-	probes := "http://" + products.Await("probes at ")
+	address := freeAddress(t)
+	products, probes := start(t, "./examples/products", []string{"-probes", address}, "BUS_NATS_URL="+broker), "http://"+address
+	products.Await("products.example is on the bus")
 	gateway := start(t, "./examples/tutorial/cmd/gateway", nil, "BUS_NATS_URL="+broker, "BUS_HTTP_ADDR=127.0.0.1:0")
 	ingress := gateway.Await("ready ")
 	subscribe(t, broker)
@@ -70,6 +72,15 @@ func startNATS(t *testing.T) (client, monitor string) {
 	t.Cleanup(func() { nats.Shutdown(); nats.WaitForShutdown() })
 	require.True(t, nats.ReadyForConnections(time.Minute))
 	return nats.ClientURL(), "http://" + nats.MonitorAddr().String()
+}
+
+// freeAddress returns an address at which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
 }
 
 // start builds a program with the flags of the Dockerfile and runs it in an empty folder, where no source is.

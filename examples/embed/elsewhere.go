@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"syscall"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -48,6 +49,8 @@ func startBroker(address string) (*broker.Broker, error) {
 }
 
 func (e *elsewhere) close() {
-	_ = e.conn.Close(context.Background()) // no caller is left
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = e.conn.Close(ctx) // no caller is left
 	e.broker.Close()
 }

@@ -34,8 +34,8 @@ func TestGlobals(t *testing.T) {
 	}
 }
 
-// TestImports holds that what an app imports can neither catch a signal nor parse flags, and puts nothing on the mux of the
-// process. (The broker of this example, nats-server, does: expvar and pprof. It is for tests, and not for an app that
+// TestImports holds that what an app imports cannot parse flags, puts nothing on the mux of the process, and catches no signal but
+// in bus.Run, which an app with a main of its own does not call. (The broker of this example, nats-server, does: expvar and pprof. It is for tests, and not for an app that
 // serves that mux.)
 func TestImports(t *testing.T) {
 	t.Parallel()
@@ -45,9 +45,18 @@ func TestImports(t *testing.T) {
 		t.Fatal(err)
 	}
 	packages := strings.Fields(string(output))
-	for _, meddling := range []string{"os/signal", "flag", "expvar", "net/http/pprof"} {
+	for _, meddling := range []string{"flag", "expvar", "net/http/pprof"} {
 		if slices.Contains(packages, meddling) {
 			t.Errorf("an app with Busline has %s", meddling)
+		}
+	}
+	catching, err := exec.CommandContext(t.Context(), "grep", "-rl", "--include=*.go", "--exclude=*_test.go", `"os/signal"`, "../../bus", "../../portal").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range strings.FieldsSeq(string(catching)) {
+		if file != "../../bus/run.go" && file != "../../bus/bustest/bubble.go" && !strings.HasPrefix(file, "../../bus/cmd/") && !strings.HasPrefix(file, "../../portal/browsertest/") {
+			t.Errorf("%s catches signals", file)
 		}
 	}
 	if !slices.Contains(packages, "github.com/nats-io/nats.go") {

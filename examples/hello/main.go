@@ -20,9 +20,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/busline/busline/bus"
 )
@@ -34,22 +31,15 @@ type Hello struct{}
 func (Hello) Hello(name string) (greeting string) { return "Hello, " + name + "!" }
 
 func main() {
-	if err := run(); err != nil {
+	if err := bus.Run(context.Background(), "hello.example", serve); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	conn, err := bus.Connect(ctx, "hello.example")
-	if err != nil {
-		return err
-	}
+func serve(_ context.Context, conn *bus.Conn) error {
 	if err := bus.Serve(conn, Hello{}); err != nil {
 		return err
 	}
 	fmt.Println("hello.example is on the bus; Ctrl-C takes it off")
-	<-ctx.Done()
-	return conn.Close(context.Background())
+	return nil
 }

@@ -19,9 +19,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/orders/ordersapi"
@@ -29,18 +26,12 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := bus.Run(context.Background(), ordersapi.Host, serve, bus.WithVersion("1")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	conn, err := bus.Connect(ctx, ordersapi.Host, bus.WithVersion("1"))
-	if err != nil {
-		return err
-	}
+func serve(_ context.Context, conn *bus.Conn) error {
 	events, err := ordersapi.NewPublisher(conn, bus.Durable())
 	if err != nil {
 		return err
@@ -49,6 +40,5 @@ func run() error {
 		return err
 	}
 	fmt.Println(ordersapi.Host, "is on the bus; Ctrl-C takes it off")
-	<-ctx.Done()
-	return conn.Close(context.Background())
+	return nil
 }

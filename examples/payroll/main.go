@@ -29,9 +29,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/payroll/payrollapi"
@@ -39,22 +36,15 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := bus.Run(context.Background(), payrollapi.Host, serve, bus.WithVersion("1")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	conn, err := bus.Connect(ctx, payrollapi.Host, bus.WithVersion("1"))
-	if err != nil {
-		return err
-	}
+func serve(_ context.Context, conn *bus.Conn) error {
 	if err := payrollsvc.Serve(conn); err != nil {
 		return err
 	}
 	fmt.Println(payrollapi.Host, "is on the bus; Ctrl-C takes it off")
-	<-ctx.Done()
-	return conn.Close(context.Background())
+	return nil
 }

@@ -32,32 +32,21 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/products/productapi"
 	"github.com/busline/busline/examples/products/productsvc"
-	"github.com/busline/busline/portal"
 )
 
 func main() {
-	address := flag.String("probes", "", "address that answers GET /-/healthy, /-/ready and /metrics, such as :8081")
+	probes := flag.String("probes", "", "address that answers GET /-/healthy, /-/ready and /metrics, such as :8081")
 	flag.Parse()
-	if err := run(*address); err != nil {
+	if err := bus.Run(context.Background(), productapi.Host, serve, bus.WithVersion("1"), bus.WithProbes(*probes)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(probesAddress string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	conn, err := bus.Connect(ctx, productapi.Host, bus.WithVersion("1"))
-	if err != nil {
-		return err
-	}
+func serve(ctx context.Context, conn *bus.Conn) error {
 	store, err := productsvc.OpenStore(ctx, conn)
 	if err != nil {
 		return err
@@ -65,29 +54,6 @@ func run(probesAddress string) error {
 	if err := productsvc.Serve(conn, store); err != nil {
 		return err
 	}
-	if probesAddress != "" {
-		server, err := portal.Listen(probes(conn), portal.WithAddress(probesAddress))
-		if err != nil {
-			return err
-		}
-		go func() { _ = server.Serve(ctx) }() // fails only when it cuts a probe off
-		fmt.Println("probes at", server.Addr())
-	}
 	fmt.Printf("%s is on the bus, kept %s; Ctrl-C takes it off\n", productapi.Host, store)
-	<-ctx.Done()
-	return conn.Close(context.Background())
-}
-
-// probes tells a scheduler and Prometheus how the service is doing.
-func probes(conn *bus.Conn) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /-/healthy", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
-		if conn.Healthy() {
-			return
-		}
-		http.Error(w, "not ready: the log says why", http.StatusServiceUnavailable)
-	})
-	mux.HandleFunc("GET /metrics", conn.ServeMetrics)
-	return mux
+	return nil
 }

@@ -50,6 +50,7 @@ type Conn struct {
 	reconnects atomic.Int64
 	unwatch    context.CancelFunc // ends watch
 	watched    chan struct{}      // closed when watch has ended
+	lost       chan struct{}      // closed when watch finds that the connection IsLost
 
 	collecting sync.Mutex // protects collectors
 	collectors []*asyncErrCollector
@@ -66,6 +67,9 @@ func (c *Conn) IsConnected() bool { return c.NATS().IsConnected() }
 
 // IsLost reports whether the connection is the application's, and closed: then it does not come back.
 func (c *Conn) IsLost() bool { return !c.owned && c.NATS().IsClosed() }
+
+// Lost is closed when the connection IsLost.
+func (c *Conn) Lost() <-chan struct{} { return c.lost }
 
 // Reconnects returns how often the connection was replaced.
 func (c *Conn) Reconnects() int64 { return c.reconnects.Load() }

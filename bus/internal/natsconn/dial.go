@@ -27,7 +27,7 @@ import (
 func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger, lines *logqueue.Queue) (*Conn, error) {
 	c := &Conn{
 		Lines: lines, Workers: new(worker.Pool), logger: logger, state: newConnState(),
-		turns: make(chan struct{}, 1), watched: make(chan struct{}),
+		turns: make(chan struct{}, 1), watched: make(chan struct{}), lost: make(chan struct{}),
 	}
 	c.dispatcher = newDispatcher(c)
 	c.quiet, _ = config.Provider.(testbroker.Quiet)
@@ -45,7 +45,7 @@ func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger
 // dial returns the connection of the application, or makes one of our own.
 func (c *Conn) dial(ctx context.Context, name string, config Config) (*nats.Conn, error) {
 	if config.NATS != nil {
-		return config.NATS, awaitConnected(ctx, config.NATS)
+		return config.NATS, c.awaitConnected(ctx, config.NATS)
 	}
 	return c.dialOwn(ctx, name, config)
 }
@@ -61,11 +61,11 @@ func (c *Conn) dialOwn(ctx context.Context, name string, config Config) (*nats.C
 	c.redial = func(ctx context.Context) (*nats.Conn, error) {
 		return config.connect(ctx, timeout, options, &c.writer)
 	}
-	return dialUntil(ctx, config, c.redial)
+	return c.dialUntil(ctx, config)
 }
 
 // awaitConnected waits until a connection of the application is connected, and returns an error if it cannot be used.
-func awaitConnected(ctx context.Context, given *nats.Conn) error {
+func (c *Conn) awaitConnected(ctx context.Context, given *nats.Conn) error {
 	if given.Opts.NoEcho {
 		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, so the services on it would not receive each other's messages: leave out nats.NoEcho")
 	}
@@ -75,6 +75,7 @@ func awaitConnected(ctx context.Context, given *nats.Conn) error {
 		if given.IsClosed() {
 			return errors.New("the connection given with bus.WithNATS is closed")
 		}
+		c.log(c.logger.Warn().Stringer("status", given.Status()), "the connection given with bus.WithNATS is not connected yet; waiting for it")
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -90,12 +91,13 @@ func notConnected(given *nats.Conn, err error) error {
 }
 
 // dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started before its broker. Without
-// a ConnectTimeout it tries once.
-func dialUntil(ctx context.Context, config Config, try func(context.Context) (*nats.Conn, error)) (*nats.Conn, error) {
+// a ConnectTimeout it tries once. It logs what it waits for, as retryFailed does.
+func (c *Conn) dialUntil(ctx context.Context, config Config) (*nats.Conn, error) {
 	var before error // of an attempt that was not cut short
 	for {
-		connection, err := try(ctx)
+		connection, err := c.redial(ctx)
 		if err == nil {
+			c.retries.Forget()
 			return connection, nil
 		}
 		if ctx.Err() != nil {
@@ -110,6 +112,9 @@ func dialUntil(ctx context.Context, config Config, try func(context.Context) (*n
 		}
 		if config.ConnectTimeout == 0 {
 			return nil, config.Unreachable(err)
+		}
+		if _, isNews := c.retries.Admit(err.Error()); isNews {
+			c.log(c.logger.Warn().Err(config.Unreachable(err)), "waiting for the broker")
 		}
 		select {
 		case <-ctx.Done():

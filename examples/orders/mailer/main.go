@@ -6,16 +6,13 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/orders/ordersapi"
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := bus.Run(context.Background(), "mailer.example", subscribe, bus.WithVersion("1")); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -29,17 +26,10 @@ func (mailer) OnOrdered(_ context.Context, number int, item string, quantity int
 	return err
 }
 
-func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	conn, err := bus.Connect(ctx, "mailer.example", bus.WithVersion("1"))
-	if err != nil {
-		return err
-	}
+func subscribe(_ context.Context, conn *bus.Conn) error {
 	if err := bus.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer{}, bus.Durable()); err != nil {
 		return err
 	}
 	fmt.Println("the mailer waits for orders; Ctrl-C ends it")
-	<-ctx.Done()
-	return conn.Close(context.Background())
+	return nil
 }

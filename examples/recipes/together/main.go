@@ -4,14 +4,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"os"
-	"os/signal"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/recipes/together/shop"
@@ -19,36 +15,27 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	hosts := cmp.Or(os.Getenv("SERVICES"), stock.Host+","+shop.Host)
+	if err := run(context.Background(), strings.Split(hosts, ",")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run() (failure error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+// run runs the first service, and the others within it: the last one is closed first.
+func run(ctx context.Context, hosts []string) error {
+	if len(hosts) == 0 {
+		fmt.Println("ready")
+		return nil
+	}
 	services := map[string]func(*bus.Conn) error{stock.Host: stock.Serve, shop.Host: shop.Serve}
-	var conns []*bus.Conn
-	defer func() {
-		for _, conn := range slices.Backward(conns) {
-			failure = errors.Join(failure, conn.Close(context.Background()))
-		}
-	}()
-	for host := range strings.SplitSeq(cmp.Or(os.Getenv("SERVICES"), stock.Host+","+shop.Host), ",") {
-		serve, known := services[host]
-		if !known {
-			return fmt.Errorf("SERVICES names %q; use %s, %s or both, with a comma between them", host, stock.Host, shop.Host)
-		}
-		conn, err := bus.Connect(ctx, host)
-		if err != nil {
-			return err
-		}
-		conns = append(conns, conn)
+	serve, known := services[hosts[0]]
+	if !known {
+		return fmt.Errorf("SERVICES names %q; use %s, %s or both, with a comma between them", hosts[0], stock.Host, shop.Host)
+	}
+	return bus.Run(ctx, hosts[0], func(ctx context.Context, conn *bus.Conn) error {
 		if err := serve(conn); err != nil {
 			return err
 		}
-	}
-	fmt.Println("ready")
-	<-ctx.Done()
-	return nil
+		return run(ctx, hosts[1:])
+	})
 }

@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/tutorial/shippingapi"
@@ -15,22 +12,15 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := bus.Run(context.Background(), shippingapi.Host, serve, bus.WithVersion("1")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	conn, err := bus.Connect(ctx, shippingapi.Host, bus.WithVersion("1"))
-	if err != nil {
-		return err
-	}
+func serve(_ context.Context, conn *bus.Conn) error {
 	if err := shippingsvc.Serve(conn); err != nil {
 		return err
 	}
 	fmt.Println(conn.Host(), "is on the bus as", conn.ID())
-	<-ctx.Done()
-	return conn.Close(context.Background())
+	return nil
 }
