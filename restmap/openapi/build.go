@@ -19,7 +19,7 @@ type Service struct {
 	Host        string // "calculator.example"
 	Port        int    // 443
 	Version     string // of the service; "" becomes "0", because a document needs one
-	Description string
+	Description string // "" becomes "The endpoints of calculator.example."
 	BaseURL     string // where clients reach the paths, "http://127.0.0.1:8080"; "" leaves it out
 	Endpoints   []*EndpointDoc
 	Stored      bool // the endpoints are events that are stored, for documents that only authors see
@@ -41,6 +41,7 @@ type EndpointDoc struct {
 // without a schema, an HTTP method that OpenAPI does not have.
 func Build(service Service) (*Document, error) {
 	names := newNames(service.Endpoints)
+	service.Description = cmp.Or(service.Description, endpointsOf(service.Host))
 	b := newBuilder(service, names, reflectapi.NewSchemas(names.components()...))
 	if err := b.addAll(); err != nil {
 		return nil, err
@@ -53,6 +54,9 @@ func Build(service Service) (*Document, error) {
 	}
 	return b.document(), nil
 }
+
+// endpointsOf describes a host without a description. It has no number, which would tell of what a caller may not see.
+func endpointsOf(host string) string { return "The endpoints of " + host + "." }
 
 // packagesOf returns the packages of the services to which endpoints belong.
 func packagesOf(endpoints []*EndpointDoc) (packages []string) {

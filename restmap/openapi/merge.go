@@ -18,12 +18,13 @@ type Member struct {
 	Document *Document
 }
 
-// Merge returns one document for several services, with Info.Version "0" if it is empty. Names that could clash get the
+// Merge returns one document for several services, with Info.Version "0" if it is empty, and a Description. Names that could clash get the
 // member as a prefix: component Point becomes calculator.example_443_Point. A member can describe only itself: only
 // paths under its own host and port are listed, and a reference to anything outside its document is replaced by a
 // schema for any value.
 func Merge(info Info, baseURL string, members []Member) *Document {
 	info.Version = cmp.Or(info.Version, "0")
+	info.Description = cmp.Or(info.Description, "The endpoints that the caller may call.")
 	d := &Document{OpenAPI: Version, Info: info, Servers: servers(baseURL), Paths: make(map[string]*PathItem)}
 	members = slices.Clone(members)
 	slices.SortFunc(members, func(a, b Member) int {
@@ -61,7 +62,7 @@ func (m *merger) merge() {
 	for name, schema := range m.member.Document.Components.Schemas {
 		m.into.Components.add(m.prefix+name, m.schema(schema))
 	}
-	tag := Tag{Name: m.member.Host, Description: m.member.Document.Info.Description}
+	tag := Tag{Name: m.member.Host, Description: cmp.Or(m.member.Document.Info.Description, endpointsOf(m.member.Host))}
 	if last := len(m.into.Tags) - 1; last < 0 || m.into.Tags[last].Name != tag.Name {
 		m.into.Tags = append(m.into.Tags, tag)
 	}
