@@ -149,12 +149,18 @@ func (m *merger) schemas(all []*reflectapi.Schema) []*reflectapi.Schema {
 
 // names gives each endpoint of a document a unique name, in the characters allowed for components.
 type names struct {
-	of   map[*EndpointDoc]string
-	used map[string]bool
+	of      map[*EndpointDoc]string
+	methods map[methodOf]string // of endpoints that are listed under several
+	used    map[string]bool
+}
+
+type methodOf struct {
+	endpoint *EndpointDoc
+	method   string
 }
 
 func newNames(endpoints []*EndpointDoc) *names {
-	n := &names{of: make(map[*EndpointDoc]string), used: make(map[string]bool)}
+	n := &names{of: make(map[*EndpointDoc]string), methods: make(map[methodOf]string), used: make(map[string]bool)}
 	for _, endpoint := range endpoints {
 		name := identifier(endpoint.Name)
 		if n.used[name] && endpoint.Style == restmap.REST { // a method served in both styles
@@ -162,7 +168,20 @@ func newNames(endpoints []*EndpointDoc) *names {
 		}
 		n.of[endpoint] = n.claim(name)
 	}
+	for _, endpoint := range endpoints {
+		if endpoint.Web == nil {
+			continue
+		}
+		for _, method := range endpoint.Web.Methods {
+			n.methods[methodOf{endpoint, method}] = n.claim(n.of[endpoint] + "_" + method)
+		}
+	}
 	return n
+}
+
+// ofMethod returns the name of an endpoint under one of several methods.
+func (n *names) ofMethod(endpoint *EndpointDoc, method string) string {
+	return n.methods[methodOf{endpoint, method}]
 }
 
 // claim returns an unused name: the wanted one, otherwise with a number from 2 appended.
