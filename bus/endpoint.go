@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/openapi"
 )
 
 // endpoint is the plan of one endpoint, made when it is registered. A call walks it and searches nothing.
@@ -57,6 +58,7 @@ type endpointConfig struct {
 	bodyLimit   int    // bytes; 0: the default of its kind
 	timeBudget  time.Duration
 	description string
+	web         *openapi.WebDoc // nil if an option says nothing
 
 	interceptors []Interceptor
 }

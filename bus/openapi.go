@@ -147,7 +147,7 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 		Description: cmp.Or(c.config.description, d.descriptionLocked(visible)),
 	}
 	for _, e := range visible {
-		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil})
+		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil, Web: e.web})
 	}
 	document, err := openapi.Build(service)
 	if err != nil {
@@ -292,7 +292,7 @@ func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, erro
 	service.Port, service.Own = subject.PublicPort, true
 	for _, e := range endpoints {
 		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{
-			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.Port,
+			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.Port, Web: e.web,
 		})
 	}
 	document, err := openapi.Build(service)

@@ -268,6 +268,9 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 	if err := checkText("bus.Description", e.description); err != nil {
 		errs = append(errs, err)
 	}
+	if err := e.checkWeb(); err != nil {
+		errs = append(errs, err)
+	}
 	if err := checkInterceptors(e.interceptors, "bus.Intercept"); err != nil {
 		errs = append(errs, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/openapi"
 )
 
 // ServeOption configures a service as a whole, in [Serve]. [Method] limits options to one method.
@@ -286,3 +287,40 @@ func (o descriptionOption) applyToEndpoint(c *endpointConfig) { c.description = 
 
 // Description describes an endpoint in the documents. Default: the method's doc comment.
 func Description(text string) DescriptionOption { return descriptionOption(text) }
+
+type webOption func(*openapi.WebDoc)
+
+func (o webOption) applyToMethod(c *methodConfig) { o.applyToEndpoint(&c.endpointConfig) }
+
+func (o webOption) applyToEndpoint(c *endpointConfig) {
+	if c.web == nil { // no option for a whole service sets it, so that no two endpoints share it
+		c.web = new(openapi.WebDoc)
+	}
+	o(c.web)
+}
+
+// ListedMethods lists a web endpoint that takes any HTTP method under these in the documents. It does not change what is
+// served. Default: GET.
+func ListedMethods(methods ...string) DescriptionOption {
+	return webOption(func(w *openapi.WebDoc) { w.Methods = append(slices.Clip(w.Methods), methods...) })
+}
+
+// QueryParam describes text that a web endpoint reads from the query, for documents, forms and generated clients; "" is no
+// description. The handler itself still has to check it. Default: none.
+func QueryParam(name, description string, required bool) DescriptionOption {
+	return webOption(func(w *openapi.WebDoc) {
+		w.Query = append(slices.Clip(w.Query), openapi.QueryParam{Name: name, Description: description, Required: required})
+	})
+}
+
+// Consumes describes the media types of the body that a web endpoint reads, "text/csv". The handler itself still has to
+// check them. Default: no body.
+func Consumes(mediaTypes ...string) DescriptionOption {
+	return webOption(func(w *openapi.WebDoc) { w.Consumes = append(slices.Clip(w.Consumes), mediaTypes...) })
+}
+
+// Produces describes the media types in which a web endpoint answers, "text/plain". Errors are problem+json besides.
+// Default: unknown.
+func Produces(mediaTypes ...string) DescriptionOption {
+	return webOption(func(w *openapi.WebDoc) { w.Produces = append(slices.Clip(w.Produces), mediaTypes...) })
+}

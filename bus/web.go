@@ -3,19 +3,56 @@ package bus
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/openapi"
 )
 
 // webHandler is an http.Handler that may return an error.
 type webHandler func(w http.ResponseWriter, r *http.Request) error
+
+// checkWeb returns an error for what a web endpoint cannot say of itself, or another endpoint says already.
+func (e *endpoint) checkWeb() error {
+	said := e.web
+	if said == nil {
+		return nil
+	}
+	if e.mapped.Style != restmap.Web {
+		return errors.New("bus.ListedMethods, bus.QueryParam, bus.Consumes and bus.Produces describe web endpoints: leave them out, a function is described by its arguments and results")
+	}
+	if len(said.Methods) > 0 && e.mapped.Routes[0].Method != restmap.AnyMethod {
+		return fmt.Errorf("bus.ListedMethods is for endpoints that take any method, and this one takes %s: leave it out", e.mapped.Routes[0].Method)
+	}
+	for i, method := range said.Methods {
+		if method == restmap.AnyMethod || method == http.MethodHead || !openapi.Lists(method) || slices.Contains(said.Methods[:i], method) {
+			return fmt.Errorf("bus.ListedMethods: %q is not an HTTP method that OpenAPI lists, or is given twice", method)
+		}
+	}
+	names := make(map[string]bool)
+	for _, query := range said.Query {
+		if query.Name == "" || names[query.Name] {
+			return fmt.Errorf("bus.QueryParam(%q): the name is empty, or given twice", query.Name)
+		}
+		names[query.Name] = true
+	}
+	for _, mediaType := range slices.Concat(said.Consumes, said.Produces) {
+		if parsed, _, err := mime.ParseMediaType(mediaType); err != nil || !strings.Contains(parsed, "/") {
+			return fmt.Errorf("%q is not a media type such as text/plain; see bus.Consumes and bus.Produces", mediaType)
+		}
+	}
+	return nil
+}
 
 func plainHandler(handler http.Handler) webHandler {
 	return func(w http.ResponseWriter, r *http.Request) error {

@@ -39,13 +39,14 @@ func New(ctx context.Context, conn *bus.Conn, options ...Option) (*Service, erro
 		return nil, fmt.Errorf("messaging on %s: %w", conn.Host(), err)
 	}
 	service := &Service{conn: conn, cache: opened}
-	get := bus.HTTPMethod(http.MethodGet)
+	get, text := bus.HTTPMethod(http.MethodGet), bus.Produces("text/plain")
+	key := bus.QueryParam("key", "of the entry, not empty", true)
 	err = bus.Serve(conn, service, bus.SourceFS(source), bus.ExcludeMethods("Close"),
-		bus.Method("Home", get),
-		bus.Method("DefaultQueue", get),
-		bus.Method("NoQueue", get, bus.NoQueue()),
-		bus.Method("CacheStore", get),
-		bus.Method("CacheLoad", get),
+		bus.Method("Home", get, text),
+		bus.Method("DefaultQueue", get, text),
+		bus.Method("NoQueue", get, text, bus.NoQueue()),
+		bus.Method("CacheStore", get, text, key, bus.QueryParam("value", "to store; may be empty", true)),
+		bus.Method("CacheLoad", get, text, key),
 	)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close(ctx)) // so that no replica hands entries over to it

@@ -44,7 +44,7 @@ func TestDocument_ForEach(t *testing.T) {
 		document := ingress.document(header)
 		got := paths(document)
 		assert.Equal(t, want, got, "%.40s", header)
-		assert.Empty(t, document.Info.Description, "%.40s", header)
+		assert.Equal(t, "The endpoints that the caller may call.", document.Info.Description, "%.40s", header)
 		asked := document.Components != nil && document.Components.SecuritySchemes["bearer"] != nil
 		if asked != strings.Contains(want, "gold") {
 			t.Errorf("%.40s: the scheme is there: %v", header, asked)

@@ -105,7 +105,7 @@ func TestDocument(t *testing.T) {
 	assert.Equal(t, "3.0.0", got.OpenAPI)
 	assert.NotEmpty(t, got.Info.Title)
 	assert.NotEmpty(t, got.Info.Version)
-	assert.Empty(t, got.Info.Description)
+	assert.Equal(t, "The endpoints that the caller may call.", got.Info.Description)
 	for _, name := range []string{"abacus.example_80_Point", "calculator.example_443_Point"} {
 		if got.Components.Schemas[name] == nil {
 			t.Errorf("there is no schema %s", name)

@@ -157,7 +157,7 @@ func TestSchemas_Distinct(t *testing.T) {
 		"github.com.busline.busline.reflectapi_test.Page_github.com_busline_busline_reflectapi_test.Point_",
 		"testdata.greeting.Point", "greeting.v2.Point",
 	}
-	for range len(types) {
+	for range types {
 		types = append(types[1:], types[0])
 		first := reflectapi.NewSchemas()
 		for _, each := range types {

@@ -20,7 +20,7 @@ type Service struct {
 	Host        string // "calculator.example"
 	Port        int    // 443
 	Version     string // of the service; "" becomes "0", because a document needs one
-	Description string
+	Description string // "" becomes "The endpoints of calculator.example."
 	BaseURL     string // where clients reach the paths, "http://127.0.0.1:8080"; "" leaves it out
 	Endpoints   []*EndpointDoc
 	Stored      bool // the endpoints are events that are stored, for documents that only authors see
@@ -30,10 +30,26 @@ type Service struct {
 // EndpointDoc is an endpoint with a description.
 type EndpointDoc struct {
 	*restmap.Endpoint
-	Description string // replaces the method's doc comment; "" keeps it
-	Secured     bool   // calls need a token
-	Claims      string // the rule for a token's claims, for documents that only authors see; "" leaves it out
-	Port        int    // replaces the service's port; 0 keeps it
+	Description string  // replaces the method's doc comment; "" keeps it
+	Secured     bool    // calls need a token
+	Claims      string  // the rule for a token's claims, for documents that only authors see; "" leaves it out
+	Port        int     // replaces the service's port; 0 keeps it
+	Web         *WebDoc // of a web endpoint; nil for none
+}
+
+// WebDoc is what a web endpoint says of itself, because only its path is known.
+type WebDoc struct {
+	Methods  []string // under which one for any method is listed; none for the first that is free
+	Query    []QueryParam
+	Consumes []string // media types of the request body, none if there is no body
+	Produces []string // media types of a successful response, none if that is unknown
+}
+
+// QueryParam is text in the query of a web endpoint.
+type QueryParam struct {
+	Name        string
+	Description string
+	Required    bool
 }
 
 // Build returns the document of a service. A function in RPC style is listed only under POST, any other endpoint under
@@ -42,6 +58,7 @@ type EndpointDoc struct {
 // without a schema, an HTTP method that OpenAPI does not have.
 func Build(service Service) (*Document, error) {
 	names := newNames(service.Endpoints)
+	service.Description = cmp.Or(service.Description, endpointsOf(service.Host))
 	b := newBuilder(service, names, reflectapi.NewSchemas(names.components()...))
 	if err := b.addAll(); err != nil {
 		return nil, err
@@ -54,6 +71,9 @@ func Build(service Service) (*Document, error) {
 	}
 	return b.document(), nil
 }
+
+// endpointsOf describes a host without a description. It has no number, which would tell of what a caller may not see.
+func endpointsOf(host string) string { return "The endpoints of " + host + "." }
 
 // packagesOf returns the packages of the services to which endpoints belong.
 func packagesOf(endpoints []*EndpointDoc) (packages []string) {
@@ -166,14 +186,26 @@ func Lists(method string) bool {
 
 // add describes one endpoint.
 func (b *builder) add(endpoint *EndpointDoc) error {
-	method := listedMethod(endpoint.Endpoint)
+	if endpoint.Web == nil || len(endpoint.Web.Methods) == 0 {
+		return b.addMethod(endpoint, listedMethod(endpoint.Endpoint), b.names.of[endpoint])
+	}
+	for _, method := range endpoint.Web.Methods {
+		if err := b.addMethod(endpoint, method, b.names.ofMethod(endpoint, method)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMethod describes one endpoint under one method.
+func (b *builder) addMethod(endpoint *EndpointDoc, method, id string) error {
 	if !Lists(method) {
 		return fmt.Errorf("OpenAPI has no HTTP method %s; hide it from the documents", method)
 	}
 	operation := &Operation{
 		Tags:        []string{b.service.Host},
 		Description: endpoint.Description,
-		OperationID: b.names.of[endpoint],
+		OperationID: id,
 		Stored:      b.service.Stored,
 	}
 	if endpoint.Secured {
@@ -189,8 +221,7 @@ func (b *builder) add(endpoint *EndpointDoc) error {
 	}
 	operation.Deprecated = isDeprecated(operation.Description)
 	if endpoint.Style == restmap.Web {
-		describeWeb(l)
-		return nil
+		return b.describeWeb(l)
 	}
 	operation.Summary = endpoint.Method.Signature()
 	if err := b.describeInput(l); err != nil {
@@ -220,15 +251,48 @@ func otherMethods(routes []restmap.Route, listed string) (others []string) {
 	return others
 }
 
-// describeWeb describes a handler, of which only the path is known.
-func describeWeb(l listed) {
+// describeWeb describes a handler: its path, and what it says of itself. A handler reports its errors as functions do, or
+// in its own form.
+func (b *builder) describeWeb(l listed) error {
 	for _, name := range l.endpoint.Path().Names() {
 		l.operation.Parameters = append(l.operation.Parameters, pathParameter(name, &reflectapi.Schema{Type: "string"}))
 	}
-	l.operation.Responses = map[string]*Response{
-		"200":     {Description: "OK"},
-		"default": {Description: "Any other answer"},
+	said := cmp.Or(l.endpoint.Web, new(WebDoc))
+	for _, query := range said.Query {
+		l.operation.Parameters = append(l.operation.Parameters, &Parameter{
+			Name: query.Name, In: "query", Required: query.Required, Description: query.Description, Schema: &reflectapi.Schema{Type: "string"},
+		})
 	}
+	if consumes := said.Consumes; len(consumes) > 0 && !slices.Contains(bodiless(), l.method) {
+		l.operation.RequestBody = &RequestBody{Content: bodies(consumes)}
+	}
+	problem, err := b.problemSchema()
+	if err != nil {
+		return err
+	}
+	l.operation.Responses = map[string]*Response{
+		"200":     {Description: "OK", Content: bodies(said.Produces)},
+		"default": {Description: "Error, or any other answer", Content: map[string]*MediaType{restmap.ProblemType: {Schema: problem}}},
+	}
+	return nil
+}
+
+// bodiless returns the methods whose requests have no body.
+func bodiless() []string {
+	return []string{http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, http.MethodTrace}
+}
+
+// bodies describes a body of one of several media types. JSON may be any, everything else is text.
+func bodies(mediaTypes []string) map[string]*MediaType {
+	content := make(map[string]*MediaType)
+	for _, mediaType := range mediaTypes {
+		schema := &reflectapi.Schema{Type: "string"}
+		if mediaType == jsonType || strings.HasSuffix(mediaType, "+json") {
+			schema = &reflectapi.Schema{}
+		}
+		content[mediaType] = &MediaType{Schema: schema}
+	}
+	return content
 }
 
 func pathParameter(name string, schema *reflectapi.Schema) *Parameter {

@@ -81,7 +81,7 @@ func TestBuild_OfNothing(t *testing.T) {
 	document := build(t, openapi.Service{Host: "h.example", Port: 443})
 	validate(t, document)
 	data, err := document.JSON()
-	want := `{"openapi":"3.0.0","info":{"title":"h.example","version":"0"},"paths":{}}`
+	want := `{"openapi":"3.0.0","info":{"title":"h.example","description":"The endpoints of h.example.","version":"0"},"paths":{}}`
 	require.NoError(t, err)
 	assert.Equal(t, want, string(data))
 }

@@ -74,7 +74,7 @@ func TestFilter_OfEverything(t *testing.T) {
 		t.Errorf("what keeps everything changes the document:\n%s", text(t, all))
 	}
 	none := document.Filter(func(string, string, *openapi.Operation) bool { return false })
-	if got, want := string(text(t, none)), `{"openapi":"3.0.0","info":{"title":"bus","version":"1"},"paths":{}}`; got != want {
+	if got, want := string(text(t, none)), `{"openapi":"3.0.0","info":{"title":"bus","description":"The endpoints that the caller may call.","version":"1"},"paths":{}}`; got != want {
 		t.Errorf("what keeps nothing leaves %s, want %s", got, want)
 	}
 }

@@ -18,12 +18,13 @@ type Member struct {
 	Document *Document
 }
 
-// Merge returns one document for several services, with Info.Version "0" if it is empty. Names that could clash get the
+// Merge returns one document for several services, with Info.Version "0" if it is empty, and a Description. Names that could clash get the
 // member as a prefix: component Point becomes calculator.example_443_Point. A member can describe only itself: only
 // paths under its own host and port are listed, and a reference to anything outside its document is replaced by a
 // schema for any value.
 func Merge(info Info, baseURL string, members []Member) *Document {
 	info.Version = cmp.Or(info.Version, "0")
+	info.Description = cmp.Or(info.Description, "The endpoints that the caller may call.")
 	d := &Document{OpenAPI: Version, Info: info, Servers: servers(baseURL), Paths: make(map[string]*PathItem)}
 	members = slices.Clone(members)
 	slices.SortFunc(members, func(a, b Member) int {
@@ -61,7 +62,7 @@ func (m *merger) merge() {
 	for name, schema := range m.member.Document.Components.Schemas {
 		m.into.Components.add(m.prefix+name, m.schema(schema))
 	}
-	tag := Tag{Name: m.member.Host, Description: m.member.Document.Info.Description}
+	tag := Tag{Name: m.member.Host, Description: cmp.Or(m.member.Document.Info.Description, endpointsOf(m.member.Host))}
 	if last := len(m.into.Tags) - 1; last < 0 || m.into.Tags[last].Name != tag.Name {
 		m.into.Tags = append(m.into.Tags, tag)
 	}
@@ -148,12 +149,18 @@ func (m *merger) schemas(all []*reflectapi.Schema) []*reflectapi.Schema {
 
 // names gives each endpoint of a document a unique name, in the characters allowed for components.
 type names struct {
-	of   map[*EndpointDoc]string
-	used map[string]bool
+	of      map[*EndpointDoc]string
+	methods map[methodOf]string // of endpoints that are listed under several
+	used    map[string]bool
+}
+
+type methodOf struct {
+	endpoint *EndpointDoc
+	method   string
 }
 
 func newNames(endpoints []*EndpointDoc) *names {
-	n := &names{of: make(map[*EndpointDoc]string), used: make(map[string]bool)}
+	n := &names{of: make(map[*EndpointDoc]string), methods: make(map[methodOf]string), used: make(map[string]bool)}
 	for _, endpoint := range endpoints {
 		name := identifier(endpoint.Name)
 		if n.used[name] && endpoint.Style == restmap.REST { // a method served in both styles
@@ -161,7 +168,20 @@ func newNames(endpoints []*EndpointDoc) *names {
 		}
 		n.of[endpoint] = n.claim(name)
 	}
+	for _, endpoint := range endpoints {
+		if endpoint.Web == nil {
+			continue
+		}
+		for _, method := range endpoint.Web.Methods {
+			n.methods[methodOf{endpoint, method}] = n.claim(n.of[endpoint] + "_" + method)
+		}
+	}
 	return n
+}
+
+// ofMethod returns the name of an endpoint under one of several methods.
+func (n *names) ofMethod(endpoint *EndpointDoc, method string) string {
+	return n.methods[methodOf{endpoint, method}]
 }
 
 // claim returns an unused name: the wanted one, otherwise with a number from 2 appended.

@@ -78,6 +78,28 @@ type CalculatorExample443Problem struct {
 	Type     string                               `json:"type"`
 }
 
+// MessagingExample443ArgumentError defines model for messaging.example_443_ArgumentError.
+type MessagingExample443ArgumentError struct {
+	Detail string `json:"detail"`
+	In     string `json:"in"`
+	Name   string `json:"name"`
+}
+
+// MessagingExample443Problem defines model for messaging.example_443_Problem.
+type MessagingExample443Problem struct {
+	Detail   *string                             `json:"detail,omitempty"`
+	Errors   *[]MessagingExample443ArgumentError `json:"errors,omitempty"`
+	Executed *string                             `json:"executed,omitempty"`
+	Host     *string                             `json:"host,omitempty"`
+	Id       *string                             `json:"id,omitempty"`
+	Instance *string                             `json:"instance,omitempty"`
+	MsgId    *string                             `json:"msgId,omitempty"`
+	Status   int64                               `json:"status"`
+	Title    string                              `json:"title"`
+	TraceId  *string                             `json:"traceId,omitempty"`
+	Type     string                              `json:"type"`
+}
+
 // PayrollExample443ArgumentError defines model for payroll.example_443_ArgumentError.
 type PayrollExample443ArgumentError struct {
 	Detail string `json:"detail"`
@@ -240,6 +262,21 @@ type TroubleExample443SleepIn struct {
 // TroubleExample443SleepOut defines model for trouble.example_443_Sleep_out.
 type TroubleExample443SleepOut struct {
 	Slept int64 `json:"slept"`
+}
+
+// MessagingExample443CacheLoadParams defines parameters for MessagingExample443CacheLoad.
+type MessagingExample443CacheLoadParams struct {
+	// Key of the entry, not empty
+	Key string `form:"key" json:"key"`
+}
+
+// MessagingExample443CacheStoreParams defines parameters for MessagingExample443CacheStore.
+type MessagingExample443CacheStoreParams struct {
+	// Key of the entry, not empty
+	Key string `form:"key" json:"key"`
+
+	// Value to store; may be empty
+	Value string `form:"value" json:"value"`
 }
 
 // ProductsExample443ListAllParams defines parameters for ProductsExample443ListAll.
@@ -427,14 +464,14 @@ type ClientInterface interface {
 	// CacheLoad finds what was stored under the query argument key, through whichever instance.
 	//
 	// Corresponds with GET /messaging.example:443/cache-load (the `MessagingExample443CacheLoad` operationId).
-	MessagingExample443CacheLoad(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	MessagingExample443CacheLoad(ctx context.Context, params *MessagingExample443CacheLoadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// MessagingExample443CacheStore GET /cache-store
 	//
 	// CacheStore keeps the query argument value under the query argument key. Any instance finds it.
 	//
 	// Corresponds with GET /messaging.example:443/cache-store (the `MessagingExample443CacheStore` operationId).
-	MessagingExample443CacheStore(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	MessagingExample443CacheStore(ctx context.Context, params *MessagingExample443CacheStoreParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// MessagingExample443DefaultQueue GET /default-queue
 	//
@@ -798,8 +835,8 @@ func (c *Client) CalculatorExample443Distance(ctx context.Context, body Calculat
 // CacheLoad finds what was stored under the query argument key, through whichever instance.
 //
 // Corresponds with GET /messaging.example:443/cache-load (the `MessagingExample443CacheLoad` operationId).
-func (c *Client) MessagingExample443CacheLoad(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewMessagingExample443CacheLoadRequest(c.Server)
+func (c *Client) MessagingExample443CacheLoad(ctx context.Context, params *MessagingExample443CacheLoadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMessagingExample443CacheLoadRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -815,8 +852,8 @@ func (c *Client) MessagingExample443CacheLoad(ctx context.Context, reqEditors ..
 // CacheStore keeps the query argument value under the query argument key. Any instance finds it.
 //
 // Corresponds with GET /messaging.example:443/cache-store (the `MessagingExample443CacheStore` operationId).
-func (c *Client) MessagingExample443CacheStore(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewMessagingExample443CacheStoreRequest(c.Server)
+func (c *Client) MessagingExample443CacheStore(ctx context.Context, params *MessagingExample443CacheStoreParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMessagingExample443CacheStoreRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1470,7 +1507,7 @@ func NewCalculatorExample443DistanceRequestWithBody(server string, contentType s
 }
 
 // NewMessagingExample443CacheLoadRequest constructs an http.Request for the MessagingExample443CacheLoad method
-func NewMessagingExample443CacheLoadRequest(server string) (*http.Request, error) {
+func NewMessagingExample443CacheLoadRequest(server string, params *MessagingExample443CacheLoadParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -1488,6 +1525,29 @@ func NewMessagingExample443CacheLoadRequest(server string) (*http.Request, error
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
@@ -1497,7 +1557,7 @@ func NewMessagingExample443CacheLoadRequest(server string) (*http.Request, error
 }
 
 // NewMessagingExample443CacheStoreRequest constructs an http.Request for the MessagingExample443CacheStore method
-func NewMessagingExample443CacheStoreRequest(server string) (*http.Request, error) {
+func NewMessagingExample443CacheStoreRequest(server string, params *MessagingExample443CacheStoreParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -1513,6 +1573,37 @@ func NewMessagingExample443CacheStoreRequest(server string) (*http.Request, erro
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "value", params.Value, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -2302,7 +2393,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /messaging.example:443/cache-load (the `MessagingExample443CacheLoad` operationId).
-	MessagingExample443CacheLoadWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MessagingExample443CacheLoadResponse, error)
+	MessagingExample443CacheLoadWithResponse(ctx context.Context, params *MessagingExample443CacheLoadParams, reqEditors ...RequestEditorFn) (*MessagingExample443CacheLoadResponse, error)
 
 	// MessagingExample443CacheStoreWithResponse GET /cache-store
 	//
@@ -2311,7 +2402,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /messaging.example:443/cache-store (the `MessagingExample443CacheStore` operationId).
-	MessagingExample443CacheStoreWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MessagingExample443CacheStoreResponse, error)
+	MessagingExample443CacheStoreWithResponse(ctx context.Context, params *MessagingExample443CacheStoreParams, reqEditors ...RequestEditorFn) (*MessagingExample443CacheStoreResponse, error)
 
 	// MessagingExample443DefaultQueueWithResponse GET /default-queue
 	//
@@ -2715,6 +2806,13 @@ func (r CalculatorExample443DistanceResponse) ContentType() string {
 type MessagingExample443CacheLoadResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *MessagingExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MessagingExample443CacheLoadResponse) GetApplicationproblemJSONDefault() *MessagingExample443Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -2749,6 +2847,13 @@ func (r MessagingExample443CacheLoadResponse) ContentType() string {
 type MessagingExample443CacheStoreResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *MessagingExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MessagingExample443CacheStoreResponse) GetApplicationproblemJSONDefault() *MessagingExample443Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -2783,6 +2888,13 @@ func (r MessagingExample443CacheStoreResponse) ContentType() string {
 type MessagingExample443DefaultQueueResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *MessagingExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MessagingExample443DefaultQueueResponse) GetApplicationproblemJSONDefault() *MessagingExample443Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -2817,6 +2929,13 @@ func (r MessagingExample443DefaultQueueResponse) ContentType() string {
 type MessagingExample443HomeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *MessagingExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MessagingExample443HomeResponse) GetApplicationproblemJSONDefault() *MessagingExample443Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -2851,6 +2970,13 @@ func (r MessagingExample443HomeResponse) ContentType() string {
 type MessagingExample443NoQueueResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *MessagingExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MessagingExample443NoQueueResponse) GetApplicationproblemJSONDefault() *MessagingExample443Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -3665,8 +3791,8 @@ func (c *ClientWithResponses) CalculatorExample443DistanceWithResponse(ctx conte
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /messaging.example:443/cache-load (the `MessagingExample443CacheLoad` operationId).
-func (c *ClientWithResponses) MessagingExample443CacheLoadWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MessagingExample443CacheLoadResponse, error) {
-	rsp, err := c.MessagingExample443CacheLoad(ctx, reqEditors...)
+func (c *ClientWithResponses) MessagingExample443CacheLoadWithResponse(ctx context.Context, params *MessagingExample443CacheLoadParams, reqEditors ...RequestEditorFn) (*MessagingExample443CacheLoadResponse, error) {
+	rsp, err := c.MessagingExample443CacheLoad(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -3680,8 +3806,8 @@ func (c *ClientWithResponses) MessagingExample443CacheLoadWithResponse(ctx conte
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /messaging.example:443/cache-store (the `MessagingExample443CacheStore` operationId).
-func (c *ClientWithResponses) MessagingExample443CacheStoreWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MessagingExample443CacheStoreResponse, error) {
-	rsp, err := c.MessagingExample443CacheStore(ctx, reqEditors...)
+func (c *ClientWithResponses) MessagingExample443CacheStoreWithResponse(ctx context.Context, params *MessagingExample443CacheStoreParams, reqEditors ...RequestEditorFn) (*MessagingExample443CacheStoreResponse, error) {
+	rsp, err := c.MessagingExample443CacheStore(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4222,6 +4348,16 @@ func ParseMessagingExample443CacheLoadResponse(rsp *http.Response) (*MessagingEx
 		HTTPResponse: rsp,
 	}
 
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest MessagingExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
 	return response, nil
 }
 
@@ -4236,6 +4372,16 @@ func ParseMessagingExample443CacheStoreResponse(rsp *http.Response) (*MessagingE
 	response := &MessagingExample443CacheStoreResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest MessagingExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
 	}
 
 	return response, nil
@@ -4254,6 +4400,16 @@ func ParseMessagingExample443DefaultQueueResponse(rsp *http.Response) (*Messagin
 		HTTPResponse: rsp,
 	}
 
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest MessagingExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
 	return response, nil
 }
 
@@ -4270,6 +4426,16 @@ func ParseMessagingExample443HomeResponse(rsp *http.Response) (*MessagingExample
 		HTTPResponse: rsp,
 	}
 
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest MessagingExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
 	return response, nil
 }
 
@@ -4284,6 +4450,16 @@ func ParseMessagingExample443NoQueueResponse(rsp *http.Response) (*MessagingExam
 	response := &MessagingExample443NoQueueResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest MessagingExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
 	}
 
 	return response, nil

@@ -69,7 +69,8 @@ func (s *session) docs(ctx context.Context, operand, baseURL string) error {
 	for i, each := range documents {
 		members[i] = openapi.Member{Host: to.host, Port: each.port, Document: each.document}
 	}
-	return s.merge(openapi.Info{Title: to.host, Version: documents[0].document.Info.Version}, baseURL, members)
+	first := documents[0].document.Info
+	return s.merge(openapi.Info{Title: to.host, Description: first.Description, Version: first.Version}, baseURL, members)
 }
 
 // docsOfAll prints the document of the portal, or builds one if there is no portal.
