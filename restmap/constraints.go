@@ -133,7 +133,11 @@ func (p *input) unprocessable(found []reflectapi.Violation, request *Request) er
 		if end := strings.IndexAny(argument, ".["); end >= 0 {
 			argument = argument[:end]
 		}
-		invalid := ArgumentError{Name: shortened(violation.Path), In: places(argument), Detail: violation.Detail}
+		invalid := ArgumentError{Name: violation.Path, In: places(argument), Detail: violation.Detail}
+		if invalid.In == inQuery {
+			invalid.Name = p.form().asWritten(violation.Path, request.Query)
+		}
+		invalid.Name = shortened(invalid.Name)
 		text := invalid.Name + " (" + invalid.In + "): " + invalid.Detail
 		if argument == RequestBody {
 			invalid.Name = shortened(strings.TrimPrefix(strings.TrimPrefix(violation.Path, RequestBody), "."))
@@ -155,7 +159,7 @@ func (p *input) unprocessable(found []reflectapi.Violation, request *Request) er
 
 // placesOf says where an argument is, or should have been.
 func (p *input) placesOf(request *Request) func(argument string) string {
-	queried := namesGiven(request.Query)
+	queried := p.form().namesGiven(request.Query)
 	inside := p.namesInside(request)
 	return func(argument string) string {
 		switch {
@@ -176,7 +180,7 @@ func (p *input) namesInside(request *Request) map[string]bool {
 	switch {
 	case p.bodyIndex >= 0:
 	case mediaKind(request.ContentType, len(request.Body) == 0) == formMedia:
-		return namesGiven(string(request.Body))
+		return p.form().namesGiven(string(request.Body))
 	default:
 		var members map[string]json.RawMessage
 		_ = strictjson.Unmarshal(request.Body, &members) // it has been parsed before
@@ -194,8 +198,9 @@ func (f *form) given(members map[string]any, filled reflect.Value, text string) 
 	if err != nil {
 		return // it has been parsed before
 	}
+	values, _ = f.inFull(values)
 	read := make(map[string]any) // of the arguments in the form
-	for name := range namesGiven(text) {
+	for name := range f.namesGiven(text) {
 		if field, known := f.fields[name]; known {
 			read[name] = asJSON(filled.FieldByIndex(field.index))
 			delete(members, name) // a later value replaces an earlier one
@@ -297,14 +302,15 @@ func (b *formBody) given(body reflect.Value, text string) any {
 	return members
 }
 
-// namesGiven yields the names in a query or a form that have a value, only the part before a dot. An empty value does
-// not count: browsers send it for fields that were left blank.
-func namesGiven(text string) map[string]bool {
+// namesGiven returns the names of arguments in a query or a form that have a value. An empty value does not count: browsers
+// send it for fields that were left blank.
+func (f *form) namesGiven(text string) map[string]bool {
 	names := make(map[string]bool)
 	values, err := url.ParseQuery(text)
 	if err != nil {
 		return names
 	}
+	values, _ = f.inFull(values)
 	for name, texts := range values {
 		if strings.Join(texts, "") != "" {
 			name, _, _ = strings.Cut(name, ".")

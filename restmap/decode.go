@@ -129,6 +129,11 @@ func (p *input) lazy() *lazyInput {
 		inPath := p.endpoint.Path().names
 		planned := newForm(p.targets(func(name string) bool { return !slices.Contains(inPath, name) }))
 		planned.strict, planned.inPath = p.strict, inPath
+		var names []string
+		for _, argument := range p.endpoint.Method.Args {
+			names = append(names, argument.Name)
+		}
+		planned.shorten(names)
 		p.prepared = &lazyInput{form: planned, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	})
 	return p.prepared

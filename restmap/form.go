@@ -32,6 +32,8 @@ type form struct {
 	decoder *schema.Decoder
 	strict  bool     // unknown names are refused
 	inPath  []string // names of arguments that are in the path, which wins
+
+	short map[string]string // first names of members, and the argument that they are in; see shorten
 }
 
 // formField is one field of the struct to be filled.
@@ -47,10 +49,16 @@ type formField struct {
 // ignored, unless the form is strict.
 func (f *form) decode(dst reflect.Value, values url.Values, place string) []ArgumentError {
 	d := &formDecoding{form: f, dst: dst, place: place}
+	values, written := f.inFull(values)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		d.take(name, values[name])
 	}
 	d.decodeShape()
+	for i := range d.errs {
+		if short, ok := written[d.errs[i].Name]; ok {
+			d.errs[i].Name = short
+		}
+	}
 	slices.SortStableFunc(d.errs, func(a, b ArgumentError) int { return cmp.Compare(a.Name, b.Name) })
 	return d.errs
 }
@@ -145,7 +153,9 @@ func (f *form) known() string {
 	if len(f.fields) == 0 {
 		return ""
 	}
-	return "; known are " + strings.Join(slices.Sorted(maps.Keys(f.fields)), ", ")
+	names := slices.AppendSeq(slices.Collect(maps.Keys(f.fields)), maps.Keys(f.short))
+	slices.Sort(names)
+	return "; known are " + strings.Join(names, ", ")
 }
 
 // set sets a field without gorilla/schema.

@@ -189,7 +189,8 @@ func isSeparable(t reflect.Type) bool {
 // takes for one another; and tags that it would interpret as an option. member is the way to it, "line.price", or "" if
 // it is the type itself.
 func inseparable(t reflect.Type, seen map[reflect.Type]bool) (member string, found bool) {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+	for !seen[t] && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+		seen[t] = true // "type T []T" is legal Go
 		t = t.Elem()
 	}
 	if t.Kind() != reflect.Struct || seen[t] {

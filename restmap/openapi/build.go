@@ -398,6 +398,13 @@ func (b *builder) describeInput(l listed) error {
 			continue
 		}
 		schema := all.Properties[argument.Name]
+		if parts := l.endpoint.QueryParts(argument.Name); argument.In == "query" && len(parts) > 0 {
+			optional := argument.Type.Kind() == reflect.Pointer
+			for _, part := range parts {
+				l.operation.Parameters = append(l.operation.Parameters, b.partParameter(part, argument.Name, schema, optional))
+			}
+			continue
+		}
 		if argument.In != "body" {
 			alsoAsText(schema, argument.Type)
 		}
@@ -416,6 +423,25 @@ func (b *builder) describeInput(l listed) error {
 	}
 	l.operation.RequestBody = jsonBody(b.object(l.operation.OperationID+"_in", all, members))
 	return nil
+}
+
+// partParameter describes a member of a struct argument, which has a parameter of its own in the query.
+func (b *builder) partParameter(part restmap.QueryPart, of string, schema *reflectapi.Schema, optional bool) *Parameter {
+	required := !optional
+	for _, name := range part.Path {
+		object := schema
+		for object.Ref != "" || len(object.AllOf) == 1 {
+			if object.Ref == "" {
+				object, required = object.AllOf[0], required && !object.Nullable
+				continue
+			}
+			object = b.schemas.Components()[reference(object)]
+		}
+		schema, required = object.Properties[name], required && slices.Contains(object.Required, name)
+	}
+	copied := *schema // it is also part of the component
+	alsoAsText(&copied, part.Type)
+	return &Parameter{Name: part.Name, In: "query", Required: required, Schema: &copied, PartOf: of}
 }
 
 func queryParameter(argument restmap.Argument, schema *reflectapi.Schema, required bool) *Parameter {

@@ -96,6 +96,9 @@ type Parameter struct {
 	// Rest says that the last parameter of a path matches all remaining segments: {path+}, which OpenAPI cannot
 	// express.
 	Rest bool `json:"x-rest,omitempty"`
+
+	// PartOf is the struct argument of which a member is given here: the full name is that of both, "filter.text".
+	PartOf string `json:"x-part-of,omitempty"`
 }
 
 // RequestBody is the body of a request.

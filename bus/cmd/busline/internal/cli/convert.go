@@ -45,6 +45,11 @@ func (p *plan) fill(given arguments) (filled []filledParameter, err error) {
 // the query and the body share the name: one value is for all that are still free.
 func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest []string, err error) {
 	known := p.operation.parameters()
+	for _, k := range known { // both spellings of a member are accepted
+		if k.partOf != "" && given == k.partOf+"."+k.name {
+			given = k.name
+		}
+	}
 	name, rest := longestName(strings.Split(given, "."), parameterNames(known))
 	all := slices.DeleteFunc(slices.Clone(known), func(k parameter) bool { return k.name != name })
 	places = p.free(all, len(rest) > 0)

@@ -275,13 +275,15 @@ type parameter struct {
 	json   bool // in a query it is JSON text
 	asked  bool // it must not be omitted; always true in a path
 	rest   bool // in a path it matches all remaining segments
+
+	partOf string // in a query: the struct argument of which it is a member; "" if it is a whole argument
 }
 
 // parameters returns the arguments of an operation, including the members of its body, in the order of its signature if
 // the document has one. Two may have the same name: PUT /items/{sku} with an item that has a sku.
 func (o *operation) parameters() (all []parameter) {
 	for _, each := range o.Parameters {
-		one := parameter{name: each.Name, in: each.In, schema: each.Schema, asked: each.Required && each.In != inPath, rest: each.Rest}
+		one := parameter{name: each.Name, in: each.In, schema: each.Schema, asked: each.Required && each.In != inPath, rest: each.Rest, partOf: each.PartOf}
 		if media := each.Content[mediaJSON]; media != nil {
 			one.schema, one.json = media.Schema, true
 		}
@@ -303,7 +305,7 @@ func (o *operation) parameters() (all []parameter) {
 // rank returns the position of an argument in the signature: "Add(x int, y int) (sum int)".
 func (o *operation) rank(p parameter) int {
 	for _, before := range []string{"(", ", "} {
-		if at := strings.Index(o.Summary, before+p.name+" "); at >= 0 {
+		if at := strings.Index(o.Summary, before+cmp.Or(p.partOf, p.name)+" "); at >= 0 {
 			return at
 		}
 	}
