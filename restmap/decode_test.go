@@ -273,7 +273,7 @@ func TestDecode_Refuses(t *testing.T) {
 		want                     string // name (in): detail; …
 	}{
 		{name: "a text for a number", method: "Add", query: "x=five", want: "x (query): expects an integer"},
-		{name: "every argument", method: "Add", query: "y=1.0&x=0x1", want: "x (query): expects an integer; y (query): expects an integer"},
+		{name: "every argument", method: "Add", query: "y=1.5&x=0x1", want: "x (query): expects an integer; y (query): expects an integer"},
 		{name: "JSON of another type", method: "Add", contentType: jsonType, body: `{"x":"five"}`, want: "x (body): expects an integer"},
 		{name: "a form of another type", method: "Add", contentType: formType, body: "x=five", want: "x (body): expects an integer"},
 		{name: "a path of another type", method: "Store", path: "seven", want: "id (path): expects an integer"},

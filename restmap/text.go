@@ -92,6 +92,14 @@ func expects(t reflect.Type, cause error) error {
 	return errors.New("expects " + strictjson.Expected(t, cause))
 }
 
+// plainInteger returns an integer that is written as 1.0 or 1e3 in digits, and any other text as it is.
+func plainInteger(text string) string {
+	if digits, ok := strictjson.Integer(text); ok && strings.ContainsAny(text, ".eE") {
+		return digits
+	}
+	return text
+}
+
 // setKind sets a value by its kind: a number, a boolean, a string, otherwise JSON.
 func setKind(v reflect.Value, text string) error {
 	t := v.Type()
@@ -107,11 +115,11 @@ func setKind(v reflect.Value, text string) error {
 		v.SetBool(yes)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		var n int64
-		n, err = strconv.ParseInt(text, 10, t.Bits())
+		n, err = strconv.ParseInt(plainInteger(text), 10, t.Bits())
 		v.SetInt(n)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		var n uint64
-		n, err = strconv.ParseUint(text, 10, t.Bits())
+		n, err = strconv.ParseUint(plainInteger(text), 10, t.Bits())
 		v.SetUint(n)
 	case reflect.Float32, reflect.Float64:
 		var x float64

@@ -27,6 +27,8 @@ type Plan struct {
 	root        *node
 	write, read json.Options // of the library
 	readLong    json.Options // like read, decodes long integers exactly; nil if no value can contain an any
+
+	keepsNotation bool // of numbers: there is a json.Number
 }
 
 // plans are the plans made so far, at most one for each type. They are never removed, because types exist as long as
@@ -52,6 +54,7 @@ func newPlan(t reflect.Type) *Plan {
 		p.write = json.JoinOptions(common, json.WithMarshalers(json.MarshalToFunc(marshalNumber)))
 	}
 	var numbers *json.Unmarshalers
+	p.keepsNotation = number
 	if number {
 		numbers = json.UnmarshalFromFunc(unmarshalNumber)
 		p.read = json.JoinOptions(common, json.WithUnmarshalers(numbers))

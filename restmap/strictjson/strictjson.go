@@ -13,6 +13,7 @@
 package strictjson
 
 import (
+	"errors"
 	"reflect"
 
 	"github.com/go-json-experiment/json"
@@ -49,7 +50,8 @@ func Marshal(v any) ([]byte, error) {
 // Unmarshal parses the single JSON value in data into the value that v points to. Members of an object without a field
 // of exactly that name are ignored; null sets the zero value; fields that data does not mention keep their values. If
 // the Go type is any, an integer beyond 2^53, which a float64 would round, becomes an int64, or a *big.Int if that is
-// too small; all other numbers become a float64.
+// too small; all other numbers become a float64. If it is an integer, 1.0 and 1e3 are integers, too, unless a json.Number is
+// beside it, which keeps its notation.
 //
 // Any error in data is an [*Error]. Any other error means that v is wrong: not a pointer, or of a type that JSON
 // cannot fill. After an error v may be partly filled. It is safe for concurrent use.
@@ -109,8 +111,22 @@ func (t Text) unmarshal(v any, plan *Plan, more json.Options) error {
 	if t.long && plan.readLong != nil {
 		options = plan.readLong
 	}
-	if err := json.Unmarshal(t.data, v, options, more); err != nil {
-		return translate(err, t.data)
+	err := json.Unmarshal(t.data, v, options, more)
+	if err == nil {
+		return nil
+	}
+	data := t.data
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok && needsIntegers(semantic) && !plan.keepsNotation {
+		longest := integerDigits
+		if plan.readLong != nil {
+			longest = exactIntegerDigits
+		}
+		if rewritten := withIntegers(data, longest); rewritten != nil {
+			data, err = rewritten, json.Unmarshal(rewritten, v, options, more)
+		}
+	}
+	if err != nil {
+		return translate(err, data)
 	}
 	return nil
 }

@@ -98,12 +98,13 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 		return parameters[i]
 	}
 	known := make(map[*openapi.Parameter]bool)
-	for _, before := range old.Parameters {
+	given, read := asWhole(old.Parameters, now.Parameters), asWhole(now.Parameters, old.Parameters)
+	for _, before := range given {
 		name := before.Name
 		if before.In == "path" {
 			name = cmp.Or(renamed[name], name)
 		}
-		after := find(now.Parameters, before.In, name)
+		after := find(read, before.In, name)
 		if after == nil {
 			c.addf(true, "%s: the argument %s is no longer read from the %s: what callers send there is ignored", key, before.Name, before.In)
 			continue
@@ -121,7 +122,7 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 		w.text = before.Schema != nil && after.Schema != nil
 		w.compare("", from, to)
 	}
-	for _, after := range now.Parameters {
+	for _, after := range read {
 		switch {
 		case known[after]:
 		case after.Required:
@@ -130,6 +131,47 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 			c.addf(false, "%s: the argument %s is new", key, after.Name)
 		}
 	}
+}
+
+// asWhole returns parameters in which the members of a struct argument are one object in JSON again, where the other side has them so.
+func asWhole(parameters, other []*openapi.Parameter) []*openapi.Parameter {
+	for _, whole := range other {
+		isPart := func(p *openapi.Parameter) bool { return p.PartOf == whole.Name }
+		if whole.Content == nil || whole.In != "query" || !slices.ContainsFunc(parameters, isPart) {
+			continue
+		}
+		object := &reflectapi.Schema{Type: "object"}
+		for _, part := range parameters {
+			if isPart(part) {
+				addMember(object, strings.Split(strings.TrimPrefix(part.Name, whole.Name+"."), "."), part)
+			}
+		}
+		parameters = append(slices.DeleteFunc(slices.Clone(parameters), isPart),
+			&openapi.Parameter{Name: whole.Name, In: whole.In, Content: map[string]*openapi.MediaType{jsonType: {Schema: object}}})
+	}
+	return parameters
+}
+
+// addMember adds the member at a path to the schema of an object.
+func addMember(object *reflectapi.Schema, path []string, part *openapi.Parameter) {
+	for _, name := range path[:len(path)-1] {
+		if object.Properties[name] == nil {
+			addProperty(object, name, &reflectapi.Schema{Type: "object"})
+		}
+		object = object.Properties[name]
+	}
+	name := path[len(path)-1]
+	addProperty(object, name, part.Schema)
+	if part.Required {
+		object.Required = append(object.Required, name)
+	}
+}
+
+func addProperty(object *reflectapi.Schema, name string, schema *reflectapi.Schema) {
+	if object.Properties == nil {
+		object.Properties = make(map[string]*reflectapi.Schema)
+	}
+	object.Properties[name] = schema
 }
 
 // notation compares how an argument is written in a query.
