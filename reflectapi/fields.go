@@ -55,6 +55,15 @@ func jsonFields(root reflect.Type) []jsonField {
 	return dominant(all)
 }
 
+// JSONMembers returns the types of the members of the JSON object that represents a struct, by name.
+func JSONMembers(t reflect.Type) map[string]reflect.Type {
+	members := make(map[string]reflect.Type)
+	for _, f := range jsonFields(t) {
+		members[f.Name] = f.Type
+	}
+	return members
+}
+
 // readField reads field i of a struct. Its Name is "" if it is not a member. promotes reports that the fields of its
 // Type, a struct, take its place.
 func readField(outer jsonField, i int) (field jsonField, promotes bool) {

@@ -2,6 +2,7 @@ package restmap
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -264,17 +265,37 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 	return bodyError(p.unmarshal(body, in), body)
 }
 
-// unmarshal parses JSON into the arguments, or into the one for the whole body. A body that cannot be heavy is not weighed.
+// unmarshal parses JSON into the arguments, or into the one for the whole body. Unknown members are an error at first, because one
+// may be known in another case, and are only then ignored. A body that cannot be heavy is not weighed.
 func (p *input) unmarshal(body []byte, into reflect.Value) error {
-	if len(body) <= p.lightBytes && !p.strict {
-		return strictjson.Unmarshal(body, into.Addr().Interface())
+	v := into.Addr().Interface()
+	light := len(body) <= p.lightBytes
+	var err error
+	if light {
+		err = strictjson.UnmarshalKnown(body, v)
+	} else {
+		err = p.unmarshalWeighed(body, v, strictjson.Text.UnmarshalKnown)
 	}
-	return p.unmarshalStrictly(body, into.Addr().Interface())
+	if !strictjson.IsUnknown(err) {
+		return err
+	}
+	if mistake := checkCasing(body, into.Type()); mistake != nil || p.strict {
+		return cmp.Or(mistake, err)
+	}
+	if light {
+		return strictjson.Unmarshal(body, v)
+	}
+	return p.unmarshalStrictly(body, v)
 }
 
-// unmarshalStrictly parses JSON, unless it would take too much memory. Heavy bodies wait for their turn: all that are
-// parsed at the same time are in memory at the same time, and two cores parse at most two at a time anyway.
+// unmarshalStrictly parses JSON, unless it would take too much memory. Unknown members are ignored.
 func (p *input) unmarshalStrictly(body []byte, into any) error {
+	return p.unmarshalWeighed(body, into, strictjson.Text.Unmarshal)
+}
+
+// unmarshalWeighed parses JSON, unless it would take too much memory. Heavy bodies wait for their turn: all that are
+// parsed at the same time are in memory at the same time, and two cores parse at most two at a time anyway.
+func (p *input) unmarshalWeighed(body []byte, into any, parse func(strictjson.Text, any) error) error {
 	text, err := strictjson.Scan(body)
 	if err != nil {
 		return err
@@ -288,10 +309,7 @@ func (p *input) unmarshalStrictly(body []byte, into any) error {
 		turns <- struct{}{}
 		defer func() { <-turns }()
 	}
-	if p.strict {
-		return text.UnmarshalKnown(into)
-	}
-	return text.Unmarshal(into)
+	return parse(text, into)
 }
 
 // path sets the arguments in the path.

@@ -57,7 +57,8 @@ func newOutput(method *reflectapi.Method) *output {
 	return p
 }
 
-// Encode makes a response from a method's results, a value of its Out type. It is for functions, not for Web endpoints.
+// Encode makes a response from a method's results, a value of its Out type. It is for functions, not for Web endpoints. Text that is
+// not UTF-8 is sent with U+FFFD, because the method has run.
 // An error means that the method returned something that cannot be sent: an error of its own, not of the caller.
 func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	response := Response{Status: e.output.status}
@@ -72,7 +73,7 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	if !HasContent(response.Status) {
 		return response, nil
 	}
-	body, err := e.output.plan.Marshal(e.output.content(out))
+	body, err := e.output.plan.MarshalRepaired(e.output.content(out))
 	if err != nil {
 		return Response{}, fmt.Errorf("method %s: its results cannot be written as JSON: %w", e.Method.Name, err)
 	}
@@ -199,10 +200,10 @@ const (
 	formMedia
 )
 
-// mediaKind returns the kind of a content type. A missing content type counts as JSON if there is no body.
+// mediaKind returns the kind of a content type. It does not matter without a body.
 func mediaKind(contentType string, empty bool) media {
 	switch {
-	case contentType == "application/json" || contentType == "" && empty:
+	case contentType == "application/json" || empty:
 		return jsonMedia
 	case contentType == "":
 		return unsupportedMedia

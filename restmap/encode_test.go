@@ -44,6 +44,8 @@ func TestEncode(t *testing.T) {
 		{"Sum", []any{11}, 200, `{"sum":11,"tags":[]}`},
 		{"Body", nil, 200, `[]`},
 		{"Body", []any{[]product{{Name: "Tea"}}}, 200, `[{"name":"Tea","price":0,"tags":[]}]`},
+		{"Sum", []any{1, []string{"caf\xe9", "\xff\xfe"}}, 200, "{\"sum\":1,\"tags\":[\"caf\ufffd\",\"\ufffd\ufffd\"]}"},
+		{"Body", []any{[]product{{Name: "\xff"}}}, 200, "[{\"name\":\"\ufffd\",\"price\":0,\"tags\":[]}]"},
 		{"Status", []any{7, 201}, 201, `{"id":7}`},
 		{"Status", []any{7, 0}, 200, `{"id":7}`},
 		{"Status", []any{7, 204}, 204, ``},

@@ -102,8 +102,8 @@ func (d *formDecoding) take(name string, texts []string) {
 		if err != nil {
 			d.reject(name, err.Error())
 		}
-		if err == nil && !known && d.form.strict {
-			d.reject(name, unknownName)
+		if mistake := field.miscased(behind); err == nil && !known && (d.form.strict || mistake != "") {
+			d.reject(name, cmp.Or(mistake, unknownName))
 		}
 		if err != nil || !known {
 			return
@@ -140,7 +140,10 @@ const unknownName = "is unknown"
 func (d *formDecoding) unknown(argument, name string) {
 	before, _, found := strings.Cut(argument, "[")
 	_, known := d.form.fields[before]
+	mistake := cmp.Or(miscased(argument, d.form.fields), miscased(argument, d.form.short))
 	switch {
+	case mistake != "":
+		d.reject(argument, mistake)
 	case found && known:
 		d.reject(argument, "is written with brackets; repeat "+before+", or write "+before+".0.name")
 	case d.form.strict && !slices.Contains(d.form.inPath, argument):
@@ -161,8 +164,8 @@ func (f *form) known() string {
 // set sets a field without gorilla/schema.
 func (d *formDecoding) set(name string, field formField, texts []string) {
 	value, err := fromTexts(field.typ, texts)
-	if err == nil && d.form.strict {
-		err = onlyKnown(field.typ, texts[0])
+	if err == nil {
+		err = checkNames(field.typ, texts[0], d.form.strict)
 	}
 	switch {
 	case err != nil:

@@ -319,6 +319,22 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, b
 	return p, true, nil
 }
 
+// miscased returns what is wrong with the names after an argument's dot, if one differs from a known one only in case; "" if none does.
+func (p formPart) miscased(behind string) string {
+	for name := range strings.SplitSeq(behind, ".") {
+		next, known := p.parts[name]
+		if !known && p.indexed {
+			p.indexed = false
+			continue
+		}
+		if !known {
+			return miscased(name, p.parts)
+		}
+		p = next
+	}
+	return ""
+}
+
 // indivisible says what to send instead of a name with a dot after this part. After a plain value no names are known,
 // and unknown names are ignored.
 func (p formPart) indivisible(argument, name string) error {

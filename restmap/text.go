@@ -182,14 +182,15 @@ func inside(t reflect.Type, data []byte, err error) error {
 	return &insideError{strictjson.Path(data, invalid.Pointer), invalid.Detail}
 }
 
-// onlyKnown refuses members that a type does not have, if its text is JSON.
-func onlyKnown(t reflect.Type, text string) error {
+// checkNames returns an error for a name in a JSON text that a type does not have: any, if it is strict, else one that differs from a
+// known one only in case. The text has been read.
+func checkNames(t reflect.Type, text string, strict bool) error {
 	if text == "" || IsText(t) || readsJSON(pointed(t)) {
 		return nil
 	}
-	scanned, err := strictjson.Scan([]byte(text))
-	if err == nil {
-		err = scanned.UnmarshalKnown(reflect.New(t).Interface())
+	err := checkCasing([]byte(text), t)
+	if err == nil && strict {
+		err = strictjson.UnmarshalKnown([]byte(text), reflect.New(t).Interface())
 	}
 	return inside(t, []byte(text), err)
 }

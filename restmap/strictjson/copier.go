@@ -50,6 +50,9 @@ func newCopier(from, to *node, anyCase bool, depth int) *Copier {
 		if other < 0 && anyCase {
 			other = to.fold(f.name)
 		}
+		if other < 0 && to.fold(f.name) >= 0 { // who reads the text may refuse it
+			return nil
+		}
 		if other >= 0 {
 			if filled[other] { // two names that differ in case match the same field
 				return nil
@@ -166,6 +169,9 @@ func (p *Plan) Fill(into reflect.Value, members map[string]any, limit int) bool 
 		}
 		limit -= len(name) + len(`"":,`) + floatSize
 		place := p.root.find(name)
+		if place < 0 && p.root.fold(name) >= 0 {
+			return false // who reads the text may refuse it
+		}
 		var field reflect.Value // stays invalid if the struct has no such field
 		if place >= 0 {
 			field = into.Field(p.root.fields[place].index)

@@ -162,9 +162,24 @@ func TestNewCopier_Depth(t *testing.T) {
 	}
 }
 
+// Names that differ only in case are left to whoever reads the text.
+func TestNewCopier_Case(t *testing.T) {
+	t.Parallel()
+	from, to := reflect.TypeFor[struct{ Sum int }](), reflect.TypeFor[struct{ SUM int }]()
+	assert.Nil(t, strictjson.NewCopier(from, to, false))
+	assert.NotNil(t, strictjson.NewCopier(from, to, true))
+	into := reflect.New(from).Elem()
+	assert.False(t, strictjson.PlanOf(from).Fill(into, map[string]any{"SUM": 1}, 100))
+	assert.True(t, strictjson.PlanOf(from).Fill(into, map[string]any{"Sum": 1, "Other": 2}, 100))
+}
+
 // TestCopier_AllocatesNothing, not even for texts, which are shared because they cannot change.
 func TestCopier_AllocatesNothing(t *testing.T) {
-	from, into := figures{Text: strings.Repeat("a", 1000)}, others{}
+	type few struct {
+		Label string `json:"text"`
+		Whole int    `json:"number"`
+	}
+	from, into := figures{Text: strings.Repeat("a", 1000)}, few{}
 	source, target := reflect.ValueOf(&from).Elem(), reflect.ValueOf(&into).Elem()
 	copier := strictjson.NewCopier(source.Type(), target.Type(), false)
 	members, plan := map[string]any{"text": from.Text, "number": 1000}, strictjson.PlanOf(target.Type())

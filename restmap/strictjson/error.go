@@ -21,6 +21,8 @@ import (
 type Error struct {
 	Pointer string // the place, as a JSON Pointer (RFC 6901): "/p1/x"; "" is the whole text
 	Detail  string // what is wrong, to follow the name of the place: "expects an integer"
+
+	unknown bool // the place is a member without a field
 }
 
 // Error returns the detail, after the place if there is one.
@@ -51,20 +53,20 @@ func malformed(err *jsontext.SyntacticError, data []byte) *Error {
 	where := string(err.JSONPointer)
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return &Error{where, "is given twice"}
+		return &Error{Pointer: where, Detail: "is given twice"}
 	case !utf8.Valid(data):
-		return &Error{where, "is not valid UTF-8"}
+		return &Error{Pointer: where, Detail: "is not valid UTF-8"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &Error{where, "is not valid JSON: it ends too early"}
+		return &Error{Pointer: where, Detail: "is not valid JSON: it ends too early"}
 	default:
-		return &Error{where, fmt.Sprintf("is not valid JSON at byte %d", err.ByteOffset)}
+		return &Error{Pointer: where, Detail: fmt.Sprintf("is not valid JSON at byte %d", err.ByteOffset)}
 	}
 }
 
 // misfit describes JSON of another type than the Go value expects.
 func misfit(err *json.SemanticError, data []byte) error {
 	if errors.Is(err, json.ErrUnknownName) {
-		return &Error{string(err.JSONPointer), "is unknown"}
+		return &Error{string(err.JSONPointer), "is unknown", true}
 	}
 	if err.GoType == nil || unfillable(err) {
 		return fmt.Errorf("read JSON: %w", err)
@@ -73,7 +75,7 @@ func misfit(err *json.SemanticError, data []byte) error {
 	if isKey(data, err.ByteOffset) {
 		detail = "has a key of the wrong type: it " + detail
 	}
-	return &Error{string(err.JSONPointer), detail}
+	return &Error{Pointer: string(err.JSONPointer), Detail: detail}
 }
 
 // isKey reports whether the name of a member is at an offset: an error there is one of the key of a map, not of its value.

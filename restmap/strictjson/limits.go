@@ -48,7 +48,7 @@ func (s *scanner) scan(data []byte) error {
 		default:
 			word := wordAt(data, i)
 			if len(word) > maxNumberLength {
-				return &Error{pointerAt(data[:i]), "is a number or word that is too long"}
+				return &Error{Pointer: pointerAt(data[:i]), Detail: "is a number or word that is too long"}
 			}
 			i += len(word) - 1
 			s.value()

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Marshal returns a value of the plan's type as JSON. It is the package's [Marshal] for callers with a [reflect.Value].
@@ -25,6 +26,15 @@ func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
 		v = v.Addr() // saves the library a copy
 	}
 	return json.Marshal(v.Interface(), p.write)
+}
+
+// MarshalRepaired is Marshal with U+FFFD in place of what is not UTF-8 in texts.
+func (p *Plan) MarshalRepaired(v reflect.Value) ([]byte, error) {
+	data, err := p.Marshal(v)
+	if err != nil {
+		return json.Marshal(v.Interface(), p.write, jsontext.AllowInvalidUTF8(true))
+	}
+	return data, nil
 }
 
 // maxKept is the largest buffer that is kept for the next value.

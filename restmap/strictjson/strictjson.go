@@ -106,6 +106,17 @@ func (t Text) UnmarshalKnown(v any) error {
 	return t.unmarshal(v, planFor(v), json.RejectUnknownMembers(true))
 }
 
+// UnmarshalKnown is [Text.UnmarshalKnown] for a text that need not be scanned.
+func UnmarshalKnown(data []byte, v any) error {
+	return unmarshal(data, v, json.RejectUnknownMembers(true))
+}
+
+// IsUnknown reports whether an error is that of a member without a field of its name.
+func IsUnknown(err error) bool {
+	failed, ok := errors.AsType[*Error](err)
+	return ok && failed.unknown
+}
+
 func (t Text) unmarshal(v any, plan *Plan, more json.Options) error {
 	options := plan.read
 	if t.long && plan.readLong != nil {
