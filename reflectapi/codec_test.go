@@ -1,11 +1,17 @@
 package reflectapi_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 type (
@@ -48,13 +54,9 @@ func (taker[T]) Take(value T) (ok bool) { return true }
 func TestCodecRefuses(t *testing.T) {
 	t.Parallel()
 	for want, impl := range map[string]any{
-		"Go struct field Name has malformed `json` tag: invalid trailing ',' character":           taker[trailing]{},
-		"Go struct field Count has duplicate appearance of `omitempty` tag option":                taker[*doubled]{},
-		"embedded Go struct field Number of non-struct type must be explicitly given a JSON name": taker[map[string]promoted]{},
+		"Go struct field Count has duplicate appearance of `omitempty` tag option": taker[*doubled]{},
 		"argument value cannot be read from JSON: reflectapi_test.derived embeds *reflectapi_test.base, a pointer to a struct that is not exported: embed it without the pointer, or export it; change it, or leave it out with bus.ExcludeMethods(\"Take\")": taker[[]derived]{},
 		"argument value cannot be read from JSON: reflectapi_test.mayBeRead is read by the *reflectapi_test.selfRead that it embeds, which is nil: embed it without the pointer":                                                                              taker[[]*mayBeRead]{},
-		"argument value cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num":                                                                                                           taker[quotedText]{},
-		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.ExcludeMethods(\"Take\")":                                                                                                                  taker[quotedList]{},
 	} {
 		_, err := reflectapi.Describe(impl)
 		assert.ErrorContains(t, err, want, "%T", impl)
@@ -85,9 +87,73 @@ type written struct{}
 
 func (written) Give() (value derived) { return }
 
+// Structs of encoding/json have the JSON, and the schema, that they have there.
+func TestCodec_OfEncodingJSON(t *testing.T) {
+	t.Parallel()
+	type (
+		dashed struct {
+			A int `json:"-,"`
+		}
+		embedded struct {
+			Number
+			*Phrase
+			covered
+			Rest []promoted
+		}
+		quotes struct {
+			B bool    `json:"b,string"`
+			T string  `json:"t,string"`
+			P *bool   `json:"p,string"`
+			L []int   `json:"l,string"` //nolint:staticcheck // what is tested
+			F float64 `json:"f,string"`
+		}
+		tagged struct {
+			a int `json:"a"` //nolint:unused,govet // what is tested
+			B int
+		}
+		linked struct {
+			URL  url.URL
+			Link *url.URL `json:"link"`
+		}
+	)
+	text, link := Phrase("x"), &url.URL{Scheme: "https", Host: "a.example", User: url.User("me")}
+	for _, value := range []any{
+		dashed{1}, embedded{Number: 2, Phrase: &text, Rest: []promoted{{Number: 3, Name: "n"}}}, quotes{true, "q", new(bool), []int{1}, 1.5}, tagged{B: 1}, linked{*link, link},
+		trailing{"n"}, promoted{4, "n"}, quotedText{"q"},
+	} {
+		t.Run(fmt.Sprintf("%T", value), func(t *testing.T) {
+			t.Parallel()
+			want, err := json.Marshal(value)
+			require.NoError(t, err)
+			got, err := strictjson.Marshal(value)
+			require.NoError(t, err)
+			assert.JSONEq(t, string(want), string(got))
+
+			read := reflect.New(reflect.TypeOf(value))
+			require.NoError(t, strictjson.Unmarshal(got, read.Interface()))
+			again, err := strictjson.Marshal(read.Interface())
+			require.NoError(t, err)
+			assert.Equal(t, string(got), string(again))
+
+			schemas := reflectapi.NewSchemas()
+			schema, err := schemas.Of(reflect.TypeOf(value))
+			require.NoError(t, err)
+			var decoded any
+			require.NoError(t, json.Unmarshal(got, &decoded))
+			require.NoError(t, valid(t, schema, schemas.Components()).VisitJSON(decoded))
+			assert.Empty(t, undescribed(decoded, schema, schemas.Components()))
+		})
+	}
+}
+
+// Phrase is a text.
+type Phrase string
+
+type covered int
+
 func TestCodecTakes(t *testing.T) {
 	t.Parallel()
-	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}, taker[struct{ base }]{}, taker[struct{ *Point }]{}, taker[struct{ selfRead }]{}, taker[ownReader]{}, written{}} {
+	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}, taker[struct{ base }]{}, taker[struct{ *Point }]{}, taker[struct{ selfRead }]{}, taker[ownReader]{}, written{}, taker[trailing]{}, taker[map[string]promoted]{}, taker[quotedText]{}, taker[quotedList]{}, taker[url.URL]{}} {
 		if _, err := reflectapi.Describe(impl); err != nil {
 			t.Errorf("%T: %v", impl, err)
 		}

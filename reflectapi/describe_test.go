@@ -5,7 +5,6 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
-	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -193,7 +192,7 @@ type (
 		Links []link `json:"links"`
 	}
 	link struct {
-		URL *url.URL `json:"url"`
+		Target *closed `json:"target"`
 	}
 	Selfish struct {
 		*Selfish
@@ -249,7 +248,7 @@ func TestMisfits(t *testing.T) {
 		"Keys":            "argument 1 cannot be encoded as JSON: a key of it is of type reflectapi_test.Point: use a string, an integer or a type that marshals as text",
 		"AnyKeys":         "argument 1 cannot be encoded as JSON: a key of it is of type interface {}: use a string, an integer or a type that marshals as text",
 		"NoFields":        "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.closed, a struct without exported fields: use a string, or a type that marshals itself",
-		"Twice":           "argument 1 cannot be encoded as JSON: field reflectapi_test.linked.Links.URL.User is of type url.Userinfo, a struct without exported fields: use a string, or a type that marshals itself (also argument 2, result 1)",
+		"Twice":           "argument 1 cannot be encoded as JSON: field reflectapi_test.linked.Links.Target is of type reflectapi_test.closed, a struct without exported fields: use a string, or a type that marshals itself (also argument 2, result 1)",
 		"Endless":         "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.endless, a pointer to itself",
 		"Self":            "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.Selfish, a struct that embeds itself",
 		"SelfInline":      "argument 1 cannot be encoded as JSON: an element of it is of type reflectapi_test.selfInline, a struct that embeds itself",

@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 // checkEncodable says which part of a type JSON cannot represent, or returns "":
@@ -99,7 +102,7 @@ func (c *encodableCheck) structObstacle(t reflect.Type, where partOf) string {
 		return fmt.Sprintf("%s is of type %v, a struct that embeds itself", where, t)
 	}
 	fields := jsonFields(t)
-	if len(fields) == 0 && t.NumField() > 0 && !hasJSONTag(t) {
+	if len(fields) == 0 && t.NumField() > 0 && !hasJSONTag(t) && t != reflect.TypeFor[url.Userinfo]() {
 		return fmt.Sprintf("%s is of type %v, a struct without exported fields: use a string, or a type that marshals itself", where, t)
 	}
 	if rivals := rivalsFor(t); rivals != "" {
@@ -110,9 +113,6 @@ func (c *encodableCheck) structObstacle(t reflect.Type, where partOf) string {
 	}
 	for _, f := range fields {
 		in := where.in(t, f.goName)
-		if f.Quoted && !mayBeQuoted(f.Type) {
-			return fmt.Sprintf("%s is of type %v: the json option string is only for numbers", in, f.Type)
-		}
 		if obstacle := c.obstacle(f.Type, in); obstacle != "" {
 			return obstacle
 		}
@@ -276,14 +276,13 @@ func missingMethod(t reflect.Type) (missing, does string) {
 	return "Marshal", "reads"
 }
 
-// refusedByCodec returns why the JSON codec refuses a struct, or "": a json tag that cannot be parsed, a tag on an
-// unexported field, an embedded type that is not a struct. The codec itself reports that only when the first value is
+// refusedByCodec returns why the JSON codec refuses a struct, or "": a json tag that cannot be parsed. The codec itself reports that only when the first value is
 // encoded or decoded, and then for every value.
 func refusedByCodec(t reflect.Type) string {
 	if readsItself(t) {
 		return ""
 	}
-	err := jsonv2.Unmarshal([]byte("{}"), reflect.New(t).Interface())
+	err := strictjson.Unmarshal([]byte("{}"), reflect.New(t).Interface())
 	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok && semantic.Err != nil {
 		return fmt.Sprintf("%v is refused by the JSON codec: %v", t, semantic.Err)
 	}
@@ -343,15 +342,16 @@ func readingMethod(t reflect.Type) string {
 // readsItself reports whether a type has its own unmarshalling, which may not accept an empty object.
 func readsItself(t reflect.Type) bool { return readingMethod(t) != "" }
 
-// mayBeQuoted reports whether the codec accepts the json option string on a field of this type.
+// mayBeQuoted reports whether the json option string makes a JSON string of a field of this type.
 func mayBeQuoted(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer && !pointsToItself(t) {
 		t = t.Elem()
 	}
 	switch t.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64,
+		reflect.Bool, reflect.String:
 		return true
 	}
-	return writesJSON(t) || writesText(t)
+	return false
 }

@@ -18,7 +18,7 @@ import (
 type jsonField struct {
 	Name   string // of the member, e.g. "sortBy"
 	Type   reflect.Type
-	Quoted bool // `json:",string"`: a number written as a JSON string
+	Quoted bool // `json:",string"`: a number, a boolean or a text written as a JSON string
 
 	goName string
 	tag    reflect.StructTag
@@ -77,7 +77,7 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 	field = jsonField{
 		Name:   cmp.Or(tag, f.Name),
 		Type:   f.Type,
-		Quoted: has("string"),
+		Quoted: has("string") && mayBeQuoted(f.Type),
 		goName: f.Name,
 		tag:    f.Tag,
 		index:  append(slices.Clone(outer.index), i),
@@ -93,7 +93,10 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 		if field.Type.Kind() == reflect.Struct {
 			return field, true
 		}
-		return jsonField{}, false
+		if has(strictjson.EmbedOption) {
+			return jsonField{}, false
+		}
+		field.Type = f.Type // an embedded type that is no struct is a member like any other
 	}
 	if !f.IsExported() {
 		return jsonField{}, false

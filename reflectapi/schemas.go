@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -413,12 +414,30 @@ func opaque(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
 	case t == reflect.TypeFor[json.Number]():
 		return &jsonschema.Schema{Type: "number"} // its kind is string
+	case t == reflect.TypeFor[url.URL]():
+		return urlSchema()
 	case writesJSON(t):
 		return &jsonschema.Schema{}
 	case writesText(t):
 		return &jsonschema.Schema{Type: "string"}
 	}
 	return nil
+}
+
+// urlSchema returns the schema of a url.URL, which is an object for encoding/json and a text for jsonschema.
+func urlSchema() *jsonschema.Schema {
+	schema := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+	for f := range reflect.TypeFor[url.URL]().Fields() {
+		property := &jsonschema.Schema{Type: "object"} // the user, of whom nothing is shown
+		switch f.Type.Kind() {
+		case reflect.String:
+			property.Type = "string"
+		case reflect.Bool:
+			property.Type = "boolean"
+		}
+		schema.Properties.Set(f.Name, property)
+	}
+	return schema
 }
 
 // promotedFields returns the members that JSON shows for a struct that embeds others. jsonschema reads them last, which

@@ -321,6 +321,9 @@ func ignoredTagsOf(t reflect.Type, checked bool) (warnings []string) {
 		for _, option := range unknownOptions(f) {
 			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option %q is ignored: use one of omitempty, omitzero, string, %s, or remove it", t, f.Name, option, strictjson.EmbedOption))
 		}
+		if hasString := slices.Contains(strings.Split(f.Tag.Get("json"), ",")[1:], "string"); hasString && !mayBeQuoted(f.Type) {
+			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option string is ignored on a %v: remove it", t, f.Name, f.Type))
+		}
 		keys := tagKeys(f.Tag)
 		for _, key := range keys {
 			for _, read := range []string{"json", "jsonschema"} {

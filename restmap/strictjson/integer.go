@@ -2,11 +2,13 @@ package strictjson
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	legacy "github.com/go-json-experiment/json/v1"
 )
 
 // An integer may be written 1.0 or 1e3: JSON has one kind of number, and other languages write integers like this. The library
@@ -53,11 +55,17 @@ func integer(number string, longest int) (digits string, ok bool) {
 }
 
 // needsIntegers reports whether an error is that of a number that was meant as an integer, perhaps in another notation.
-func needsIntegers(err *json.SemanticError) bool {
-	if err.JSONKind != '0' || err.GoType == nil {
+func needsIntegers(err error) bool {
+	var wanted reflect.Type
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok && semantic.JSONKind == '0' {
+		wanted = semantic.GoType
+	} else if misfit, ok := errors.AsType[*legacy.UnmarshalTypeError](err); ok && strings.HasPrefix(misfit.Value, "number ") {
+		wanted = misfit.Type
+	}
+	if wanted == nil {
 		return false
 	}
-	switch err.GoType.Kind() {
+	switch wanted.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return true

@@ -29,6 +29,7 @@ type Plan struct {
 	readLong    json.Options // like read, decodes long integers exactly; nil if no value can contain an any
 
 	keepsNotation bool // of numbers: there is a json.Number
+	legacy        bool // there is a struct with tags that only encoding/json takes
 }
 
 // plans are the plans made so far, at most one for each type. They are never removed, because types exist as long as
@@ -48,7 +49,11 @@ func PlanOf(t reflect.Type) *Plan {
 // newPlan makes the plan of a type, with the library's options for what is not plain.
 func newPlan(t reflect.Type) *Plan {
 	common := dialect()
-	p := &Plan{root: make(compiler).node(t), write: common, read: common}
+	isLegacy := walkLegacyTags(t, make(map[reflect.Type]bool))
+	if isLegacy {
+		common = json.JoinOptions(common, legacyTags())
+	}
+	p := &Plan{root: make(compiler).node(t), write: common, read: common, legacy: isLegacy}
 	number, dynamic := walkNumbers(t, make(map[reflect.Type]bool))
 	if number || dynamic {
 		p.write = json.JoinOptions(common, json.WithMarshalers(json.MarshalToFunc(marshalNumber)))
@@ -205,6 +210,9 @@ func (c compiler) structure(t reflect.Type) node {
 func (c compiler) fields(t reflect.Type) ([]field, bool) {
 	var fields []field
 	names := make(map[string]bool)
+	if HasLegacyTags(t) {
+		return nil, false
+	}
 	for source := range t.Fields() {
 		made, shown, plain := c.field(source)
 		if !plain || names[made.name] {

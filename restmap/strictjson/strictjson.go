@@ -127,7 +127,7 @@ func (t Text) unmarshal(v any, plan *Plan, more json.Options) error {
 		return nil
 	}
 	data := t.data
-	if semantic, ok := errors.AsType[*json.SemanticError](err); ok && needsIntegers(semantic) && !plan.keepsNotation {
+	if needsIntegers(err) && !plan.keepsNotation {
 		longest := integerDigits
 		if plan.readLong != nil {
 			longest = exactIntegerDigits
@@ -136,10 +136,14 @@ func (t Text) unmarshal(v any, plan *Plan, more json.Options) error {
 			data, err = rewritten, json.Unmarshal(rewritten, v, options, more)
 		}
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case plan.legacy:
+		return translateLegacy(err, data)
+	default:
 		return translate(err, data)
 	}
-	return nil
 }
 
 // planFor returns the plan of what v points to. If v is no pointer, the library returns the error.
