@@ -3,8 +3,11 @@ package reflectapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -138,10 +141,11 @@ func TestCodec_OfEncodingJSON(t *testing.T) {
 			schemas := reflectapi.NewSchemas()
 			schema, err := schemas.Of(reflect.TypeOf(value))
 			require.NoError(t, err)
-			var decoded any
+			var decoded map[string]any
 			require.NoError(t, json.Unmarshal(got, &decoded))
+			described := schemas.Components()[strings.TrimPrefix(schema.Ref, "#/components/schemas/")]
+			assert.ElementsMatch(t, slices.Collect(maps.Keys(decoded)), slices.Collect(maps.Keys(described.Properties)))
 			require.NoError(t, valid(t, schema, schemas.Components()).VisitJSON(decoded))
-			assert.Empty(t, undescribed(decoded, schema, schemas.Components()))
 		})
 	}
 }

@@ -277,23 +277,27 @@ func (c *converter) properties(in *jsonschema.Schema, out *Schema, t reflect.Typ
 	}
 	fields, complete := fieldsByName(t)
 	for pair := in.Properties.Oldest(); pair != nil; pair = pair.Next() {
-		field, known := fields[pair.Key]
+		key := pair.Key
+		if key == dash {
+			key = "-"
+		}
+		field, known := fields[key]
 		if complete && !known {
 			continue
 		}
 		if out.Properties == nil {
 			out.Properties = map[string]*Schema{}
 		}
-		c.path = append(c.path, pair.Key)
+		c.path = append(c.path, key)
 		property := c.convert(pair.Value, field.Type)
 		if field.readOnly && property.Ref != "" {
 			property = &Schema{AllOf: []*Schema{property}}
 		}
 		property.ReadOnly = property.ReadOnly || field.readOnly
-		out.Properties[pair.Key] = property
+		out.Properties[key] = property
 		c.path = c.path[:len(c.path)-1]
 		if known {
-			c.members = append(c.members, structMember{t, out, field, out.Properties[pair.Key]})
+			c.members = append(c.members, structMember{t, out, field, property})
 		}
 	}
 }

@@ -443,14 +443,18 @@ func urlSchema() *jsonschema.Schema {
 // promotedFields returns the members that JSON shows for a struct that embeds others. jsonschema reads them last, which
 // corrects shadowed names: it takes the last field of a name, JSON the shallowest.
 func promotedFields(t reflect.Type) []reflect.StructField {
-	if !slices.ContainsFunc(slices.Collect(t.Fields()), embeds) {
+	if !slices.ContainsFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool { return embeds(f) || isDash(f) }) {
 		return nil
 	}
 	var fields []reflect.StructField
 	for _, f := range jsonFields(t) {
-		tag := strconv.Quote(f.Name)
+		name := f.Name
+		if name == "-" {
+			name = dash
+		}
+		tag := strconv.Quote(name)
 		if f.Quoted {
-			tag = strconv.Quote(f.Name + ",string")
+			tag = strconv.Quote(name + ",string")
 		}
 		fields = append(fields, reflect.StructField{
 			Name: f.goName,
@@ -460,6 +464,12 @@ func promotedFields(t reflect.Type) []reflect.StructField {
 	}
 	return fields
 }
+
+// dash stands for the name "-", with which jsonschema would leave a field out.
+const dash = "\x00-"
+
+// isDash reports whether a field has the name "-".
+func isDash(f reflect.StructField) bool { return strings.HasPrefix(f.Tag.Get("json"), "-,") }
 
 // embeds reports whether a field's own fields take its place, for JSON or for jsonschema, which do not always agree.
 func embeds(f reflect.StructField) bool {

@@ -171,14 +171,11 @@ func (s *standIns) nameOnly(t *types.Named) reflect.Type {
 	return s.structWith([]reflect.StructField{{Name: s.unusedName("Standing_in"), Type: reflect.TypeFor[bool]()}}, t)
 }
 
-// embedded returns the stand-in for an embedded type, of which only the fields matter. One that is no struct is refused,
-// whatever it is.
+// embedded returns the stand-in for an embedded struct, of which only the fields matter.
 func (s *standIns) embedded(t types.Type) reflect.Type {
 	stand, target := s.of(t), pointedTo(t)
 	whole := s.whole[target]
 	switch {
-	case !isStruct(target):
-		return reflect.TypeFor[bool]()
 	case whole == nil:
 		return stand
 	case target != types.Unalias(t):

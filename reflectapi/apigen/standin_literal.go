@@ -99,7 +99,7 @@ func (s *standIns) structOf(of *types.Struct, t types.Type) reflect.Type {
 func (s *standIns) field(v *types.Var, tag reflect.StructTag) (field reflect.StructField, counts bool) {
 	member, _, _ := strings.Cut(tag.Get("json"), ",")
 	switch {
-	case v.Embedded() && member == "":
+	case v.Embedded() && member == "" && isStruct(pointedTo(v.Type())):
 		t := s.embedded(v.Type())
 		hasMethods := t.NumMethod() > 0 || reflect.PointerTo(t).NumMethod() > 0
 		return reflect.StructField{Name: s.nameFor(v, "Standing_in"), Type: t, Tag: tag, Anonymous: true}, !hasMethods
