@@ -3,60 +3,63 @@ package create
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 
 	"github.com/busline/busline/bus"
 )
+
+//go:generate go run github.com/busline/busline/reflectapi/apigen -type Accounts
+
+// Host is where the accounts are on the bus.
+const Host = "accounts.example"
+
+// Accounts is a collection of accounts.
+type Accounts interface {
+	// Create adds an account and returns its id.
+	//
+	//busline:status 201
+	//busline:problem 409 https://accounts.example/problems/email-taken EmailTaken
+	Create(ctx context.Context, httpRequestBody Account) (id int, err error)
+}
 
 // Account is what is created.
 type Account struct {
 	Email string `json:"email" jsonschema:"format=email"`
 }
 
-// EmailTaken is the type of the failure to create an account with an email that another account has. Its details are a
-// [Taken].
-const EmailTaken = "https://accounts.example/problems/email-taken"
-
-// Taken names the account that has the email.
-type Taken struct {
+// EmailTaken names the account that has the email already.
+type EmailTaken struct {
 	Account int `json:"account"`
 }
 
-// Accounts keeps accounts in memory. The zero value is empty.
-type Accounts struct {
+// Store implements Accounts in memory. The zero value is empty.
+type Store struct {
 	mu  sync.Mutex // protects ids
 	ids map[string]int
 }
 
 // Create adds an account and returns its id.
-func (a *Accounts) Create(ctx context.Context, httpRequestBody Account) (id int, httpStatusCode int, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if id, taken := a.ids[httpRequestBody.Email]; taken {
-		err := bus.Errorf(http.StatusConflict, "account %d has this email", id)
-		return 0, 0, bus.ErrorWithDetails(err, EmailTaken, Taken{Account: id})
+func (s *Store) Create(ctx context.Context, httpRequestBody Account) (id int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, taken := s.ids[httpRequestBody.Email]; taken {
+		return 0, EmailTakenError(EmailTaken{Account: id}, "account %d has this email", id)
 	}
-	if a.ids == nil {
-		a.ids = make(map[string]int)
+	if s.ids == nil {
+		s.ids = make(map[string]int)
 	}
-	id = len(a.ids) + 1
-	a.ids[httpRequestBody.Email] = id
+	id = len(s.ids) + 1
+	s.ids[httpRequestBody.Email] = id
 	bus.SetResponseHeader(ctx, "Location", fmt.Sprintf("/accounts/%d", id))
-	return id, http.StatusCreated, nil
+	return id, nil
 }
 
 // Register returns the id of the account with an email, which it creates if there is none.
-func Register(ctx context.Context, conn *bus.Conn, email string) (id int, err error) {
-	var created struct{ ID int }
-	arguments := bus.Args{"httpRequestBody": Account{Email: email}}
-	err = conn.Call(ctx, "POST https://accounts.example/accounts", arguments, &created)
-	if failed, ok := errors.AsType[*bus.Error](err); ok && failed.Type == EmailTaken {
-		var taken Taken
-		err := failed.DecodeDetails(&taken)
-		return taken.Account, err
+func Register(ctx context.Context, accounts Accounts, email string) (id int, err error) {
+	id, err = accounts.Create(ctx, Account{Email: email})
+	if taken, ok := AsEmailTaken(err); ok {
+		return taken.Account, nil
 	}
-	return created.ID, err
+	return id, err
 }

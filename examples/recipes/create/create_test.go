@@ -16,7 +16,7 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	b.CheckShortCircuit()
-	require.NoError(t, bus.Serve(b.Connect("accounts.example"), &create.Accounts{}))
+	require.NoError(t, bus.Serve[create.Accounts](b.Connect(create.Host), &create.Store{}))
 	recipetest.Curl(t, b, "create", nil)
 }
 
@@ -24,16 +24,16 @@ func TestRegister(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	b.CheckShortCircuit()
-	require.NoError(t, bus.Serve(b.Connect("accounts.example"), &create.Accounts{}))
-	conn := b.Connect("caller.example")
+	require.NoError(t, bus.Serve[create.Accounts](b.Connect(create.Host), &create.Store{}))
+	accounts := create.NewClient(b.Connect("caller.example"))
 	for _, step := range []struct {
 		email string
 		id    int
 	}{{"ada@example.com", 1}, {"grace@example.com", 2}, {"ada@example.com", 1}} {
-		id, err := create.Register(t.Context(), conn, step.email)
+		id, err := create.Register(t.Context(), accounts, step.email)
 		require.NoError(t, err)
 		assert.Equal(t, step.id, id)
 	}
-	_, err := create.Register(t.Context(), conn, "ada")
+	_, err := create.Register(t.Context(), accounts, "ada")
 	assert.Equal(t, 422, bus.StatusOf(err))
 }

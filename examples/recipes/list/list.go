@@ -2,20 +2,29 @@
 package list
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"net/url"
 	"strconv"
 
-	"github.com/invopop/jsonschema"
-
 	"github.com/busline/busline/bus"
 )
 
+//go:generate go run github.com/busline/busline/reflectapi/apigen -type Books
+
+// Host is where the library is on the bus.
+const Host = "library.example"
+
 // Books is a collection in the order of the ids.
-type Books []Book
+type Books interface {
+	// List returns a page of books.
+	//
+	//busline:arg author only books of this author
+	//busline:arg after id of the last book on the page before
+	//busline:arg limit minimum=1 maximum=100 default=20 size of the page
+	List(ctx context.Context, author string, after, limit int) (httpResponseBody Page, err error)
+}
 
 // Book is a book.
 type Book struct {
@@ -30,28 +39,19 @@ type Page struct {
 	Next  int    `json:"next,omitempty"` // the argument after of the next page; 0 on the last
 }
 
-// Limit is how many items a page has at most.
-type Limit int
-
-const defaultLimit = 20
-
-// JSONSchemaExtend says which limits are accepted; 0 or none stands for the default.
-func (Limit) JSONSchemaExtend(s *jsonschema.Schema) {
-	s.Minimum, s.Maximum = "0", "100"
-	s.Description = fmt.Sprintf("0 stands for %d.", defaultLimit)
-}
+// Shelf implements Books.
+type Shelf []Book
 
 // List returns the books after an id, of one author if one is given.
-func (b Books) List(ctx context.Context, author string, after int, limit Limit) (httpResponseBody Page, err error) {
-	limit = cmp.Or(limit, defaultLimit)
+func (s Shelf) List(ctx context.Context, author string, after, limit int) (httpResponseBody Page, err error) {
 	var page Page
-	for _, book := range b {
+	for _, book := range s {
 		if book.ID <= after || author != "" && book.Author != author {
 			continue
 		}
-		if len(page.Items) == int(limit) {
+		if len(page.Items) == limit {
 			page.Next = page.Items[limit-1].ID
-			query := url.Values{"author": {author}, "after": {strconv.Itoa(page.Next)}, "limit": {strconv.Itoa(int(limit))}}
+			query := url.Values{"author": {author}, "after": {strconv.Itoa(page.Next)}, "limit": {strconv.Itoa(limit)}}
 			bus.SetResponseHeader(ctx, "Link", fmt.Sprintf(`<?%s>; rel="next"`, query.Encode()))
 			break
 		}
@@ -61,12 +61,11 @@ func (b Books) List(ctx context.Context, author string, after int, limit Limit) 
 }
 
 // All calls for one page after another.
-func All(ctx context.Context, conn *bus.Conn, author string) iter.Seq2[Book, error] {
+func All(ctx context.Context, books Books, author string) iter.Seq2[Book, error] {
 	return func(yield func(Book, error) bool) {
 		for more, after := true, 0; more; {
-			var page Page
-			arguments := bus.Args{"author": author, "after": after, "limit": 100}
-			if err := conn.Call(ctx, "GET https://library.example/books", arguments, &page); err != nil {
+			page, err := books.List(ctx, author, after, 100)
+			if err != nil {
 				yield(Book{}, err)
 				return
 			}

@@ -16,8 +16,8 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	b.CheckShortCircuit()
-	books := list.Books{{1, "Austen", "Emma"}, {2, "Herbert", "Dune"}, {3, "Austen", "Persuasion"}, {4, "Austen", "Sanditon"}}
-	require.NoError(t, bus.Serve(b.Connect("library.example"), books))
+	books := list.Shelf{{1, "Austen", "Emma"}, {2, "Herbert", "Dune"}, {3, "Austen", "Persuasion"}, {4, "Austen", "Sanditon"}}
+	require.NoError(t, bus.Serve[list.Books](b.Connect(list.Host), books))
 	recipetest.Curl(t, b, "list", nil)
 }
 
@@ -25,13 +25,13 @@ func TestPage(t *testing.T) {
 func TestAll(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	books := make(list.Books, 250)
+	books := make(list.Shelf, 250)
 	for i := range books {
 		books[i].ID = i + 1
 	}
-	require.NoError(t, bus.Serve(b.Connect("library.example"), books))
-	var read list.Books
-	for book, err := range list.All(t.Context(), b.Connect("caller.example"), "") {
+	require.NoError(t, bus.Serve[list.Books](b.Connect(list.Host), books))
+	var read list.Shelf
+	for book, err := range list.All(t.Context(), list.NewClient(b.Connect("caller.example")), "") {
 		require.NoError(t, err)
 		read = append(read, book)
 	}
