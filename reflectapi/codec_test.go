@@ -95,12 +95,11 @@ func TestCodec_OfEncodingJSON(t *testing.T) {
 	t.Parallel()
 	type (
 		dashed struct {
-			A int `json:"-,"`
+			A int `json:"-,"` //nolint:staticcheck // what is tested
 		}
 		embedded struct {
 			Number
 			*Phrase
-			covered
 			Rest []promoted
 		}
 		quotes struct {
@@ -111,7 +110,7 @@ func TestCodec_OfEncodingJSON(t *testing.T) {
 			F float64 `json:"f,string"`
 		}
 		tagged struct {
-			a int `json:"a"` //nolint:unused,govet // what is tested
+			a int `json:"a"` //nolint:unused,govet,revive,staticcheck // what is tested
 			B int
 		}
 		linked struct {
@@ -152,8 +151,6 @@ func TestCodec_OfEncodingJSON(t *testing.T) {
 
 // Phrase is a text.
 type Phrase string
-
-type covered int
 
 func TestCodecTakes(t *testing.T) {
 	t.Parallel()

@@ -255,7 +255,7 @@ func cutKeyword(text string) (word, rest string, err error) {
 
 // lateKeyword returns a word of a description that was meant as a keyword, "" if there is none.
 func lateKeyword(description string) string {
-	for _, word := range strings.Fields(description) {
+	for word := range strings.FieldsSeq(description) {
 		if key, _, assigned := strings.Cut(word, "="); assigned && keywordLike(key) != "" {
 			return word
 		}

@@ -32,7 +32,9 @@ func DescribeSignatures(name, doc string, signatures []Signature) (*Service, err
 		service.DocOrigin = originSignature
 	}
 	var errs []error
-	for _, signature := range slices.SortedFunc(slices.Values(signatures), byName) {
+	sorted := slices.SortedFunc(slices.Values(signatures), byName)
+	for i := range sorted {
+		signature := &sorted[i]
 		method, err := signature.describe()
 		if err != nil {
 			errs = append(errs, fmt.Errorf("method %s: %w", signature.Name, err))

@@ -49,21 +49,6 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 	return in, e.input.checkConstraints(in, request)
 }
 
-// arguments returns addressable arguments with what they are when they are missing: zero, or the declared default.
-func (p *input) arguments() reflect.Value {
-	in := reflect.New(p.endpoint.Method.In).Elem()
-	for _, missing := range p.defaults {
-		value := in.Field(missing.Index)
-		if value.Kind() == reflect.Pointer {
-			value.Set(reflect.New(value.Type().Elem()))
-			value.Elem().Set(missing.Value.Elem())
-			continue
-		}
-		value.Set(missing.Value)
-	}
-	return in
-}
-
 // The places of an argument.
 const (
 	inPath  = "path"
@@ -89,6 +74,21 @@ type input struct {
 	defaults    []reflectapi.Default    // of missing arguments
 
 	eraseReadOnly func(reflect.Value) // nil if there are no members that are only for results
+}
+
+// arguments returns addressable arguments with what they are when they are missing: zero, or the declared default.
+func (p *input) arguments() reflect.Value {
+	in := reflect.New(p.endpoint.Method.In).Elem()
+	for _, missing := range p.defaults {
+		value := in.Field(missing.Index)
+		if value.Kind() == reflect.Pointer {
+			value.Set(reflect.New(value.Type().Elem()))
+			value.Elem().Set(missing.Value.Elem())
+			continue
+		}
+		value.Set(missing.Value)
+	}
+	return in
 }
 
 // lazyInput is what most endpoints never need.

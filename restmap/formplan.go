@@ -321,16 +321,17 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, b
 
 // miscased returns what is wrong with the names after an argument's dot, if one differs from a known one only in case; "" if none does.
 func (p formPart) miscased(behind string) string {
+	at := p
 	for name := range strings.SplitSeq(behind, ".") {
-		next, known := p.parts[name]
-		if !known && p.indexed {
-			p.indexed = false
-			continue
+		next, known := at.parts[name]
+		switch {
+		case known:
+			at = next
+		case at.indexed:
+			at.indexed = false
+		default:
+			return miscased(name, at.parts)
 		}
-		if !known {
-			return miscased(name, p.parts)
-		}
-		p = next
 	}
 	return ""
 }

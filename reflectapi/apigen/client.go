@@ -22,14 +22,6 @@ type client struct {
 	Problems   []*clientProblem
 }
 
-// Target returns the path, after the port if it is not that of the host.
-func (m *clientMethod) Target() string {
-	if m.Port == 0 {
-		return m.Path
-	}
-	return fmt.Sprintf(":%d%s", m.Port, m.Path)
-}
-
 // clientProblem holds what the template needs for a kind of failure with details.
 type clientProblem struct {
 	Name    string // of the type of its details, "OutOfStock"
@@ -55,6 +47,14 @@ type clientMethod struct {
 	Arguments, Results string // the types of the operation: "addArguments", "struct{}"
 	// The structs to declare for these, nil if a struct exists already.
 	ArgumentFields, ResultFields []clientField
+}
+
+// Target returns the path, after the port if it is not that of the host.
+func (m *clientMethod) Target() string {
+	if m.Port == 0 {
+		return m.Path
+	}
+	return fmt.Sprintf(":%d%s", m.Port, m.Path)
 }
 
 type clientField struct{ Name, Type, JSON string }

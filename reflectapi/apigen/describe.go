@@ -36,8 +36,8 @@ type description struct {
 func describe(source *sources, found *api, wanted request) (*description, error) {
 	d := &description{source: source, api: found, diagnostics: source.unreadDirectives(found.named)}
 	var signatures []reflectapi.Signature
-	for _, m := range found.methods {
-		o, signature, err := d.operation(m)
+	for i := range found.methods {
+		o, signature, err := d.operation(&found.methods[i])
 		if err != nil {
 			d.refuse(o, err)
 			continue
@@ -56,9 +56,9 @@ func describe(source *sources, found *api, wanted request) (*description, error)
 }
 
 // operation describes one method.
-func (d *description) operation(m method) (*operation, reflectapi.Signature, error) {
+func (d *description) operation(m *method) (*operation, reflectapi.Signature, error) {
 	stands := newStandIns(d.source.qualifier)
-	o := &operation{method: m, texts: stands.texts}
+	o := &operation{method: *m, texts: stands.texts}
 	signature := reflectapi.Signature{Name: m.name, Doc: m.doc, Params: namesOf(m.signature.Params()), Results: namesOf(m.signature.Results())}
 	switch count := len(signature.Params) + len(signature.Results); {
 	case m.misread != nil:

@@ -20,16 +20,16 @@ const (
 // freeRoutes gives each method a route of its own, so that only the methods themselves can be wrong.
 func freeRoutes(signatures []reflectapi.Signature) restmap.Options {
 	options := restmap.Options{Methods: make(map[string]restmap.MethodOptions)}
-	for _, signature := range signatures {
-		options.Methods[signature.Name] = restmap.MethodOptions{Path: "/", HTTPMethod: http.MethodPost}
+	for i := range signatures {
+		options.Methods[signatures[i].Name] = restmap.MethodOptions{Path: "/", HTTPMethod: http.MethodPost}
 	}
 	return options
 }
 
 // route finds the endpoint of each operation.
 func (d *description) route(signatures []reflectapi.Signature) {
-	for i, signature := range signatures {
-		signatures[i].Declared = d.operationOf(signature.Name).declared
+	for i := range signatures {
+		signatures[i].Declared = d.operationOf(signatures[i].Name).declared
 	}
 	byName := func([]reflectapi.Signature) restmap.Options { return restmap.Options{} }
 	_, endpoints := d.mapAll(signatures, byName, routeRemedy)

@@ -40,7 +40,8 @@ func table(found *api, qualifier types.Qualifier, client []string) (string, erro
 	var declaration strings.Builder
 	var comments []string // by their placeholders, which gofmt leaves as they are
 	fmt.Fprintf(&declaration, "type %s interface {\n", found.named.Name())
-	for i, m := range found.methods {
+	for i := range found.methods {
+		m := &found.methods[i]
 		mark := fmt.Sprintf("\t//apigen:%d\n", i)
 		fmt.Fprintf(&declaration, "%s\t%s%s\n", mark, m.name, signatureText(m.signature, qualifier))
 		comments = append(comments, mark, indented(commented(m.doc, m.declared.Lines)))

@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	stdjson "encoding/json"
 	"errors"
 	"net/url"
 	"reflect"
@@ -86,7 +87,7 @@ func HasLegacyTags(t reflect.Type) bool {
 			return true
 		case f.Anonymous && name == "" && kind != reflect.Struct:
 			return true
-		case hasOption(options, "string") && !isNumberKind(kind):
+		case hasOption(options, "string") && !isNumberKind(kind) && pointedTo(f.Type) != reflect.TypeFor[stdjson.Number]():
 			return true
 		}
 	}
