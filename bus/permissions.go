@@ -169,8 +169,8 @@ const (
 func (c *Conn) ownPublications() []Permission {
 	all := callee{subject.HostAll, subject.ControlPort}
 	allowed := []Permission{
-		all.publication(c.plane, "POST.hello", "announcing the instance and new endpoints"),
-		all.publication(c.plane, "POST.bye", "announcing that the instance leaves"),
+		all.publication(c.plane, "POST.hello", "optional: announcing the instance and new endpoints"),
+		all.publication(c.plane, "POST.bye", "optional: announcing that the instance leaves"),
 	}
 	if !c.config.allowResponses {
 		allowed = append(allowed, Permission{
@@ -206,6 +206,7 @@ const (
 	forControl         = "requests of the framework"
 	forEndpoint        = "endpoint"
 	forEvent           = "event of another service"
+	forEveryone        = "optional: discovery, and hearing which instances come and go"
 	forServiceProtocol = "optional: being shown by nats micro"
 )
 
@@ -222,7 +223,9 @@ func (e *endpoint) purpose() string {
 }
 
 // rank orders permissions: those that every instance needs come before those of this service.
-func rank(p Permission) int { return slices.Index([]string{forControl, forEndpoint, forEvent}, p.For) }
+func rank(p Permission) int {
+	return slices.Index([]string{forEveryone, forControl, forEndpoint, forEvent}, p.For)
+}
 
 // callee is a port of a host, or of all hosts below a domain.
 type callee struct {

@@ -104,7 +104,7 @@ type outcome struct {
 	failed   *status.Error
 }
 
-// ofCall reports whether the outcome ends the call, which has reached no instance.
+// ofCall reports whether the outcome ends the call: it has reached no instance, or one that cannot be told.
 func (o *outcome) ofCall() bool { return o.failed != nil && o.failed.Host == "" }
 
 func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
@@ -200,6 +200,7 @@ const (
 func (s *pendingMulticast) look() (came outcome, now phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.attributeLocked()
 	switch {
 	case s.taken < len(s.inbox):
 		came, s.inbox[s.taken] = s.inbox[s.taken], outcome{}
@@ -215,6 +216,8 @@ func (s *pendingMulticast) look() (came outcome, now phase) {
 		return came, isKnown
 	case time.Now().Before(s.lastAck.Add(s.quietPeriodLocked())):
 		return came, isOpen
+	case s.acked == 0 && len(s.anonymous) > 0: // all that came is illegible
+		return outcome{failed: s.anonymous[0]}, hasOutcome
 	default:
 		return came, isQuiet
 	}
