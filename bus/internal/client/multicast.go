@@ -9,6 +9,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -20,11 +21,20 @@ func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire
 		return err
 	}
 	defer c.calls.Done()
+	return c.ask(ctx, request, yield)
+}
+
+// ask is Gather within a call that has begun. For a question of the framework itself the depth of the chain does not matter, as its answer
+// needs no further calls.
+func (c *Client) ask(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
 	waiting := c.newMulticast(request, callctx.Budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
 	if err := c.prepare(ctx, sent); err != nil {
 		return err
+	}
+	if sent.Address.Port == subject.ControlPort && sent.Address.Path == allowPath {
+		sent.CallDepth = min(sent.CallDepth, wire.MaxCallDepth)
 	}
 	c.setAttemptHeaders(sent, waiting.ends)
 	request.MsgID = sent.MsgID // for the interceptors

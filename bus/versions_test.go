@@ -1,0 +1,68 @@
+package bus_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestVersions_NotServed holds that the answer to a call that no instance serves does not depend on which of two versions is asked.
+func TestVersions_NotServed(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		for _, method := range []string{"GET", "POST"} { // two versions
+			require.NoError(t, w.connect("shelf.example").Handle(method, "/books", http.NotFoundHandler()))
+		}
+		caller := w.connect("caller.example")
+		for range 20 {
+			err := caller.Call(t.Context(), "DELETE https://shelf.example/books", nil, nil)
+			checkError(t, err, 405, bus.ExecutedNo)
+			response, _ := do(t, caller, "DELETE", "https://shelf.example/books", "", "")
+			require.Equal(t, "GET, HEAD, POST", response.Header.Get("Allow"))
+			err = caller.Call(t.Context(), "DELETE https://shelf.example/shelves", nil, nil)
+			checkError(t, err, 404, bus.ExecutedNo)
+		}
+	})
+}
+
+// TestDigest_TellsDocumentsApart holds what changes the digest of a ping.
+func TestDigest_TellsDocumentsApart(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	digest := func(serve func(*bus.Conn), options ...bus.ConnectOption) string {
+		conn := b.Connect(calculatorHost, options...)
+		serve(conn)
+		var told struct{ Digest string }
+		require.NoError(t, conn.Call(t.Context(), "GET https://"+conn.ID()+"."+calculatorHost+":888/ping", nil, &told))
+		return told.Digest
+	}
+	sums := func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, calculator{})) }
+	first := digest(sums)
+	assert.Regexp(t, "^[0-9a-f]{16}$", first)
+	assert.Empty(t, digest(func(*bus.Conn) {}), "nothing is served")
+	for _, test := range []struct {
+		name  string
+		other string
+		same  bool
+	}{
+		{"another instance", digest(sums), true},
+		{"another version of the same", digest(sums, bus.WithVersion("2")), true},
+		{"another address", digest(sums, bus.WithBaseURL("https://api.example.com")), true},
+		{"one more endpoint", digest(func(conn *bus.Conn) {
+			sums(conn)
+			_ = bus.DigestOf(conn) // it is not kept
+			require.NoError(t, conn.Handle("GET", "/more", http.NotFoundHandler()))
+		}), false},
+		{"claims", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, calculator{}, bus.RequireClaims("true"))) }), false},
+		{"another port", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, calculator{}, bus.Port(444))) }), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, test.same, test.other == first)
+		})
+	}
+}
