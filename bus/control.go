@@ -50,7 +50,11 @@ func (control) Cancel(ctx context.Context, id string) {
 
 func greeted(ctx context.Context, stays bool) {
 	caller, _ := CallerOf(ctx)
-	servingConn(ctx).client.Greeted(client.Peer{Host: caller.Host, ID: caller.ID}, stays)
+	conn := servingConn(ctx)
+	conn.client.Greeted(client.Peer{Host: caller.Host, ID: caller.ID}, stays)
+	if !stays && caller.Host == conn.host {
+		conn.differing.forget(caller.ID)
+	}
 }
 
 // allowEndpoint is called when the broker reports that no instance subscribes to a path. Each instance answers, as versions may

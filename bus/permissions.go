@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,11 +177,19 @@ func (c *Conn) ownPublications() []Permission {
 		allowed = append(allowed, Permission{
 			Subject: subject.ResponsesBelow(c.plane, ""), For: "acks and responses to callers",
 		})
+		if len(c.registry.all()) > 0 {
+			allowed = append(allowed, Permission{Subject: c.ownPing(), For: "optional: comparing its documents with those of its other instances"})
+		}
 		if c.isListed() {
 			allowed = append(allowed, Permission{Subject: nats.InboxPrefix + anyRest, For: forServiceProtocol + ", the answers"})
 		}
 	}
 	return allowed
+}
+
+// ownPing is the subject on which the own host is asked for its instances.
+func (c *Conn) ownPing() string {
+	return subject.Subscription(c.plane, strconv.Itoa(subject.ControlPort), c.host, http.MethodGet, "ping")
 }
 
 // ownSubscriptions are the permissions for the current subscriptions of this instance, valid for every instance of its

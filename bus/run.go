@@ -226,13 +226,11 @@ func (p *program) probeHandler() http.Handler {
 	return mux
 }
 
-// readyText is what a program that is ready answers: also what the broker restricts.
+// readyText is what a program that is ready answers: also what operators should know.
 func (p *program) readyText() string {
 	lines := []string{"ready"}
 	if conn := p.conn.Load(); conn != nil {
-		for _, off := range conn.Restrictions() {
-			lines = append(lines, "restricted by the broker: "+off)
-		}
+		lines = append(lines, conn.restrictedAndDiffering()...)
 	}
 	return strings.Join(lines, "\n")
 }

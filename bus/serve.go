@@ -194,6 +194,9 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		}
 	}
 	c.announce(ctx, "hello")
+	if !c.config.allowResponses {
+		c.differing.schedule(c.compareDocuments)
+	}
 	return nil
 }
 

@@ -2,8 +2,13 @@ package bus_test
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +31,42 @@ func TestVersions_NotServed(t *testing.T) {
 			err = caller.Call(t.Context(), "DELETE https://shelf.example/shelves", nil, nil)
 			checkError(t, err, 404, bus.ExecutedNo)
 		}
+	})
+}
+
+// TestVersions_AreLogged has an instance that comes find others with other documents, once for all that it registers, until they leave.
+func TestVersions_AreLogged(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		log := new(lines)
+		connect := func(version string) *bus.Conn {
+			return b.connect(calculatorHost, bus.WithVersion(version), bus.WithLogger(zerolog.New(log)))
+		}
+		pings := b.listen(b.Plane() + ".888.example.calculator.|.GET.ping")
+		first := connect("1")
+		serve(t, first, calculator{})
+		time.Sleep(2 * time.Second)
+		same := connect("1")
+		serve(t, same, calculator{})
+		time.Sleep(2 * time.Second)
+		require.Len(t, pings, 2)
+		assert.Empty(t, log.String())
+		second := connect("2")
+		for _, path := range []string{"/a", "/b", "/c"} {
+			require.NoError(t, second.Handle("GET", path, http.NotFoundHandler()))
+		}
+		time.Sleep(2 * time.Second)
+		bus.FlushLog(second)
+		require.Len(t, pings, 3, "one for each instance")
+		want := slices.Sorted(slices.Values([]string{first.ID() + " (version 1)", same.ID() + " (version 1)"}))
+		assert.Equal(t, want, second.DifferingInstances())
+		assert.Equal(t, 1, log.count("other instances of this host have other documents"), log)
+		assert.Contains(t, log.String(), `"id":"`+second.ID()+`","instances":["`+strings.Join(want, `","`)+`"]`)
+		for _, conn := range []*bus.Conn{first, same} {
+			assert.NoError(t, conn.Close(t.Context()))
+		}
+		synctest.Wait()
+		assert.Empty(t, second.DifferingInstances())
 	})
 }
 

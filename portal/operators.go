@@ -75,11 +75,14 @@ func (i *Ingress) serveOperators(w http.ResponseWriter, r *http.Request, path st
 	}
 }
 
-// restrictedLines has a line for each restriction of a connection that is ready.
+// restrictedLines has a line for each restriction of a connection that is ready, and one for instances of its host that differ.
 func restrictedLines(conn *bus.Conn) string {
 	var lines strings.Builder
 	for _, off := range conn.Restrictions() {
 		lines.WriteString("restricted by the broker: " + off + "\n")
+	}
+	if others := conn.DifferingInstances(); len(others) > 0 {
+		lines.WriteString("other documents at " + strings.Join(others, ", ") + "\n")
 	}
 	return lines.String()
 }

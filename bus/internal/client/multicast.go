@@ -21,12 +21,12 @@ func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire
 		return err
 	}
 	defer c.calls.Done()
-	return c.ask(ctx, request, yield)
+	return c.Ask(ctx, request, yield)
 }
 
-// ask is Gather within a call that has begun. For a question of the framework itself the depth of the chain does not matter, as its answer
-// needs no further calls.
-func (c *Client) ask(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
+// Ask is Gather within a call that has begun, or for a question of the framework itself, which closing does not wait for. For such a
+// question the depth of the chain does not matter, as its answer needs no further calls.
+func (c *Client) Ask(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
 	waiting := c.newMulticast(request, callctx.Budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call

@@ -274,7 +274,7 @@ func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Ti
 	ctx, cancel := context.WithDeadline(ctx, ends)
 	defer cancel()
 	reason := errNoSubscriber
-	err = c.ask(ctx, &question, func(response *wire.Response, failed error) bool {
+	err = c.Ask(ctx, &question, func(response *wire.Response, failed error) bool {
 		if failed != nil || response.Status != http.StatusOK {
 			reason = cmp.Or(failed, errNoMethods)
 			return true
