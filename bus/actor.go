@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -23,11 +24,11 @@ func WithActor(ctx context.Context, token string) context.Context {
 }
 
 // ActorOf returns the token that calls with ctx carry: the one set by [WithActor], else, in a handler, that of the
-// request; "" for none. The token is a secret of its bearer: do not log it.
+// request; "" for none. Nothing is known of it unless [ClaimsOf] has claims. The token is a secret of its bearer: do not log it.
 func ActorOf(ctx context.Context) string { return callctx.Actor(ctx) }
 
-// ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, and outside a
-// handler. [WithActor] does not change them. They are a copy, which the handler may change. In tests, outside a
+// ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, outside a handler,
+// and on a connection without keys, which verifies none. [WithActor] does not change them. They are a copy, which the handler may change. In tests, outside a
 // handler, Issuer.ActAs of bus/bustest sets the claims, so that a method can be called without a bus.
 func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 	said := claimsOf(ctx)
@@ -47,6 +48,8 @@ type tokens struct {
 	verifier *claims.Verifier // nil accepts no token
 	own      *claims.Verifier // the same if the connection has to close it; else nil
 	warned   atomic.Bool      // that there is no verifier was logged
+	asks     atomic.Bool      // an endpoint requires claims
+	passed   atomic.Bool      // that tokens are passed on unverified was logged
 }
 
 // openVerifier returns the verifier configured by the environment; nil if none is configured, or if an option sets one.
@@ -104,7 +107,7 @@ func checkClaims(e *endpoint) Interceptor {
 }
 
 // authorize rejects a request whose token is invalid, whatever the endpoint requires, and one whose claims do not
-// satisfy the endpoint. The error does not reveal anything about the endpoint.
+// satisfy the endpoint. A connection that neither has keys nor requires claims passes tokens on unverified. The error does not reveal anything about the endpoint.
 func (c *Conn) authorize(h *callctx.Handler, e *endpoint) (err error) {
 	if h.Request.Actor == "" {
 		return c.tokenMissing(h.Request, e)
@@ -122,13 +125,37 @@ func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 	return newError(http.StatusUnauthorized, ExecutedNo, nil, "a token is required; %s", howToSendToken(request))
 }
 
-// identify returns the claims of a token. It rejects a token that is invalid or does not give access to the endpoint.
+// identify returns the claims of a token, none of one that is passed on unverified. It rejects a token that is invalid or does not
+// give access to the endpoint.
 func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.Claims, error) {
+	if c.passesTokensOn() && e.rule == nil {
+		return nil, nil //nolint:nilnil // without claims
+	}
 	verified, err := c.verify(ctx, token, e.Name)
 	if err == nil && !e.allows(verified) {
 		err = newError(http.StatusForbidden, ExecutedNo, errClaims, "%s", errClaims)
 	}
 	return verified, err
+}
+
+// passesTokensOn reports whether no endpoint requires claims and there are no keys: then each service that is called on behalf of
+// the bearer verifies the token, and nothing here relies on it. It logs so once.
+func (c *Conn) passesTokensOn() bool {
+	if c.tokens.verifier != nil || c.tokens.asks.Load() {
+		return false
+	}
+	if !c.tokens.passed.Swap(true) {
+		c.log(c.logger.Info(), "this connection has no keys and requires no claims: it ignores the tokens of its callers, and passes them on unverified; "+
+			"to verify them set BUS_JWKS, or use bus.WithVerifier")
+	}
+	return true
+}
+
+// noteRequired notes that an endpoint requires claims.
+func (t *tokens) noteRequired(endpoints []*endpoint) {
+	if slices.ContainsFunc(endpoints, func(e *endpoint) bool { return e.secured }) {
+		t.asks.Store(true)
+	}
 }
 
 // howToSendToken returns a hint on how to send a token: for a caller on the bus if the request has the field
@@ -158,7 +185,7 @@ func (e *endpoint) compileClaims() (err error) {
 }
 
 // warnOfMissingKeys warns once, when a caller is rejected, that every caller that has a token or needs one is rejected:
-// without keys no token can be verified. endpoint is that of the first such request, "" for none.
+// without keys no token can be verified, and an endpoint requires claims. endpoint is that of the first such request, "" for none.
 func (c *Conn) warnOfMissingKeys(endpoint string) {
 	if c.tokens.verifier != nil || c.tokens.warned.Swap(true) {
 		return

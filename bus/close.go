@@ -57,6 +57,7 @@ func (c *Conn) isClosing() bool { return c.life.isClosing() }
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
+	c.differing.end()
 	c.client.Calls().Close()
 	c.shared.services.Leave(microService{c})
 	c.shared.local.remove(c)
@@ -90,6 +91,7 @@ func (c *Conn) drain(ctx context.Context) error {
 // abandon gives up everything at once.
 func (c *Conn) abandon() {
 	c.life.stop()
+	c.differing.end()
 	c.telemetry.tap.close()
 	c.closeVerifier()
 	c.server.StopReassembling()

@@ -38,6 +38,7 @@ type Conn struct {
 	callees   *callees
 	events    eventSources
 	documents documents
+	differing differing
 	telemetry telemetry
 	registry  registry
 	life      lifetime
@@ -148,6 +149,8 @@ func (c *Conn) open(ctx context.Context) error {
 	}
 	responses := subject.Response(c.plane, c.host, anyLabel)
 	err = c.install(ctx, c.server.Router, endpoints, append([]*natsconn.Subscription{
+		// The first is the one that may be denied: of a connection of the application only the last denial is known.
+		{Subject: everyonesSubject(c.plane), Receive: c.server.ReceiverOfAll(), For: forEveryone},
 		{Subject: c.client.ResponseSubject(), Receive: c.client.Receive, Answers: true, Pattern: responses, For: "acks and responses to its calls"},
 		{
 			Subject: c.client.ResponseSubject() + "." + anyLabel, Receive: c.client.ReceiveBelow, Answers: true,
@@ -157,7 +160,6 @@ func (c *Conn) open(ctx context.Context) error {
 			Subject: subject.Instance(c.plane, c.host, c.id), Receive: c.server.ReceiverOfInstance(),
 			Pattern: subject.Instance(c.plane, c.host, anyLabel), For: "calls to one instance",
 		},
-		{Subject: everyonesSubject(c.plane), Receive: c.server.ReceiverOfAll(), For: forControl},
 	}, c.subscriptionsOf(endpoints)...), nil)
 	if err != nil {
 		return err
@@ -236,7 +238,7 @@ func (c *Conn) drop(subject string, why error) {
 const healthWait = 100 * time.Millisecond
 
 // Healthy reports whether the connection can do its work: the broker can be reached and accepts messages, it has denied none of
-// the connection's subscriptions, and no message was thrown away in the last 10 s because this process did not take it in
+// the connection's subscriptions that it needs (see [Conn.Restrictions]), and no message was thrown away in the last 10 s because this process did not take it in
 // fast enough (see SlowConsumerDropped of [Stats]). It is meant for readiness probes; each cause is logged. It returns within 100 ms, and
 // is safe for concurrent use.
 func (c *Conn) Healthy() bool {
@@ -253,11 +255,33 @@ func (c *Conn) Healthy() bool {
 	}
 }
 
+// Restrictions returns what the broker's permissions turn off, one sentence each: being found by discovery, hearing which
+// instances come and go, telling others so, being shown by nats micro. Calls and endpoints work without these, and the connection
+// is healthy. Each is logged once. Nil: nothing is off, as far as is known. It is safe for concurrent use.
+func (c *Conn) Restrictions() []string {
+	off := c.session.TurnedOff()
+	if c.isListed() && c.shared.services.IsDenied() {
+		off = append(off, "nats micro does not show this instance")
+	}
+	return off
+}
+
 // connMember is a connection as its session calls it.
 type connMember struct{ *Conn }
 
-// Expects returns false: every denial is an error.
-func (connMember) Expects(natsconn.Violation) bool { return false }
+// Expects expects that the broker denies the host "all": a user may have permissions for its own domain alone.
+func (m connMember) Expects(denied natsconn.Violation) (off string, expected bool) {
+	switch everyone, in := everyonesSubject(m.plane), subject.Covers(everyonesSubject(m.plane), denied.Subject); {
+	case !denied.Publish && denied.Subject == everyone:
+		return "discovery does not find this instance, and it does not hear which instances come and go", true
+	case denied.Publish && denied.Subject == m.ownPing():
+		return "this instance does not compare its documents with those of others", true
+	case denied.Publish && in && (strings.HasSuffix(denied.Subject, ".POST.hello") || strings.HasSuffix(denied.Subject, ".POST.bye")):
+		return "other instances do not hear that this one comes and goes", true
+	default:
+		return "", false
+	}
+}
 
 // PublishDenied ends the calls to a subject.
 func (m connMember) PublishDenied(subject string) { m.client.PublishDenied(subject) }

@@ -414,22 +414,24 @@ func TestConnect_MissingKeysAreLogged(t *testing.T) {
 			options []bus.ConnectOption
 			asks    bus.HandleOption
 			told    int
+			passes  int
 		}{
-			{"keyless.example", nil, bus.RequireClaims("true"), 1},
-			{"public.example", nil, bus.AllowAnonymous(), 1},
-			{"keyed.example", []bus.ConnectOption{newIssuer(t).trust()}, bus.RequireClaims("true"), 0},
+			{"keyless.example", nil, bus.RequireClaims("true"), 1, 0},
+			{"public.example", nil, bus.AllowAnonymous(), 0, 1},
+			{"keyed.example", []bus.ConnectOption{newIssuer(t).trust()}, bus.RequireClaims("true"), 0, 0},
 		} {
 			log := new(lines)
 			conn := b.connect(each.host, append(each.options, bus.WithLogger(zerolog.New(log)))...)
 			require.NoError(t, conn.Handle("GET", "/x", http.NotFoundHandler(), each.asks))
 			caller := b.connect("caller.example")
-			for _, token := range []string{"", "a.b.c"} {
+			for _, token := range []string{"", "a.b.c", "a.b.c"} {
 				_ = caller.Call(bus.WithActor(t.Context(), token), "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
 			}
 			bus.FlushLog(conn)
 			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
 				t.Errorf("%s: %d warnings, want %d:\n%s", each.host, told, each.told, log)
 			}
+			assert.Equal(t, each.passes, log.count("it ignores the tokens of its callers, and passes them on unverified"), log)
 		}
 	})
 }

@@ -18,10 +18,11 @@ import (
 // like any other struct; the context holds the connection.
 type control struct{}
 
-// Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping.
-func (control) Ping(ctx context.Context) (host, id, version string, ports []int) {
+// Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping. Instances of a host with different digests
+// have different documents.
+func (control) Ping(ctx context.Context) (host, id, version string, ports []int, digest string) {
 	conn := servingConn(ctx)
-	return conn.host, conn.id, conn.config.version, conn.server.Router.ServedPorts()
+	return conn.host, conn.id, conn.config.version, conn.server.Router.ServedPorts(), conn.documents.digest(conn)
 }
 
 // Traffic returns the calls that the instance has served and made so far.
@@ -49,11 +50,15 @@ func (control) Cancel(ctx context.Context, id string) {
 
 func greeted(ctx context.Context, stays bool) {
 	caller, _ := CallerOf(ctx)
-	servingConn(ctx).client.Greeted(client.Peer{Host: caller.Host, ID: caller.ID}, stays)
+	conn := servingConn(ctx)
+	conn.client.Greeted(client.Peer{Host: caller.Host, ID: caller.ID}, stays)
+	if !stays && caller.Host == conn.host {
+		conn.differing.forget(caller.ID)
+	}
 }
 
-// allowEndpoint is called when the broker reports that no instance subscribes to a path. It is served once the host has
-// an endpoint.
+// allowEndpoint is called when the broker reports that no instance subscribes to a path. Each instance answers, as versions may
+// differ. It is served once the host has an endpoint.
 type allowEndpoint struct{}
 
 // allowed is the answer of Allow.
@@ -84,7 +89,7 @@ var (
 func planControl() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, control{}, newServiceConfig([]ServeOption{
 		Port(subject.ControlPort), Undocumented(), NoQueue(),
-		ParamNames("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
+		ParamNames("Ping", "", "host, id, version, ports, digest"), Method("Ping", HTTPMethod(http.MethodGet)),
 		ParamNames("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
 		Method("Metrics", HTTPMethod(http.MethodGet)),
 		ParamNames("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet)),
@@ -114,7 +119,7 @@ func everyonesSubject(plane string) string {
 
 func planDirectory() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, allowEndpoint{}, newServiceConfig([]ServeOption{
-		Port(subject.ControlPort), Undocumented(),
+		Port(subject.ControlPort), Undocumented(), NoQueue(),
 		ParamNames("Allow", "port, path, name", "httpResponseBody"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))
 	for _, e := range endpoints {

@@ -277,7 +277,6 @@ func TestDenied_AtStart(t *testing.T) {
 		"bus.r.example.shop.*":                      "connect shop.example: ",
 		"bus.r.example.shop.*.*":                    "connect shop.example: ",
 		"bus.*.example.shop.*.|.>":                  "connect shop.example: ",
-		"bus.888.all.|.>":                           "connect shop.example: ",
 		"bus.443.example.shop.|.GET.buy":            "serve *bus_test.shop on shop.example: ",
 		"bus.443.example.shop.|.GET.stock":          "serve *bus_test.shop on shop.example: ",
 		"bus.888.example.shop.|.GET.allow":          "serve *bus_test.shop on shop.example: ",

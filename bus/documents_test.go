@@ -101,7 +101,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("ping answered by %v", ids)
 		}
 		_, body := do(t, caller, "GET", "https://calculator.example:888/ping", "", "")
-		if want := `{"host":"calculator.example","id":"` + callee.ID() + `","version":"","ports":[443]}`; body != want {
+		if want := `{"host":"calculator.example","id":"` + callee.ID() + `","version":"","ports":[443],"digest":"` + bus.DigestOf(callee) + `"}`; body != want {
 			t.Errorf("ping: %s, want %s", body, want)
 		}
 		_, body = do(t, caller, "GET", "https://calculator.example:888/allow?port=443&path=/add", "", "")

@@ -153,3 +153,6 @@ func RunningControls(c *Conn) int {
 	inside, _ := c.server.Controls.Count()
 	return inside
 }
+
+// DigestOf returns what tells the documents of a connection apart.
+func DigestOf(c *Conn) string { return c.documents.digest(c) }

@@ -355,7 +355,9 @@ func TestToken_OfPartsIsVerifiedWithTheFirst(t *testing.T) {
 		open, closed, unkeyed := b.connect("bytes.example", i.trust()), b.connect("bytes.example", i.trust()), b.connect("bytes.example")
 		handleBytes(t, open)
 		handleBytes(t, closed, bus.RequireClaims(keepers))
-		handleBytes(t, unkeyed)
+		handleBytes(t, unkeyed, bus.RequireClaims(keepers))
+		indifferent := b.connect("bytes.example") // passes on unverified what it gets
+		handleBytes(t, indifferent)
 		for name, token := range i.badTokens() {
 			for _, callee := range []*bus.Conn{open, closed, unkeyed} {
 				checkRefusedAtOnce(t, b, callee, name, token, "401 ")
@@ -368,6 +370,7 @@ func TestToken_OfPartsIsVerifiedWithTheFirst(t *testing.T) {
 			checkTold(t, name, callInParts(t, b, callee, i.keeper()), []string{"200 aaa"})
 		}
 		checkTold(t, "nobody", callInParts(t, b, open, ""), []string{"200 aaa"})
+		checkTold(t, "unverified", callInParts(t, b, indifferent, "a.b.c"), []string{"200 aaa"})
 		checkNothingLeft(t, open, closed, unkeyed)
 	})
 }

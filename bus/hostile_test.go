@@ -3,6 +3,7 @@ package bus_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -481,6 +482,48 @@ func TestMulticast_MalformedResponse(t *testing.T) {
 		}
 		checkNothingLeft(t, caller)
 	})
+}
+
+// TestMulticast_MalformedResponseOfNoSender yields an error for the instance that acked and cannot have sent anything else, before its
+// time budget ends.
+func TestMulticast_MalformedResponseOfNoSender(t *testing.T) {
+	t.Parallel()
+	anonymous := strings.NewReplacer("Bus-From-Host: scripted.example\n", "", "Bus-From-Id: s1aaaaaaaa\n", "").Replace(foreignAnswer)
+	other := func(text string) string { return strings.ReplaceAll(text, scriptedID, "s2aaaaaaaa") }
+	for _, test := range []struct {
+		name  string
+		texts []string
+		from  []string // "" for an answer
+		took  time.Duration
+	}{
+		{"after its ack", []string{foreignAck, anonymous}, []string{scriptedID}, 0},
+		{"after the answer of another", []string{foreignAck, other(foreignAck), other(foreignAnswer), anonymous}, []string{"", scriptedID}, 0},
+		{"before the answer of another", []string{foreignAck, other(foreignAck), anonymous, other(foreignAnswer)}, []string{"", scriptedID}, 0},
+		{"of both", []string{foreignAck, other(foreignAck), anonymous, anonymous}, []string{scriptedID, "s2aaaaaaaa"}, 0},
+		{"without an ack", []string{anonymous}, []string{"nobody"}, 10 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
+				f := newForeign(t, b.testBus, onReply, test.texts...)
+				var from []string
+				began := time.Now()
+				for response, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+					assert.Equal(t, test.took, time.Since(began))
+					if err == nil {
+						from = append(from, "")
+						_ = response.Body.Close()
+						continue
+					}
+					wantMalformed(t, test.name, err, "header Bus-From-Host: absent or empty")
+					from = append(from, cmp.Or(asBusError(t, err).ID, "nobody"))
+				}
+				assert.Equal(t, test.from, from)
+				f.raw.Close()
+				synctest.Wait()
+				checkNothingLeft(t, caller)
+			})
+		})
+	}
 }
 
 // TestMalformedResponse_FreesItsFragments has a multicast go on, for which no parts of the malformed response are kept.

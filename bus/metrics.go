@@ -51,6 +51,7 @@ func (c *Conn) expose(text *metrics.Text) {
 	text.Gauge("busline_started_seconds", "When the instance was opened, in seconds since 1970.", float64(c.opened.Unix()), instance...)
 	text.Gauge("busline_connected", "Whether the broker can be reached.", truth(c.Connected()), instance...)
 	text.Gauge("busline_healthy", "Whether the connection can do its work.", truth(c.Healthy()), instance...)
+	text.Gauge("busline_restrictions", "Optional functions that the broker's permissions turn off.", float64(len(c.Restrictions())), instance...)
 	text.Gauge("busline_in_flight", "Requests that are handled now.", float64(stats.InFlight), instance...)
 	c.telemetry.rejected.expose(text, with)
 	text.Counter("busline_malformed_total", "Messages that were not understood.", float64(stats.Malformed), instance...)

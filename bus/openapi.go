@@ -2,6 +2,8 @@ package bus
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,6 +37,7 @@ type documents struct {
 	endpoints []*endpoint           // of all ports, without hidden ones
 	shaped    map[shape][]*endpoint // endpoints by shape: one connection may have thousands
 	rendered  map[renderedKey][]byte
+	digested  string // see digest; "" while it is not known
 }
 
 // renderedKey is everything that a document depends on. Callers that see the same endpoints share one document,
@@ -70,7 +73,36 @@ func (d *documents) describe(doc string, endpoints []*endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.docs = append(d.docs, typeDoc{doc, endpoints})
+	d.changedLocked()
+}
+
+// changedLocked forgets what was made of the endpoints.
+func (d *documents) changedLocked() {
 	clear(d.rendered)
+	d.digested = ""
+}
+
+// digest returns a short text that tells the document of c for authors, that of [Conn.OpenAPI], from another one; "" without endpoints, or if
+// there is no document.
+func (d *documents) digest(c *Conn) string {
+	d.mu.Lock()
+	known, count := d.digested, len(d.endpoints)
+	d.mu.Unlock()
+	if known != "" || count == 0 {
+		return known
+	}
+	document, err := c.OpenAPI()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(document)
+	known = hex.EncodeToString(sum[:8])
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.endpoints) == count { // else it is out of date, and so made again for the next one
+		d.digested = known
+	}
+	return known
 }
 
 // missing returns the document endpoints of ports that become public.
@@ -126,7 +158,7 @@ func (d *documents) add(added []*endpoint) {
 			d.shaped[e.shape()] = append(d.shaped[e.shape()], e)
 		}
 	}
-	clear(d.rendered)
+	d.changedLocked()
 }
 
 // render returns the document of a port for a caller with these claims. A caller that sees no endpoint of the port gets

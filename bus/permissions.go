@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,18 +170,26 @@ const (
 func (c *Conn) ownPublications() []Permission {
 	all := callee{subject.HostAll, subject.ControlPort}
 	allowed := []Permission{
-		all.publication(c.plane, "POST.hello", "announcing the instance and new endpoints"),
-		all.publication(c.plane, "POST.bye", "announcing that the instance leaves"),
+		all.publication(c.plane, "POST.hello", "optional: announcing the instance and new endpoints"),
+		all.publication(c.plane, "POST.bye", "optional: announcing that the instance leaves"),
 	}
 	if !c.config.allowResponses {
 		allowed = append(allowed, Permission{
 			Subject: subject.ResponsesBelow(c.plane, ""), For: "acks and responses to callers",
 		})
+		if len(c.registry.all()) > 0 {
+			allowed = append(allowed, Permission{Subject: c.ownPing(), For: "optional: comparing its documents with those of its other instances"})
+		}
 		if c.isListed() {
 			allowed = append(allowed, Permission{Subject: nats.InboxPrefix + anyRest, For: forServiceProtocol + ", the answers"})
 		}
 	}
 	return allowed
+}
+
+// ownPing is the subject on which the own host is asked for its instances.
+func (c *Conn) ownPing() string {
+	return subject.Subscription(c.plane, strconv.Itoa(subject.ControlPort), c.host, http.MethodGet, "ping")
 }
 
 // ownSubscriptions are the permissions for the current subscriptions of this instance, valid for every instance of its
@@ -206,6 +215,7 @@ const (
 	forControl         = "requests of the framework"
 	forEndpoint        = "endpoint"
 	forEvent           = "event of another service"
+	forEveryone        = "optional: discovery, and hearing which instances come and go"
 	forServiceProtocol = "optional: being shown by nats micro"
 )
 
@@ -222,7 +232,9 @@ func (e *endpoint) purpose() string {
 }
 
 // rank orders permissions: those that every instance needs come before those of this service.
-func rank(p Permission) int { return slices.Index([]string{forControl, forEndpoint, forEvent}, p.For) }
+func rank(p Permission) int {
+	return slices.Index([]string{forEveryone, forControl, forEndpoint, forEvent}, p.For)
+}
 
 // callee is a port of a host, or of all hosts below a domain.
 type callee struct {

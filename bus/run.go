@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -214,7 +215,7 @@ func (p *program) probeHandler() http.Handler {
 		_, _ = io.WriteString(w, text+"\n") // fails only if the client has gone
 	}
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { answer(w, "healthy", "") })
-	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { answer(w, "ready", p.notReady()) })
+	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.readyText(), p.notReady()) })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		if conn := p.conn.Load(); conn != nil {
 			conn.ServeMetrics(w, r)
@@ -223,6 +224,15 @@ func (p *program) probeHandler() http.Handler {
 		answer(w, "", p.notReady())
 	})
 	return mux
+}
+
+// readyText is what a program that is ready answers: also what operators should know.
+func (p *program) readyText() string {
+	lines := []string{"ready"}
+	if conn := p.conn.Load(); conn != nil {
+		lines = append(lines, conn.restrictedAndDiffering()...)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // notReady returns why the program is not ready, "" if it is.

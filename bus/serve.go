@@ -194,6 +194,9 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		}
 	}
 	c.announce(ctx, "hello")
+	if !c.config.allowResponses {
+		c.differing.schedule(c.compareDocuments)
+	}
 	return nil
 }
 
@@ -302,6 +305,7 @@ func (c *Conn) install(ctx context.Context, into *server.Router, endpoints []*en
 	if err := into.Add(routedOf(endpoints)); err != nil {
 		return err
 	}
+	c.tokens.noteRequired(endpoints)
 	err := c.session.Attempt(ctx, func() error {
 		for _, each := range subscriptions {
 			if err := c.session.Subscribe(each); err != nil {

@@ -1,8 +1,10 @@
 package bus_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"runtime"
@@ -207,6 +209,54 @@ func TestKeysRotate(t *testing.T) {
 		check("the second still is", by[renewed], 200)
 		time.Sleep(time.Hour)
 		check("an hour later", by[renewed], 401)
+	})
+}
+
+// TestToken_PassedOnUnverified has a token pass through a service that has no keys and asks for no claims. Only the service behind it
+// verifies the token, and nothing in between has its claims.
+func TestToken_PassedOnUnverified(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		i := newIssuer(t)
+		var seen []bool
+		middle := w.connect("middle.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, x *bus.Exchange) error {
+				_, known := bus.ClaimsOf(ctx)
+				seen = append(seen, known)
+				return next(ctx, x)
+			}
+		}))
+		serveVault(t, w.connect(vaultHost, i.trust()))
+		caller := w.connect("caller.example")
+		require.NoError(t, middle.Handle("POST", "/relay", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if said, known := bus.ClaimsOf(r.Context()); known {
+				t.Errorf("claims %v", said)
+			}
+			_, _ = fmt.Fprint(w, bus.StatusOf(middle.Call(r.Context(), vaultURL+"/open", nil, nil)))
+		})))
+		_, anonymous := do(t, caller, "GET", "https://middle.example/openapi.json", "", "")
+		tokens := i.badTokens()
+		want := map[string]string{"none": "401", "without the claims": "403", "with them": "200"}
+		tokens["none"], tokens["without the claims"], tokens["with them"] = "", i.token(nil), i.keeper()
+		for name, token := range tokens {
+			ctx := bus.WithActor(t.Context(), token)
+			for _, size := range []int{1, 2 << 20} { // in one message, and in parts
+				request := mustRequest(t, "https://middle.example/relay").WithContext(ctx)
+				request.Method, request.Body, request.ContentLength = "POST", io.NopCloser(strings.NewReader(strings.Repeat("x", size))), int64(size)
+				request.Header = http.Header{"Content-Type": {"text/plain"}}
+				response, err := caller.Do(request)
+				require.NoError(t, err, name)
+				assert.Equal(t, cmp.Or(want[name], "401"), readAll(t, response), "%s, %d bytes", name, size)
+			}
+			response, err := caller.Do(mustRequest(t, "https://middle.example/openapi.json").WithContext(ctx))
+			require.NoError(t, err, name)
+			assert.Equal(t, anonymous, readAll(t, response), name)
+		}
+		assert.NotContains(t, seen, true)
+		require.NoError(t, middle.Handle("GET", "/private", http.NotFoundHandler(), bus.RequireClaims("true")))
+		assert.Equal(t, 401, statusOf(t, bus.WithActor(t.Context(), i.keeper()), caller, "POST", "https://middle.example/relay"))
+		assert.Equal(t, 401, statusOf(t, bus.WithActor(t.Context(), i.keeper()), caller, "GET", "https://middle.example/private"))
+		assert.Equal(t, 200, statusOf(t, t.Context(), caller, "POST", "https://middle.example/relay"))
 	})
 }
 

@@ -53,7 +53,7 @@ const importTable = `
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare
-	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi
+	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi restmap/openapi/compare
 	msgsvc:             bus
 	bus/cmd/busline/internal/cli: bus bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi restmap restmap/openapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli

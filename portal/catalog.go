@@ -122,7 +122,8 @@ func (p hostPort) compare(q hostPort) int {
 type instance struct {
 	ID      string `json:"id"`
 	Version string `json:"version,omitempty"`
-	Ports   []int  `json:"ports"` // the public ones
+	Ports   []int  `json:"ports"`            // the public ones
+	Digest  string `json:"digest,omitempty"` // instances of a host with different ones have different documents
 }
 
 // presence is what runs on the plane and is public.
@@ -173,6 +174,7 @@ func (c *catalog) publicPart(from peer, body []byte) (public instance) {
 	var answer struct {
 		Version string `json:"version"`
 		Ports   []int  `json:"ports"`
+		Digest  string `json:"digest"`
 	}
 	if json.NewDecoder(bytes.NewReader(body)).Decode(&answer) != nil || from.host == c.conn.Host() {
 		return instance{}
@@ -180,6 +182,9 @@ func (c *catalog) publicPart(from peer, body []byte) (public instance) {
 	public.ID = from.id
 	if len(answer.Version) <= maxVersion {
 		public.Version = answer.Version
+	}
+	if len(answer.Digest) <= maxDigest {
+		public.Digest = presentable(answer.Digest)
 	}
 	for _, port := range answer.Ports {
 		if slices.Contains(c.ports, port) {
@@ -192,10 +197,10 @@ func (c *catalog) publicPart(from peer, body []byte) (public instance) {
 // maxMemberBytes bounds the size of the document of one place.
 const maxMemberBytes = 4 << 20
 
-// fetch returns the document of a place, or nil if it has none. The error is a sentence that says why the place is left
-// out.
-func (c *catalog) fetch(ctx context.Context, from hostPort) (*openapi.Document, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+from.String()+"/openapi.json", http.NoBody)
+// fetch returns the document of a place, or nil if it has none. to is the host, or an instance of it. The error is a sentence that says why
+// the place is left out.
+func (c *catalog) fetch(ctx context.Context, from hostPort, to string) (*openapi.Document, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+hostPort{to, from.port}.String()+"/openapi.json", http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +286,7 @@ type snapshot struct {
 	before, after []byte // the document as JSON, before and after the base URL
 	instances     []byte // the running instances, as JSON
 	visible       accessView
-	leftOut       []string // sentences
+	leftOut       []string // sentences, also about what differs between instances
 }
 
 // gather makes a snapshot of the bus with the rights of the caller.
@@ -291,7 +296,7 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, leftOut := c.fetchAll(ctx, found.places)
+	members, leftOut := c.fetchAll(ctx, found)
 	if found.leftOut > 0 {
 		leftOut = append(leftOut, fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", found.leftOut, maxPeers))
 	}
@@ -313,9 +318,11 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 	return made, nil
 }
 
-// fetchAll fetches the documents of all places in their order. It returns them, and which are missing and why, both sorted
-// by place.
-func (c *catalog) fetchAll(ctx context.Context, places []hostPort) (members []openapi.Member, leftOut []string) {
+// fetchAll fetches the documents of all places in their order. It returns them, and which are missing and why or are not those of all
+// instances, both sorted by place.
+func (c *catalog) fetchAll(ctx context.Context, found *presence) (members []openapi.Member, leftOut []string) {
+	places := found.places
+	notes := make([]string, len(places))
 	documents := make([]*openapi.Document, len(places))
 	errs := make([]error, len(places))
 	room := make(chan struct{}, parallelFetches)
@@ -324,7 +331,7 @@ func (c *catalog) fetchAll(ctx context.Context, places []hostPort) (members []op
 		room <- struct{}{}
 		fetching.Go(func() {
 			defer func() { <-room }()
-			documents[at], errs[at] = c.fetch(ctx, from)
+			documents[at], notes[at], errs[at] = c.fetchShown(ctx, found, from)
 		})
 	}
 	fetching.Wait()
@@ -339,6 +346,9 @@ func (c *catalog) fetchAll(ctx context.Context, places []hostPort) (members []op
 			leftOut = append(leftOut, from.String()+" is left out: "+errs[at].Error()+".")
 		} else if documents[at] != nil {
 			members = append(members, openapi.Member{Host: from.host, Port: from.port, Document: documents[at]})
+		}
+		if notes[at] != "" {
+			leftOut = append(leftOut, notes[at])
 		}
 	}
 	return members, leftOut

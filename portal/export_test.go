@@ -147,3 +147,6 @@ func KeepScraped(texts []string) (kept []string, cut []int) {
 	}
 	return kept, cut
 }
+
+// CompareVersions is compareVersions.
+func CompareVersions(a, b string) int { return compareVersions(a, b) }

@@ -61,7 +61,7 @@ func (i *Ingress) serveOperators(w http.ResponseWriter, r *http.Request, path st
 	case path == healthyPath:
 		writeText(w, "healthy\n")
 	case path == readyPath && i.conn.Healthy():
-		writeText(w, "ready\n")
+		writeText(w, "ready\n"+restrictedLines(i.conn))
 	case path == readyPath && i.conn.Connected():
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "messages were lost, or subscriptions were denied; see the log"))
 	case path == readyPath:
@@ -73,6 +73,18 @@ func (i *Ingress) serveOperators(w http.ResponseWriter, r *http.Request, path st
 	default:
 		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
 	}
+}
+
+// restrictedLines has a line for each restriction of a connection that is ready, and one for instances of its host that differ.
+func restrictedLines(conn *bus.Conn) string {
+	var lines strings.Builder
+	for _, off := range conn.Restrictions() {
+		lines.WriteString("restricted by the broker: " + off + "\n")
+	}
+	if others := conn.DifferingInstances(); len(others) > 0 {
+		lines.WriteString("other documents at " + strings.Join(others, ", ") + "\n")
+	}
+	return lines.String()
 }
 
 func writeText(w http.ResponseWriter, text string) {

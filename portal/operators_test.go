@@ -1,15 +1,18 @@
 package portal_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/metrics"
@@ -246,4 +249,23 @@ func metricsOfAll(t *testing.T, ingress *portal.Ingress) string {
 	}
 	checkText(t, w.Body.String())
 	return w.Body.String()
+}
+
+// TestReady_NamesRestrictions holds that an ingress whose user may subscribe to its domain alone is ready, and says what is off.
+func TestReady_NamesRestrictions(t *testing.T) {
+	t.Parallel()
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(`authorization { users: [
+		{ user: "door", password: "secret", permissions: { subscribe: { allow: "*.*.ingress.>" } } }
+	] }`))
+	require.NoError(t, err)
+	t.Cleanup(started.Close)
+	conn, err := bus.Connect(t.Context(), "ingress", bus.WithURL(strings.Replace(started.URL(), "://", "://door:secret@", 1)), bus.WithLogger(zerolog.Nop()))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, conn.Close(context.Background())) }()
+	ingress, err := portal.NewIngress(conn)
+	require.NoError(t, err)
+	told := httptest.NewRecorder()
+	ingress.ServeHTTP(told, httptest.NewRequest(http.MethodGet, "/-/ready", nil))
+	assert.Equal(t, http.StatusOK, told.Code)
+	assert.Equal(t, "ready\nrestricted by the broker: discovery does not find this instance, and it does not hear which instances come and go\n", told.Body.String())
 }

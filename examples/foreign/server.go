@@ -160,10 +160,6 @@ func (i *instance) handle(r *request, by endpoint, err error) answer {
 		return i.problem(r, http.StatusGatewayTimeout, "no time is left")
 	case depth > 64:
 		return i.problem(r, http.StatusLoopDetected, "calls are nested too deep")
-	case r.fields["bus-actor"] != "": // which must not be taken for none
-		refused := i.problem(r, http.StatusUnauthorized, "no token is accepted here: this service has no keys to verify it with")
-		refused.fields = append(refused.fields, field{"WWW-Authenticate", `Bearer error="invalid_token"`})
-		return refused
 	case r.fields["bus-fragment"] != "" && r.fields["bus-fragment"] != "1/1":
 		return i.problem(r, http.StatusRequestEntityTooLarge, "a request in parts is more than this service takes")
 	case r.method != http.MethodGet && by.path != "":

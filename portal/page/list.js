@@ -1,6 +1,7 @@
 import {button, element, pluralize} from './element.js';
 import {moveFocus} from './keys.js';
 import {operationHash, pathView, serviceHash} from './route.js';
+import {leftOutTitle} from './states.js';
 
 const alwaysOpen = 60; // operations; on a larger bus services are collapsed at first
 const mostFound = 200; // search results shown: nobody reads more
@@ -41,7 +42,7 @@ export class List {
   /** Shows the services on the bus, and keeps what is expanded, searched, focused and scrolled to. */
   update(services, leftOut) {
     this.#services = services;
-    this.#leftOut.textContent = leftOut.length > 0 ? `${pluralize(leftOut.length, 'document')} cannot be shown` : '';
+    this.#leftOut.textContent = leftOutTitle(leftOut);
     this.#leftOut.hidden = leftOut.length === 0;
     const known = this.#currentLink();
     this.#draw();

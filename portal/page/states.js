@@ -49,10 +49,20 @@ function keysView() {
   ]));
 }
 
-/** Names the services whose documents cannot be shown. */
+/** Says how many documents cannot be shown, and how many are not those of all instances; '' for none. */
+export function leftOutTitle(leftOut) {
+  const differing = leftOut.filter((line) => line.startsWith('Instances of ')).length;
+  const missing = leftOut.length - differing;
+  return [
+    missing > 0 && `${pluralize(missing, 'document')} cannot be shown`,
+    differing > 0 && `${pluralize(differing, 'document')} not served by all instances`,
+  ].filter(Boolean).join(', ');
+}
+
+/** Names the services whose documents cannot be shown, or are not those of all instances. */
 export function leftOutView(leftOut) {
   return leftOut.length > 0 && element('section', {className: 'notice', 'aria-label': 'Left out'},
-    element('strong', {}, `${pluralize(leftOut.length, 'document')} cannot be shown`),
+    element('strong', {}, leftOutTitle(leftOut)),
     element('ul', {}, ...leftOut.slice(0, 50).map((line) => element('li', {}, line))),
     leftOut.length > 50 && element('p', {}, `… and ${leftOut.length - 50} more.`));
 }

@@ -35,10 +35,11 @@ type pendingMulticast struct {
 	inbox        []outcome
 	taken        int // outcomes of the inbox that the caller has taken
 	lastAck      time.Time
-	noSubscriber bool // no instance subscribes, or the broker denies the subject
-	direct       bool // a single instance was addressed, and has acked
-	doubts       bool // there may be unknown responders
-	ended        bool // the call has ended
+	noSubscriber bool            // no instance subscribes, or the broker denies the subject
+	direct       bool            // a single instance was addressed, and has acked
+	doubts       bool            // there may be unknown responders
+	ended        bool            // the call has ended
+	anonymous    []*status.Error // errors of malformed responses whose sender is illegible, and was not found out yet
 
 	earlyEnd
 }
@@ -133,11 +134,18 @@ func (s *pendingMulticast) respond(response *wire.Response) {
 
 func (*pendingMulticast) noteMalformedAck(error) {}
 
-// noteMalformed makes the error the outcome at the sender. An error without a sender changes nothing.
+// noteMalformed makes the error the outcome at the sender. An error without a sender waits until the sender is found out.
 func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || failed.Host == "" || failed.ID == "" {
+	if s.ended {
+		return
+	}
+	if failed.Host == "" || failed.ID == "" {
+		if len(s.anonymous) < maxResponders {
+			s.anonymous = append(s.anonymous, failed)
+		}
+		s.wake()
 		return
 	}
 	at := slices.IndexFunc(s.members, func(m member) bool { return m.isUnanswered() && m.ack == SenderOf(response) })
@@ -150,6 +158,24 @@ func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *status
 	s.noteAckLocked(at, response)
 	s.addOutcomeLocked(at, outcome{failed: failed})
 	s.wake()
+}
+
+// attributeLocked makes the errors without a sender the outcomes at the members that have acked and not answered, once there are no more
+// of these than such errors: each of them has sent one, and sends nothing else.
+func (s *pendingMulticast) attributeLocked() {
+	open := s.acked - s.answered
+	if open == 0 || open > len(s.anonymous) {
+		return
+	}
+	for at, each := range s.members {
+		if !each.isUnanswered() {
+			continue
+		}
+		failed := s.anonymous[0]
+		s.anonymous = s.anonymous[1:]
+		failed.Host, failed.ID = each.ack.Host, each.ack.ID
+		s.addOutcomeLocked(at, outcome{failed: failed})
+	}
 }
 
 // addOutcomeLocked adds the outcome of the call at a member to the inbox.

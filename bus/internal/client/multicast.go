@@ -9,6 +9,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -20,11 +21,20 @@ func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire
 		return err
 	}
 	defer c.calls.Done()
+	return c.Ask(ctx, request, yield)
+}
+
+// Ask is Gather within a call that has begun, or for a question of the framework itself, which closing does not wait for. For such a
+// question the depth of the chain does not matter, as its answer needs no further calls.
+func (c *Client) Ask(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
 	waiting := c.newMulticast(request, callctx.Budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
 	if err := c.prepare(ctx, sent); err != nil {
 		return err
+	}
+	if sent.Address.Port == subject.ControlPort && sent.Address.Path == allowPath {
+		sent.CallDepth = min(sent.CallDepth, wire.MaxCallDepth)
 	}
 	c.setAttemptHeaders(sent, waiting.ends)
 	request.MsgID = sent.MsgID // for the interceptors
@@ -104,7 +114,7 @@ type outcome struct {
 	failed   *status.Error
 }
 
-// ofCall reports whether the outcome ends the call, which has reached no instance.
+// ofCall reports whether the outcome ends the call: it has reached no instance, or one that cannot be told.
 func (o *outcome) ofCall() bool { return o.failed != nil && o.failed.Host == "" }
 
 func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
@@ -200,6 +210,7 @@ const (
 func (s *pendingMulticast) look() (came outcome, now phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.attributeLocked()
 	switch {
 	case s.taken < len(s.inbox):
 		came, s.inbox[s.taken] = s.inbox[s.taken], outcome{}
@@ -215,6 +226,8 @@ func (s *pendingMulticast) look() (came outcome, now phase) {
 		return came, isKnown
 	case time.Now().Before(s.lastAck.Add(s.quietPeriodLocked())):
 		return came, isOpen
+	case s.acked == 0 && len(s.anonymous) > 0: // all that came is illegible
+		return outcome{failed: s.anonymous[0]}, hasOutcome
 	default:
 		return came, isQuiet
 	}

@@ -74,10 +74,10 @@ func TestProbe_Questions(t *testing.T) {
 // owner is the owner of a session without violations.
 type owner struct{ t *testing.T }
 
-func (owner) Expects(natsconn.Violation) bool { return false }
-func (o owner) PublishDenied(subject string)  { o.t.Errorf("%s is denied", subject) }
-func (owner) Reconnected()                    {}
-func (o owner) Dropped(_ string, err error)   { o.t.Error(err) }
+func (owner) Expects(natsconn.Violation) (string, bool) { return "", false }
+func (o owner) PublishDenied(subject string)            { o.t.Errorf("%s is denied", subject) }
+func (owner) Reconnected()                              {}
+func (o owner) Dropped(_ string, err error)             { o.t.Error(err) }
 
 // TestProbe_Lost asks for an instance that the broker does not know: the second answer in a row ends the call.
 func TestProbe_Lost(t *testing.T) {

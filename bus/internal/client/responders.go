@@ -128,7 +128,8 @@ func (r *responderCache) conclude(call *pendingMulticast, before knowledge) bool
 	if names != nil {
 		r.replaceLocked(call.call.Subject, before, names)
 	}
-	if there := call.presentInstances(); ended && len(there) > 0 {
+	// What an instance answers of the framework's own questions says nothing of the others: foreign ones may leave them out.
+	if there := call.presentInstances(); ended && len(there) > 0 && call.call.Address.Port != subject.ControlPort {
 		r.membership.reduce(r.plane, call.host, there)
 	}
 	return ended

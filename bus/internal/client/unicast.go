@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -59,7 +60,7 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 			retry.restart(gone.taker)
 		}
 		if !left && mayAsk { // else an instance serves it, or did
-			allowed, by, err := c.askAllowed(ctx, request.Address, ends)
+			allowed, by, err := c.askAllowed(ctx, request, ends)
 			if err == nil && !slices.Contains(allowed, request.Method) {
 				request.NotServed = true
 				return c.config.NotServed(request, allowed, by), nil
@@ -258,30 +259,43 @@ func parseAllowed(body []byte) (methods []string, err error) {
 // errNoMethods is the error for a host that does not serve allowPath.
 var errNoMethods = errors.New("the host does not tell what it serves")
 
-// askAllowed asks a host for the methods of a path. It returns the methods and the instance that has answered; errNoSubscriber if the
-// host has no instance.
-func (c *Client) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by Peer, err error) {
+// askAllowed asks all instances of a host for the methods of the request's path, as instances of two versions serve different ones. It
+// returns the methods of all that answer, sorted, and the first of these instances; errNoSubscriber if the host has no instance. One that
+// serves the request ends the question.
+func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Time) (methods []string, by Peer, err error) {
+	address := request.Address
 	if address.Port == subject.ControlPort && address.Path == allowPath {
 		return nil, Peer{}, errNoSubscriber // every instance serves allowPath: without a subscriber the host has none
 	}
 	question, err := newAllowed(address)
-	if err == nil {
-		err = c.prepare(ctx, &question)
-	}
 	if err != nil {
 		return nil, Peer{}, err
 	}
-	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // the answer needs no further calls, so the depth does not matter
-	response, err := c.attempt(ctx, &question, ends)
-	switch {
-	case err != nil:
-		return nil, Peer{}, err
-	case response.Status != http.StatusOK:
-		return nil, Peer{}, errNoMethods
+	ctx, cancel := context.WithDeadline(ctx, ends)
+	defer cancel()
+	reason := errNoSubscriber
+	err = c.Ask(ctx, &question, func(response *wire.Response, failed error) bool {
+		if failed != nil || response.Status != http.StatusOK {
+			reason = cmp.Or(failed, errNoMethods)
+			return true
+		}
+		c.responders.heard(response.FromHost)
+		serves, malformed := parseAllowed(response.Body)
+		if malformed != nil {
+			reason = malformed
+			return true
+		}
+		methods = append(methods, serves...)
+		if from := SenderOf(response); by == (Peer{}) || from.ID < by.ID {
+			by = from
+		}
+		return !slices.Contains(serves, request.Method)
+	})
+	if by == (Peer{}) {
+		return nil, Peer{}, cmp.Or(err, reason)
 	}
-	c.responders.heard(response.FromHost)
-	methods, err = parseAllowed(response.Body)
-	return methods, SenderOf(response), err
+	slices.Sort(methods)
+	return slices.Compact(methods), by, nil
 }
 
 // noResponder is the error of a request that no instance takes. last is the error of the last attempt.

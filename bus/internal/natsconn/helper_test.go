@@ -48,6 +48,7 @@ func dialGuest(t *testing.T) *natsconn.Conn {
 // member is the owner of a session. Its channels hold what it is told.
 type member struct {
 	expects func(natsconn.Violation) bool // nil: none
+	off     string                        // what all that it expects turns off
 	denied  chan string
 	back    chan struct{}
 	dropped chan error
@@ -57,10 +58,13 @@ func newMember() *member {
 	return &member{denied: make(chan string, 8), back: make(chan struct{}, 8), dropped: make(chan error, 8)}
 }
 
-func (m *member) Expects(v natsconn.Violation) bool { return m.expects != nil && m.expects(v) }
-func (m *member) PublishDenied(subject string)      { m.denied <- subject }
-func (m *member) Reconnected()                      { m.back <- struct{}{} }
-func (m *member) Dropped(_ string, err error)       { m.dropped <- err }
+func (m *member) Expects(v natsconn.Violation) (off string, expected bool) {
+	return m.off, m.expects != nil && m.expects(v)
+}
+
+func (m *member) PublishDenied(subject string) { m.denied <- subject }
+func (m *member) Reconnected()                 { m.back <- struct{}{} }
+func (m *member) Dropped(_ string, err error)  { m.dropped <- err }
 
 // receiver is a session whose subscriptions note what arrives.
 type receiver struct {

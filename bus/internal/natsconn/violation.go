@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -80,6 +81,12 @@ func (d *violations) has(denied Violation) bool {
 	return known
 }
 
+func (d *violations) all() []Violation {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.seen))
+}
+
 // forget starts afresh after a reconnect, which may allow more.
 func (d *violations) forget() {
 	d.mu.Lock()
@@ -93,9 +100,11 @@ const everySubject = ">"
 // onViolation handles a report on a connection of our own: calls to that subject end at once.
 func (c *Conn) onViolation(denied Violation) {
 	sessions := c.allSessions()
-	if slices.ContainsFunc(sessions, func(s *Session) bool { return s.member.Expects(denied) }) {
-		c.log(c.logger.Debug().Str("subject", denied.Subject), c.denied(denied).Error())
-		return
+	for _, session := range sessions {
+		if off, expected := session.member.Expects(denied); expected {
+			c.noteExpected(denied, off)
+			return
+		}
 	}
 	if c.violations.add(denied) {
 		c.log(c.logger.Error().Str("subject", denied.Subject), c.denied(denied).Error())
@@ -105,6 +114,16 @@ func (c *Conn) onViolation(denied Violation) {
 	}
 	for _, session := range sessions {
 		session.member.PublishDenied(denied.Subject)
+	}
+}
+
+// noteExpected notes a violation that is no error. What it turns off is logged once, until the connection is made again.
+func (c *Conn) noteExpected(denied Violation, off string) {
+	switch {
+	case off == "":
+		c.log(c.logger.Debug().Str("subject", denied.Subject), c.denied(denied).Error())
+	case c.violations.add(denied):
+		c.log(c.logger.Warn().Str("subject", denied.Subject), fmt.Sprintf("%s; %s", off, c.denied(denied)))
 	}
 }
 
@@ -199,7 +218,12 @@ func (s *Session) check(ctx context.Context, collector *asyncErrCollector) error
 		if errors.Is(report, nats.ErrMaxSubscriptionsExceeded) { // always the same error, so it may be old: this is rather too strict
 			return s.conn.tooManySubscriptions(report)
 		}
-		if denied, isOurs := s.concernsLocked(report); isOurs {
+		denied, isOurs := s.concernsLocked(report)
+		if off, expected := s.member.Expects(denied); isOurs && expected {
+			s.conn.noteExpected(denied, off)
+			continue
+		}
+		if isOurs {
 			return fmt.Errorf("%w: %w", s.conn.denied(denied), nats.ErrPermissionViolation)
 		}
 	}
@@ -221,10 +245,29 @@ func (s *Session) Denied() bool {
 	last := s.conn.Report()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, isOurs := s.concernsLocked(last); isOurs && last != s.examined { //nolint:errorlint // the very same report may still stand there
+	if denied, isOurs := s.concernsLocked(last); isOurs && last != s.examined && !s.expects(denied) { //nolint:errorlint // the very same report may still stand there
 		return true
 	}
-	return slices.ContainsFunc(s.subscriptions, func(each *Subscription) bool { return s.conn.violations.has(Violation{Subject: each.Subject}) })
+	return slices.ContainsFunc(s.subscriptions, func(each *Subscription) bool {
+		denied := Violation{Subject: each.Subject}
+		return s.conn.violations.has(denied) && !s.expects(denied)
+	})
+}
+
+func (s *Session) expects(denied Violation) bool {
+	_, expected := s.member.Expects(denied)
+	return expected
+}
+
+// TurnedOff returns what the violations turn off that the member expects, sorted.
+func (s *Session) TurnedOff() (all []string) {
+	for _, denied := range s.conn.violations.all() {
+		if off, expected := s.member.Expects(denied); expected && off != "" {
+			all = append(all, off)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // tooManySubscriptions is the error when the broker has refused some because of their number. It does not say which.

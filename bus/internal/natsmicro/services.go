@@ -109,7 +109,7 @@ func (s *Services) Join(ctx context.Context, service Service) {
 		err = s.broker.Flush(ctx)
 		s.examine(before)
 	}
-	if err == nil && !s.isDenied() {
+	if err == nil && !s.IsDenied() {
 		if err = s.subscribeTo(service); err == nil {
 			err = s.broker.Flush(ctx)
 		}
@@ -161,7 +161,8 @@ func (s *Services) examine(before error) {
 		" answer the command nats micro, which is optional; see docs/reference/nats.md")
 }
 
-func (s *Services) isDenied() bool {
+// IsDenied reports whether the broker denies the requests to all services, so that nothing is shown.
+func (s *Services) IsDenied() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.denied
@@ -202,13 +203,13 @@ func (s *Services) subscribeTo(service Service) error {
 
 // Expects implements [natsconn.Member]. A violation is expected if it is of the protocol: the broker was set up so, or the client that
 // asked chose the reply subject.
-func (s *Services) Expects(violation natsconn.Violation) bool {
+func (s *Services) Expects(violation natsconn.Violation) (off string, expected bool) {
 	if !violation.Publish {
-		return violation.Subject == AllServices || strings.HasPrefix(violation.Subject, AllServices+".")
+		return "", violation.Subject == AllServices || strings.HasPrefix(violation.Subject, AllServices+".")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.replies, violation.Subject)
+	return "", slices.Contains(s.replies, violation.Subject)
 }
 
 // PublishDenied implements [natsconn.Member]. It does nothing: an answer that is not sent is missed by its caller alone.
@@ -228,6 +229,7 @@ func (s *Services) receive(message *nats.Msg, asked Service) worker.Job {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.denied = s.denied && asked != nil
 	if len(s.requests) >= maxRequests {
 		return nil
 	}

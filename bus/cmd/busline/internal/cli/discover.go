@@ -25,7 +25,8 @@ type instance struct {
 	Host    string `json:"host"`
 	ID      string `json:"id"`
 	Version string `json:"version"`
-	Ports   []int  `json:"ports"` // on which it serves something; none for a mere caller
+	Ports   []int  `json:"ports"`            // on which it serves something; none for a mere caller
+	Digest  string `json:"digest,omitempty"` // of its documents; "" if it tells none
 }
 
 // name returns what calls this instance, and no other, go to.

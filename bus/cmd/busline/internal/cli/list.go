@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,7 +92,30 @@ func (s *session) listing(found []instance) (string, error) {
 		return "", err
 	}
 	heading, rest, _ := strings.Cut(plain.String(), "\n")
-	return s.style().bold(heading) + "\n" + rest, nil
+	return s.style().bold(heading) + "\n" + rest + differences(found), nil
+}
+
+// differences has a line for each host whose instances have different documents.
+func differences(found []instance) string {
+	var text strings.Builder
+	for _, host := range hostsOf(found) {
+		byDigest := make(map[string][]string)
+		for _, each := range found {
+			if each.Host == host && each.Digest != "" {
+				byDigest[each.Digest] = append(byDigest[each.Digest], cleanLine(each.ID))
+			}
+		}
+		if len(byDigest) < 2 {
+			continue
+		}
+		groups := slices.SortedFunc(maps.Values(byDigest), func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+		var parts []string
+		for _, ids := range groups {
+			parts = append(parts, enumerated(ids))
+		}
+		fmt.Fprintf(&text, "instances of %s have different documents: %s\n", host, strings.Join(parts, " | "))
+	}
+	return text.String()
 }
 
 func joinPorts(ports []int) string {

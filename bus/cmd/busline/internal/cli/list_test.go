@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,21 @@ messaging.example   %s  1        443 444
 	require.NoError(t, err, "as JSON")
 	require.Len(t, listed, 3, "as JSON")
 	assert.Equal(t, 444, listed[2].Ports[1], "as JSON")
+}
+
+// TestList_NamesDifferences names the instances of a host with different documents.
+func TestList_NamesDifferences(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	first := e.serveCalculator()
+	second := e.serveCalculator()
+	assert.NotContains(t, e.busline(0, "ls").stdout, "different")
+	other := e.bus.Connect("calculator.example")
+	require.NoError(t, other.Handle("GET", "/other", http.NotFoundHandler()))
+	same := slices.Sorted(slices.Values([]string{first.ID(), second.ID()}))
+	groups := slices.Sorted(slices.Values([]string{strings.Join(same, ", "), other.ID()}))
+	want := "\ninstances of calculator.example have different documents: " + strings.Join(groups, " | ") + "\n"
+	assert.True(t, strings.HasSuffix(e.busline(0, "ls").stdout, want), want)
 }
 
 // TestList_OfForeignInstances lists instances whose answers to a ping are not quite as they should be.
