@@ -206,10 +206,11 @@ func (b *builder) addMethod(endpoint *EndpointDoc, method, id string) error {
 		Tags:        []string{b.service.Host},
 		Description: endpoint.Description,
 		OperationID: id,
+		Security:    security(endpoint.Secured),
 		Stored:      b.service.Stored,
 	}
 	if endpoint.Secured {
-		operation.Security, operation.Claims = bearer(), endpoint.Claims
+		operation.Claims = endpoint.Claims
 	}
 	if b.service.Own {
 		operation.Also = otherMethods(endpoint.Routes, method)
