@@ -88,10 +88,9 @@ bench: ## each benchmark once, so that none rots
 compare: ## benchmarks of two commits with benchstat: make compare OLD=main NEW=HEAD BENCH=Add
 	@.ci/compare
 
-# A target runs on one core, beside others.
-fuzz: ## each fuzz target for FUZZTIME
-	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print names[i], $$2; n = 0 }' | \
-	xargs -P "$$(getconf _NPROCESSORS_ONLN)" -n 2 sh -c 'echo "$$1 $$0" && exec go test -run "^\$$" -fuzz "^$$0\$$" -fuzztime $(FUZZTIME) -parallel 1 "$$1"'
+fuzz: ## each fuzz target for FUZZTIME, packages side by side
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names = names " " $$1 } /^ok/ { if (names) print $$2 names; names = "" }' | \
+	FUZZTIME=$(FUZZTIME) xargs -P "$$(getconf _NPROCESSORS_ONLN)" -L 1 .ci/fuzz
 
 # The figures are those of benchmarks/faults.md. With a package as argument go test would not print them.
 faults: ## what breaks, at full length: some 20 minutes, and a table
