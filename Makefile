@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check format build tidy lint generate generated words test race jsonv2 browser bench compare fuzz faults
+.PHONY: help check format build tidy lint generate generated words test race jsonv2 browser npm bench compare fuzz faults
 
 # What a developer has set for other work, such as BUS_NATS_URL, is nothing to the tests.
 $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
@@ -79,18 +79,18 @@ jsonv2: ## the tests that depend on the JSON library, with the experimental one 
 browser: ## the portal's page in a real Chromium
 	go run -C portal/browsertest .
 
+npm: ## linters and a TypeScript client from npm accept the documents
+	@.ci/npm $(CACHE)/npm
+
 bench: ## each benchmark once, so that none rots
 	go test -run '^$$' -bench . -benchtime 1x ./...
 
 compare: ## benchmarks of two commits with benchstat: make compare OLD=main NEW=HEAD BENCH=Add
 	@.ci/compare
 
-fuzz: ## each fuzz target for FUZZTIME
-	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print names[i], $$2; n = 0 }' | \
-	while read -r target package; do \
-		echo "$$package $$target"; \
-		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
-	done
+fuzz: ## each fuzz target for FUZZTIME, packages side by side
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names = names " " $$1 } /^ok/ { if (names) print $$2 names; names = "" }' | \
+	FUZZTIME=$(FUZZTIME) xargs -P "$$(getconf _NPROCESSORS_ONLN)" -L 1 .ci/fuzz
 
 # The figures are those of benchmarks/faults.md. With a package as argument go test would not print them.
 faults: ## what breaks, at full length: some 20 minutes, and a table

@@ -17,6 +17,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/testbroker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -28,8 +29,9 @@ type connectConfig struct {
 	description    string
 	baseURL        string
 	shortCircuit   bool
-	circuitErr     error       // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
-	checkCircuit   func(error) // receives differences between the transports; nil: no check
+	circuitErr     error                      // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
+	checkCircuit   func(error)                // receives differences between the transports; nil: no check
+	checkResponse  func(*testbroker.Response) // nil: no check
 	handlerLimit   int
 	messageLimit   int // bytes
 	ackWait        time.Duration

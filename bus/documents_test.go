@@ -333,7 +333,7 @@ func TestDocuments_AskForTokens(t *testing.T) {
 		mint := document.Paths.Value("/" + treasuryHost + ":443/canary-mint").Post
 		stones := document.Paths.Value("/" + treasuryHost + ":443/stones").Post
 		assert.Equal(t, asks, mint.Security, "asked for")
-		assert.Nil(t, stones.Security, "asked for")
+		assert.Empty(t, *stones.Security, "asked for")
 		assert.Nil(t, document.Security, "asked for")
 	})
 }

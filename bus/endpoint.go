@@ -139,6 +139,9 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 		}
 		if in.copyResults(results) {
 			in.given.filled.Header = in.Handler.ResponseHeader(json)
+			if in.conn.config.checkResponse != nil {
+				in.checkResults(results)
+			}
 			return in.given.filled, nil
 		}
 		encoded, err := e.mapped.Encode(results)

@@ -50,7 +50,7 @@ func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 	return func(c *connectConfig) {
 		ofTest, isOfTest := broker.(testbroker.Broker)
 		if isOfTest {
-			broker, c.checkCircuit = ofTest.InProcessConnProvider, ofTest.ReportDifference
+			broker, c.checkCircuit, c.checkResponse = ofTest.InProcessConnProvider, ofTest.ReportDifference, ofTest.CheckResponse
 		}
 		value := reflect.ValueOf(broker)
 		if broker == nil || !value.Type().Comparable() || value.Kind() == reflect.Pointer && value.IsNil() {

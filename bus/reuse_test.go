@@ -161,7 +161,7 @@ func TestHandlers_ThatWereLeft(t *testing.T) {
 // race detector, take something out of the pools now and then. Without them a call takes 1650.
 func TestCall_Memory(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	const most = 700
-	w := transports()["short circuit"](bustest.New(t))
+	w := transports()["short circuit"](newUncheckedBus(t))
 	_, caller := newKeeping(t, w)
 	overwrite(t, caller)
 	double := bus.NewOperation[single, doubled](caller, keeperURL+"/double")

@@ -77,8 +77,10 @@ func (s service) Serve(received *server.Incoming) *wire.Response {
 		if tooLarge := s.conn.server.LimitResponse(response); tooLarge != nil { // its details are
 			return s.Unsendable(received, tooLarge)
 		}
+		in.checkResponse(response)
 		return response
 	}
+	in.checkResponse(x.Response)
 	return x.Response
 }
 

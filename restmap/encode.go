@@ -144,7 +144,7 @@ func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
 // [Endpoint.Encode] would. With anyCase, names may differ in case. It returns false if the results have to be written
 // as JSON and read again; the struct is then partly filled.
 func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) bool {
-	if e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || into.Kind() != reflect.Struct {
+	if e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || e.output.status != http.StatusOK || into.Kind() != reflect.Struct {
 		return false
 	}
 	known := e.copiersFor(into.Type())

@@ -13,6 +13,8 @@
 // Nothing has to be installed, nothing listens on a socket, and everything is closed when the test ends. Tests
 // with a bus of their own may run in parallel.
 //
+// A response of a function that does not fit its OpenAPI document fails the test; see [Bus.AllowWrongResponses].
+//
 // [Virtual] gives a test a bus in virtual time, in which time-outs cost no time. [Reporter] receives the reports of mocks on
 // the bus, also late ones, [MaxCalls] limits the calls that a handler makes, [NewIssuer] makes tokens for callers with claims,
 // and [Bus.CheckShortCircuit] finds calls that only work while both sides are in one process.
@@ -46,7 +48,8 @@ type Bus struct {
 	provider nats.InProcessConnProvider // the broker for connections, or a wrapper of it
 	plane    string
 	log      *log
-	checks   bool // connections check the short circuit
+	checks   bool           // connections check the short circuit
+	answers  *responseCheck // nil if connections may send wrong responses
 }
 
 // New starts a broker in this process, which is stopped when the test ends. The options are those of the broker, say
@@ -65,7 +68,7 @@ func start(t testing.TB, options ...broker.Option) *Bus {
 		t.Fatalf("bustest: %v", err)
 	}
 	t.Cleanup(started.Close)
-	return &Bus{t: t, broker: started, provider: started, plane: "test-" + rand.Text(), log: newLog(t)}
+	return &Bus{t: t, broker: started, provider: started, plane: "test-" + rand.Text(), log: newLog(t), answers: newResponseCheck(t)}
 }
 
 // CheckShortCircuit makes each call that stays in the process also be encoded and decoded as the broker would have
@@ -73,6 +76,11 @@ func start(t testing.TB, options ...broker.Option) *Bus {
 // the part and both values. The handler runs once. It applies to connections that are made later; call it before any
 // other goroutine connects.
 func (b *Bus) CheckShortCircuit() { b.checks = true }
+
+// AllowWrongResponses lets connections send responses of functions that do not fit their OpenAPI documents; by default each of
+// them fails the test, once per endpoint and kind of mistake. It applies to connections that are made later; call it before any other
+// goroutine connects.
+func (b *Bus) AllowWrongResponses() { b.answers = nil }
 
 // Connect joins the test's bus. The connection logs to the test, and is closed when the test ends: handlers that then
 // run for more than 10 s fail the test. The options override those of the test.
@@ -112,6 +120,9 @@ func (b *Bus) testBroker() testbroker.Broker {
 	ofTest := testbroker.Broker{InProcessConnProvider: b.provider}
 	if b.checks {
 		ofTest.ReportDifference = func(difference error) { Reporter(b.t).Error(difference) }
+	}
+	if b.answers != nil {
+		ofTest.CheckResponse = b.answers.check
 	}
 	return ofTest
 }

@@ -122,7 +122,7 @@ func (shelf) ReadBook(_ context.Context, _ int) (string, error) { return "On the
 // TestLockAPI_MatchesServer holds that calls of the old version succeed or fail as the lock predicts.
 func TestLockAPI_MatchesServer(t *testing.T) { //nolint:paralleltest // it sets the environment
 	served := func(options ...bus.ServeOption) []bus.ServeOption {
-		return append([]bus.ServeOption{bus.Resource("books"), bus.ParamNames("ReadBook", "id", "httpResponseBody")}, options...)
+		return append([]bus.ServeOption{bus.ParamNames("ReadBook", "id", "httpResponseBody")}, options...)
 	}
 	for _, test := range []struct {
 		name    string
@@ -131,7 +131,7 @@ func TestLockAPI_MatchesServer(t *testing.T) { //nolint:paralleltest // it sets 
 		works   bool
 	}{
 		{"another name",
-			[]bus.ServeOption{bus.Resource("books"), bus.ParamNames("ReadBook", "number", "httpResponseBody")},
+			[]bus.ServeOption{bus.ParamNames("ReadBook", "number", "httpResponseBody")},
 			"log: ", true,
 		},
 		{"hidden", served(bus.Undocumented()), "GET /books/{id} (ReadBook) is gone: unless it is only hidden, callers get 404 or 405", true},

@@ -206,10 +206,11 @@ func (b *builder) addMethod(endpoint *EndpointDoc, method, id string) error {
 		Tags:        []string{b.service.Host},
 		Description: endpoint.Description,
 		OperationID: id,
+		Security:    security(endpoint.Secured),
 		Stored:      b.service.Stored,
 	}
 	if endpoint.Secured {
-		operation.Security, operation.Claims = bearer(), endpoint.Claims
+		operation.Claims = endpoint.Claims
 	}
 	if b.service.Own {
 		operation.Also = otherMethods(endpoint.Routes, method)
@@ -353,6 +354,9 @@ func (b *builder) describeProblems(operation *Operation, problems []reflectapi.P
 		status := strconv.Itoa(declared.Status)
 		response := operation.Responses[status]
 		if response == nil {
+			if slices.Contains(ownProblems(), declared.Status) {
+				schema = &reflectapi.Schema{AnyOf: []*reflectapi.Schema{common, schema}}
+			}
 			response = &Response{Description: declared.Type, Content: map[string]*MediaType{restmap.ProblemType: {Schema: schema}}}
 			operation.Responses[status] = response
 			continue
@@ -365,6 +369,14 @@ func (b *builder) describeProblems(operation *Operation, problems []reflectapi.P
 		media.Schema.AnyOf = append(media.Schema.AnyOf, schema)
 	}
 	return nil
+}
+
+// ownProblems returns the statuses with which a call of a function may end before the function runs, or instead of its own answer.
+func ownProblems() []int {
+	return []int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusLoopDetected,
+	}
 }
 
 // resultSchema returns the schema of a successful response.

@@ -66,7 +66,7 @@ type Operation struct {
 	Responses   map[string]*Response `json:"responses"` // "200", "default"
 	Deprecated  bool                 `json:"deprecated,omitempty"`
 
-	Security []map[string][]string `json:"security,omitempty"` // [{"bearer":[]}] if calls need a token
+	Security []map[string][]string `json:"security,omitzero"` // [{"bearer":[]}] if calls need a token, else []
 
 	// Claims is the rule that the claims of a caller's token must satisfy, in documents that only the authors of a
 	// service see. No caller sees it: Parse removes it.

@@ -17,6 +17,23 @@ type Broker struct {
 	// call of the connection is then also written as text and parsed again; the handler runs once, and the call itself is not
 	// affected. ReportDifference is called before the call returns, and must be safe for concurrent use.
 	ReportDifference func(difference error)
+
+	// CheckResponse, if it is not nil, is called with every response of a function endpoint that the documents show, before the
+	// caller gets it. Results that stay in the process as Go values are also written as text for it. It must be safe for concurrent use.
+	CheckResponse func(*Response)
+}
+
+// Response is a response of a function endpoint.
+type Response struct {
+	Endpoint string // as in "Shop.Order (POST /order on shop.example)"
+	Key      any    // identifies the endpoint
+
+	// Document returns the OpenAPI document of a service that has this endpoint alone.
+	Document func() ([]byte, error)
+
+	Status      int
+	ContentType string // "" if there is no body
+	Body        []byte
 }
 
 // Quiet is a broker that can wait until no message is in transit, such as a broker in a testing/synctest bubble. Closing a connection

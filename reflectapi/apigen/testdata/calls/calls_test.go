@@ -234,6 +234,66 @@ func TestDeclared_Status(t *testing.T) {
 	}
 }
 
+// reports collects what is reported to a test.
+type reports struct {
+	testing.TB
+	all []string
+}
+
+func (r *reports) Error(arguments ...any) { r.all = append(r.all, fmt.Sprint(arguments...)) }
+
+// wrong is an interceptor that answers an order with what the interface does not declare.
+func wrong(next busline.CallFunc) busline.CallFunc {
+	return func(ctx context.Context, call *busline.Exchange) error {
+		err := next(ctx, call)
+		switch call.Request.Header.Get("Answer") {
+		case "":
+			return err
+		case "200":
+			call.Response.Status = 200
+			return nil
+		case "404":
+			return busline.Errorf(404, "no item")
+		default:
+			return busline.ErrorWithDetails(busline.Errorf(409, "gone"), call.Request.Header.Get("Answer"), nil)
+		}
+	}
+}
+
+// A bus for tests refuses a status or a problem that the interface does not declare.
+func TestDeclared_Wrong(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ method, url, body, answer, want string }{
+		{"POST", "https://shop.example:445/goods", `{"name":"tea"}`, "", ""},
+		{"POST", "https://shop.example:445/goods", `{"name":""}`, "", ""},
+		{"POST", "https://shop.example:445/goods", `{"name":"tea"}`, "200",
+			"Shop.Create (POST /goods on shop.example) answered 200, which does not fit its OpenAPI document: it has no such status, but 201"},
+		{"POST", "https://shop.example:445/goods", `{"name":"taken"}`, "", ""},
+		{"POST", "https://shop.example:445/goods", `{"name":"tea"}`, "gone", "type: value must be 'taken'"},
+		{"POST", "https://shop.example:446/goods/1/order", `{"amount":1}`, "404",
+			"type: value must be 'no-item'\nreturn a problem that the method declares for this status, or declare this one with //busline:problem"},
+		{"POST", "https://shop.example:446/goods/1/order", `{"amount":1}`, "out-of-stock", "the body: missing property 'left'"},
+		{"DELETE", "https://shop.example:445/drop", "", "200", "it has no such status, but 204"},
+	} {
+		reported := &reports{TB: t}
+		b := bustest.New(reported)
+		must(t, busline.Serve[declared.Shop](b.Connect("shop.example"), &shop{}, busline.Intercept(wrong)))
+		request, err := http.NewRequestWithContext(t.Context(), test.method, test.url, strings.NewReader(test.body))
+		must(t, err)
+		if test.body != "" {
+			request.Header.Set("Content-Type", "application/json")
+		}
+		request.Header.Set("Answer", test.answer)
+		response, err := b.Connect("caller.example").Do(request)
+		must(t, err)
+		must(t, response.Body.Close())
+		all := strings.Join(reported.all, "\n")
+		if !strings.Contains(all, test.want) || (all == "") != (test.want == "") {
+			t.Errorf("%s %s, %s: %s", test.method, test.url, test.answer, all)
+		}
+	}
+}
+
 // An option must not move a method away from its clients.
 func TestDrift(t *testing.T) {
 	t.Parallel()
