@@ -83,7 +83,7 @@ const neverCompiled = `
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
-	bus:                github.com/nats-io/nats-server github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal
+	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
