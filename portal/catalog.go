@@ -307,7 +307,7 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 	visible := newAccessView(members)
 	document := openapi.Merge(openapi.Info{
 		Title:       "Services on the bus",
-		Description: strings.Join(leftOut, "\n"),
+		Description: strings.Join(leftOut, "\n"), LeftOut: leftOut,
 		Version:     cmp.Or(c.conn.Version(), "0"),
 	}, "", members)
 	made, err := newSnapshot(document, instances)

@@ -136,7 +136,10 @@ func describeChanges(changes []compare.Change) string {
 		told, effect = changes[at], "which breaks callers of the shown one"
 	}
 	text := told.Text
-	if more := len(changes) - 1; more > 0 {
+	switch more := len(changes) - 1; {
+	case more == 1:
+		text += ", and one more difference"
+	case more > 1:
 		text += fmt.Sprintf(", and %d more differences", more)
 	}
 	return text + ", " + effect

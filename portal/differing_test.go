@@ -49,7 +49,7 @@ func TestDocument_OfDifferingInstances(t *testing.T) {
 		require.Equal(t, both, paths(document))
 		require.Equal(t, "Instances of shelf.example:443 differ. Shown is what "+v2.ID()+" (version 1.10) serve; at "+v1.ID()+" (version 1.9) "+
 			"POST /count: the argument shelf is now integer (int64), was string: callers that send the old type get 400 or 422, "+
-			"and 1 more differences, which breaks callers of the shown one.", document.Info.Description)
+			"and one more difference, which breaks callers of the shown one.", document.Info.Description)
 	}
 	var list struct {
 		Hosts map[string][]struct{ ID, Digest string }

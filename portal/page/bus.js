@@ -106,7 +106,7 @@ export class Bus {
     this.state = {
       phase: 'ready', services, operations, change, error: null, seen: new Date(),
       server: description.servers?.[0]?.url || '', instances: list.hosts || {}, plane: list.plane,
-      leftOut: (description.info?.description || '').split('\n').filter(Boolean),
+      leftOut: description.info?.['x-left-out'] || [],
     };
   }
 

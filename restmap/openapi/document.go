@@ -30,6 +30,9 @@ type Info struct {
 	Title       string `json:"title"` // the host
 	Description string `json:"description,omitempty"`
 	Version     string `json:"version"` // of the service, never empty
+
+	// LeftOut says of a document of several services, one sentence each, what is not in it and why, for programs.
+	LeftOut []string `json:"x-left-out,omitempty"`
 }
 
 // Server is an address of the paths.
