@@ -308,7 +308,7 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 	document := openapi.Merge(openapi.Info{
 		Title:       "Services on the bus",
 		Description: strings.Join(leftOut, "\n"), LeftOut: leftOut,
-		Version:     cmp.Or(c.conn.Version(), "0"),
+		Version: cmp.Or(c.conn.Version(), "0"),
 	}, "", members)
 	made, err := newSnapshot(document, instances)
 	if err != nil {
