@@ -18,8 +18,8 @@ import (
 // endpoint are plain nouns (see [ServeOption]). An option takes precedence over the environment.
 type ConnectOption func(*connectConfig)
 
-// WithOptions applies several options in order, such as those of bustest in a test of a function that
-// calls [Run]. Default: none.
+// WithOptions applies several options in order. So a test passes those of bustest to a function that calls [Run].
+// Default: none.
 func WithOptions(options ...ConnectOption) ConnectOption {
 	return func(c *connectConfig) {
 		for i, option := range options {
@@ -32,8 +32,8 @@ func WithOptions(options ...ConnectOption) ConnectOption {
 	}
 }
 
-// WithURL sets the address of the broker, or several addresses separated by commas. An empty url stands for the
-// default. Connect returns an error if a url is combined with [WithBroker] or [WithNATS]. Default: BUS_NATS_URL, else
+// WithURL sets the address of the broker, or several separated by commas. An empty url stands for the default. Connect
+// returns an error if a url is combined with [WithBroker] or [WithNATS]. Default: BUS_NATS_URL, else
 // nats://127.0.0.1:4222.
 func WithURL(url string) ConnectOption {
 	return func(c *connectConfig) {
@@ -43,8 +43,9 @@ func WithURL(url string) ConnectOption {
 	}
 }
 
-// WithBroker connects to a broker in this process, such as *broker.Broker of bus/broker or a nats-server, without a
-// socket and without a login. Use [WithURL] or [WithNATS] for a broker that has users. BUS_NATS_URL is ignored then.
+// WithBroker connects to a broker in this process without socket or login, such as *broker.Broker of bus/broker. A
+// nats-server of the application is one, too. Use [WithURL] or [WithNATS] for a broker that has users. BUS_NATS_URL is
+// ignored then.
 // Connect returns an error if [WithURL] or [WithNATS] is set as well. Default: none.
 func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 	return func(c *connectConfig) {
@@ -81,14 +82,14 @@ func WithoutSharing() ConnectOption {
 }
 
 // WithoutBatching writes each message to the broker connection as soon as the broker client does. Default: messages
-// that several goroutines send at about the same time leave in one write; a message sent alone is not delayed.
+// sent at about the same time leave in one write; one sent alone is not delayed.
 func WithoutBatching() ConnectOption {
 	return func(c *connectConfig) { c.broker.Unbatched = true }
 }
 
-// WithoutServiceProtocol disables the responses to the service protocol of NATS ($SRV.PING, $SRV.INFO, $SRV.STATS), so
-// that "nats micro ls" does not show the connection. Default: a connection that serves something responds, if the
-// broker's permissions allow it; see docs/reference/nats.md.
+// WithoutServiceProtocol disables the responses to NATS's service protocol ($SRV), so that "nats micro ls" does not
+// show the connection. See docs/reference/nats.md. Default: a connection that serves something responds, if the
+// broker's permissions allow it.
 func WithoutServiceProtocol() ConnectOption {
 	return func(c *connectConfig) { c.unlisted = true }
 }
@@ -117,21 +118,21 @@ func WithDescription(description string) ConnectOption {
 }
 
 // WithBaseURL sets the external address of the ingress, shown in documents. Default: BUS_BASE_URL, else the address
-// under which the ingress was reached, else, for requests made on the bus itself, http://127.0.0.1:8080.
+// under which the ingress was reached, or http://127.0.0.1:8080 for requests made on the bus.
 func WithBaseURL(url string) ConnectOption {
 	return func(c *connectConfig) { c.baseURL = strings.TrimSuffix(url, "/") }
 }
 
-// WithoutShortCircuit sends every call over the broker, including calls to an instance in the same process. Default: a
-// call to an instance in the same process stays in the process, unless BUS_SHORT_CIRCUIT is 0.
+// WithoutShortCircuit sends calls to an instance in the same process over the broker, too. Default: they stay in the
+// process, unless BUS_SHORT_CIRCUIT is 0.
 func WithoutShortCircuit() ConnectOption {
 	return func(c *connectConfig) { c.shortCircuit, c.circuitErr = false, nil }
 }
 
 // WithVerifier sets the verifier of tokens. The caller closes the verifier after the connection. nil stands for the
 // default. new(claims.Verifier) accepts no token, regardless of BUS_JWKS; it suits a connection that serves nothing and
-// needs no keys. Default: a verifier owned by the connection if BUS_JWKS names a key set, with BUS_JWT_ISSUER and
-// BUS_JWT_AUDIENCE; else none, and no token is accepted.
+// needs no keys. Default: one by BUS_JWKS, BUS_JWT_ISSUER and BUS_JWT_AUDIENCE, which the connection owns; without
+// BUS_JWKS none, and no token is accepted.
 func WithVerifier(verifier *claims.Verifier) ConnectOption {
 	return func(c *connectConfig) { c.verifier = verifier }
 }
@@ -141,8 +142,8 @@ func WithMaxHandlers(limit int) ConnectOption {
 	return func(c *connectConfig) { c.handlerLimit = limit }
 }
 
-// WithMaxMessageBytes sets the largest body in bytes, of a request or a response, that the connection sends or accepts,
-// from 64 KiB to 512 MiB. A larger body is answered 413, or 500 if it is the response of a service of this connection.
+// WithMaxMessageBytes sets the largest request or response body in bytes that the connection sends or accepts (64 KiB to
+// 512 MiB). A larger body is answered 413, or 500 if it is the response of a service of this connection.
 // A body that exceeds the broker's own limit is sent in fragments. Default: 32 MiB.
 //
 // A connection buffers fragments of at most 16 times this size in total, and 8 times this size for the requests of one
@@ -151,38 +152,36 @@ func WithMaxMessageBytes(bytes int) ConnectOption {
 	return func(c *connectConfig) { c.messageLimit = bytes }
 }
 
-// WithAckWait sets how long a call waits for an ack, and a multicast for the first ack, before it concludes that no
-// server is available. It matters where the broker cannot report at once that no instance is there. A multicast waits
-// at least 250 ms. Default: 1 s.
+// WithAckWait sets how long a call waits for the first ack before it concludes that no server is available. It matters
+// where the broker cannot report at once that no instance is there. A multicast waits at least 250 ms. Default: 1 s.
 func WithAckWait(wait time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.ackWait = wait }
 }
 
-// WithLogger sets the logger. The fields host and id are added to it. Default: a logger that writes to standard error,
-// at BUS_LOG_LEVEL (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text. See [WithSlog] for a
-// logger of log/slog.
+// WithLogger sets the logger. The fields host and id are added to it. See [WithSlog] for a logger of log/slog. Without
+// the variables the default has the level info, and writes text on a terminal, else JSON. Default: one for standard
+// error, by BUS_LOG_LEVEL and BUS_LOG_FORMAT.
 func WithLogger(logger zerolog.Logger) ConnectOption {
 	return func(c *connectConfig) { c.logger, c.slog = &logger, nil }
 }
 
-// WithInterceptors wraps all calls in interceptors, both the calls that the connection makes and those that it serves.
-// The first interceptor is the outermost; several of these options add up. The Side of an [Exchange] tells the two
-// kinds of calls apart. The document, GET /openapi.json, is served through the interceptors as well; an interceptor
-// that rejects it hides the service from the portal. [Intercept] wraps only what is served. Default: none. See
-// [Interceptor].
+// WithInterceptors wraps all calls that the connection makes or serves in interceptors. The first interceptor is the
+// outermost; several of these options add up. The Side of an [Exchange] tells the two kinds of calls apart. The
+// document, GET /openapi.json, is served through the interceptors as well; an interceptor that rejects it hides the
+// service from the portal. [Intercept] wraps only what is served. Default: none. See [Interceptor].
 func WithInterceptors(interceptors ...Interceptor) ConnectOption {
 	return func(c *connectConfig) { c.interceptors = append(c.interceptors, interceptors...) }
 }
 
-// WithObservers adds interceptors for all calls made and served, outside of Busline's own steps: they see calls that these
-// reject, and what the log says and the metrics count. The first one is outermost. It is for telemetry, such as
-// [github.com/busline/busline/bus/otelbus.Observe], and for audits. Default: none.
+// WithObservers adds interceptors for all calls made and served, outside of Busline's own steps: they see calls that
+// these reject. What they see is what the log says and the metrics count. The first one is outermost. It is for
+// telemetry, such as [github.com/busline/busline/bus/otelbus.Observe], and for audits. Default: none.
 func WithObservers(observers ...Interceptor) ConnectOption {
 	return func(c *connectConfig) { c.observers = append(c.observers, observers...) }
 }
 
-// WithBodies lets interceptors see the bodies of all requests and responses. Default: a call that stays in the process
-// may pass its bodies as Go values, which is faster, and interceptors do not see them.
+// WithBodies lets interceptors see the bodies of all requests and responses. Default: calls within the process may pass
+// Go values, which is faster, and interceptors see no bodies.
 func WithBodies() ConnectOption {
 	return func(c *connectConfig) { c.bodies = true }
 }

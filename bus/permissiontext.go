@@ -106,8 +106,8 @@ func entries(listed []Permission) (texts []string) {
 // only a receiver of a request can answer it. The reply subject of a request is <response subject>.<message id>. Its sender
 // subscribes there anyway, for the broker's notice that no instance is there.
 
-// WithAllowResponses answers each request on the request's own reply subject, for a plane whose broker enforces
-// permissions with allow_responses: the stricter profile of docs/guides/permissions.md. The broker permits an instance to
+// WithAllowResponses answers each request on its own reply subject, for a plane whose broker enforces allow_responses.
+// It is the stricter profile of docs/guides/permissions.md. The broker permits an instance to
 // answer there only requests that were delivered to it, and the connection accepts answers to its own calls only there,
 // so that only the instance that received the call can answer. All services of a plane have to use the option: answers
 // on the response subject are ignored. Default: acks and responses travel to the response subject.

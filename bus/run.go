@@ -35,9 +35,9 @@ type runConfig struct {
 
 const defaultCloseTimeout = 30 * time.Second
 
-// WithCloseTimeout sets how long [Run] waits for handlers, and for the calls that they make, before it gives up on them. It
-// should be longer than the longest call has, and shorter than the time that the scheduler gives. Run returns an error if
-// timeout is not above zero. Default: 30 s.
+// WithCloseTimeout sets how long [Run] waits for handlers and their calls before it gives up on them. It should be
+// longer than the longest call has, and shorter than the time that the scheduler gives. Run returns an error if timeout
+// is not above zero. Default: 30 s.
 func WithCloseTimeout(timeout time.Duration) RunOption {
 	return runOption(func(c *runConfig) { c.closeTimeout = timeout })
 }

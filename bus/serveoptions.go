@@ -130,23 +130,23 @@ func Resource(collection string) ServeOption {
 	return serveOption(func(c *serviceConfig) { c.resource = collection })
 }
 
-// PostOnly serves functions in RPC style only under POST, so that following a link or prefetching a page in a browser
-// changes nothing. [HTTPMethod] opens a method that only reads to GET again. PostOnly does not apply to REST and web
-// endpoints. Default: GET and POST.
+// PostOnly serves RPC functions only under POST, so that following or prefetching a link changes nothing. [HTTPMethod]
+// opens a method that only reads to GET again. PostOnly does not apply to REST and web endpoints. Default: GET and
+// POST.
 func PostOnly() ServeOption {
 	return serveOption(func(c *serviceConfig) { c.postOnly = true })
 }
 
-// DisallowUnknownFields rejects requests to functions that contain unknown fields, in a query, a form or at any depth
-// of a JSON body, with 400 and the name of the field. So a misspelled argument is not taken for a missing one. Callers
-// then cannot send an argument that their callee does not know yet: update services before their callers. Calls within
-// the process pass as text. The option does not apply to web endpoints or events. Default: unknown fields are ignored.
+// DisallowUnknownFields rejects requests to functions with unknown fields, in a query, a form or at any depth of JSON.
+// The answer is 400 and names the field. So a misspelled argument is not taken for a missing one. Callers then cannot
+// send an argument that their callee does not know yet: update services before their callers. Calls within the process
+// pass as text. The option does not apply to web endpoints or events. Default: unknown fields are ignored.
 func DisallowUnknownFields() ServeOption {
 	return serveOption(func(c *serviceConfig) { c.strict = true })
 }
 
-// ParamNames sets the names of a method's arguments and results, in order and separated by commas, without the context
-// and the error: ParamNames("Add", "x, y", "sum"). Default: read from the source or the executable.
+// ParamNames sets the names of a method's arguments and results, in order, without context and error: ParamNames("Add",
+// "x, y", "sum"). Default: read from the source or the executable.
 func ParamNames(method, arguments, results string) ServiceOption {
 	return describeOption(reflectapi.ParamNames(method, arguments, results))
 }
@@ -159,7 +159,7 @@ func ParamNames(method, arguments, results string) ServiceOption {
 // Default: the source on disk, else the executable's debug data.
 func SourceFS(files fs.FS) ServiceOption { return describeOption(reflectapi.SourceFS(files)) }
 
-// ExcludeMethods excludes methods, by their Go names: they are not served.
+// ExcludeMethods leaves out methods, by their Go names.
 func ExcludeMethods(methods ...string) ServiceOption {
 	return describeOption(reflectapi.ExcludeMethods(methods...))
 }
@@ -205,9 +205,9 @@ func RPCAndREST() MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Both = true })
 }
 
-// RPC serves a method as RPC although it is named like REST, such as Read(id int) (book Book), which is an error
-// otherwise, as its author may have meant httpResponseBody. An interface with a generated client says so in the comment
-// of the method, with //busline:route POST /read. Default: by the names of the method and its arguments.
+// RPC serves a method as RPC although it is named like REST, such as Read(id int) (book Book). Without this option that
+// is an error, as its author may have meant httpResponseBody. An interface with a generated client says so in the
+// comment of the method, with //busline:route POST /read. Default: by the names of the method and its arguments.
 func RPC() MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.RPC = true })
 }
@@ -234,7 +234,7 @@ func NoQueue() HandlerOption {
 	return handlerOption{func(c *endpointConfig) { c.queue = false }}
 }
 
-// RequireClaims requires a token whose claims satisfy an expression, RequireClaims(`"hr" in roles && level >= 3`); see
+// RequireClaims requires a token whose claims satisfy an expression, RequireClaims(`"hr" in roles && level >= 3`). See
 // bus/claims for the language. Without a token the answer is 401, with insufficient claims 403. Documents show the
 // endpoints only to callers that may call them. A comparison with an absent claim is false. Default: no token is
 // required.
@@ -305,8 +305,8 @@ func ListedMethods(methods ...string) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) { w.Methods = append(slices.Clip(w.Methods), methods...) })
 }
 
-// QueryParam describes text that a web endpoint reads from the query, for documents, forms and generated clients; "" is no
-// description. The handler itself still has to check it. Default: none.
+// QueryParam describes text that a web endpoint reads from the query, for documents, forms and generated clients. A
+// description may be "". The handler itself still has to check it. Default: none.
 func QueryParam(name, description string, required bool) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) {
 		w.Query = append(slices.Clip(w.Query), openapi.QueryParam{Name: name, Description: description, Required: required})

@@ -36,7 +36,7 @@ func goals() []goal {
 		{what: "`Echo` of 64 KiB, one caller, × nats request", limit: 0.5, cell: place{"Echo 64 KiB", own, serialRatio}},
 		{what: "multicast to 16, × nats request", limit: 1.1, cell: place{"multicast of Add to 16", own, serialRatio}},
 		{what: "first multicast to 4, ms", limit: 20, cell: place{"multicast to", "4", 1}},
-		{what: "nobody is there, ms", limit: 1, cell: place{"`Add` of a host that nobody serves", "tcp broker", serial}, scale: 1e-3},
+		{what: "no instance, ms", limit: 1, cell: place{"`Add` of a host that nobody serves", "tcp broker", serial}, scale: 1e-3},
 		{what: "short circuit, × inprocgrpc", limit: 0.5, cell: place{"Add in the process", "busline, short circuit", serialRatio}},
 		{what: "short circuit, µs", limit: 1.5, cell: place{"Add in the process", "busline, short circuit", serial}},
 		{what: "service ready, ms", limit: 2, cell: place{"service ready", "own connection", 1}},

@@ -81,7 +81,7 @@ func writeText(w http.ResponseWriter, format string, arguments ...any) error {
 // Option adjusts what [New] serves.
 type Option func(*config)
 
-// WithCacheSize sets how many bytes of entries this replica keeps; each counts its key, its value and 256 bytes of
+// WithCacheSize sets how many bytes of entries this replica keeps. Each counts its key, its value and 256 bytes of
 // book-keeping. Beyond it the entry used least recently goes. Default: 32 MiB.
 //
 // With [WithJetStream] it is the size of the bucket, in which the oldest entry goes.

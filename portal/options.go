@@ -53,17 +53,17 @@ func WithTrustedProxies(networks ...string) IngressOption {
 }
 
 // WithOrigins names the origins, such as "https://app.example.com", whose pages may call through the ingress (CORS) and
-// read all of a response, its headers too; "*" stands for any. They are compared exactly, and credentials such as cookies
-// are never allowed. Pages of other origins can read nothing, and get 403 for all methods but GET, HEAD and OPTIONS.
-// Default: none.
+// read all of a response; "*" stands for any. They are compared exactly, and credentials such as cookies are never
+// allowed. Pages of other origins can read nothing, and get 403 for all methods but GET, HEAD and OPTIONS. Default:
+// none.
 func WithOrigins(origins ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.origins = slices.Clone(origins) })
 }
 
-// WithSandbox has browsers run the pages of services, HTML and XML, each in an opaque origin of its own, apart from the
-// portal's page and from each other: they neither have nor set cookies, have no storage, and what they send counts as
-// sent by another site. A response of any media type counts as a page unless that is known to run no scripts, such as
-// application/json, text/plain and image/png. Default: they run on the origin of the ingress.
+// WithSandbox has browsers run each page of a service, HTML or XML, in an opaque origin of its own, apart from the
+// portal's page. Such pages neither have nor set cookies, have no storage, and what they send counts as sent by another
+// site. A response of any media type counts as a page unless that is known to run no scripts, such as application/json,
+// text/plain and image/png. Default: they run on the origin of the ingress.
 func WithSandbox() IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.sandbox = true })
 }
@@ -80,12 +80,12 @@ func WithBodyLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
 }
 
-// WithInFlightLimit sets how many bytes of bodies, of requests and responses together, the ingress holds at a time. If
-// there is no room, a request is answered 503 with Retry-After: 1. A response without room is dropped: the answer to a GET
-// or HEAD is the same 503, and that to any other method is a 503 without Retry-After that says that the call was executed.
-// The next call of that method and address finds its room before it is made, or is answered 503 as not executed. A body of
-// at most a 1024th of the limit always has room, so that large ones that arrive slowly keep no others out, and so has one
-// that is alone. Default: 64 MiB, or twice the body limit if that is more.
+// WithInFlightLimit sets how many bytes of request and response bodies the ingress holds at a time. If there is no
+// room, a request is answered 503 with Retry-After: 1. A response without room is dropped: the answer to a GET or HEAD
+// is the same 503, and that to any other method is a 503 without Retry-After that says that the call was executed. The
+// next call of that method and address finds its room before it is made, or is answered 503 as not executed. A body of
+// at most a 1024th of the limit always has room, so that large ones that arrive slowly keep no others out, and so has
+// one that is alone. Default: 64 MiB, or twice the body limit if that is more.
 func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }

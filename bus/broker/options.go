@@ -41,8 +41,8 @@ func Listen(address string) Option {
 	}
 }
 
-// JetStream enables NATS's storage (streams and key-value buckets) in a directory, which is created if it does not
-// exist. A later broker on the same directory finds the stored data; two brokers must not use one at the same time. Default: no
+// JetStream enables NATS's storage (streams and key-value buckets) in a directory, which it makes if absent. A later
+// broker on the same directory finds the stored data; two brokers must not use one at the same time. Default: no
 // JetStream.
 func JetStream(directory string) Option {
 	return func(s *settings) error {

@@ -16,7 +16,7 @@ import (
 // BreakerOption is an option of [CircuitBreaker].
 type BreakerOption func(*breakers)
 
-// WithFailures sets after how many failures in a row a circuit opens; 0 stands for the default. Default: 5.
+// WithFailures sets after how many failures in a row a circuit opens. 0 stands for the default. Default: 5.
 func WithFailures(count uint32) BreakerOption {
 	return func(b *breakers) {
 		if count > 0 {

@@ -17,8 +17,8 @@ type RetryOption func(*retry)
 
 type retry struct{ first, longest time.Duration }
 
-// WithBackoff sets the pause before the second attempt and the longest one; each pause is twice the one before, less up to a
-// half of it at random. A duration that is not above zero stands for its default. Default: 50 ms and 2 s.
+// WithBackoff sets the pause before the second attempt and the longest one. Each pause is twice the one before, less up
+// to a half of it at random. A duration that is not above zero stands for its default. Default: 50 ms and 2 s.
 func WithBackoff(first, longest time.Duration) RetryOption {
 	return func(r *retry) {
 		if first > 0 {
