@@ -43,6 +43,9 @@ func (m *Method) Defaults() (defaults []Default, err error) {
 	return defaults, nil
 }
 
+// MayBeMissing reports whether directives say that an argument is optional, or has a default.
+func (v Value) MayBeMissing() bool { return v.Optional || v.hasDefault() }
+
 // hasDefault reports whether directives declare a default.
 func (v Value) hasDefault() bool {
 	return slices.ContainsFunc(tagParts(v.Tag.Get("jsonschema")), func(part string) bool { return strings.HasPrefix(part, "default=") })
@@ -52,7 +55,7 @@ func (v Value) hasDefault() bool {
 // leave a zero out then.
 func (m *Method) IsOmittable(argument int) bool {
 	value := m.Args[argument]
-	if !value.Optional && !value.hasDefault() {
+	if !value.MayBeMissing() {
 		return false
 	}
 	schemas := NewSchemas()

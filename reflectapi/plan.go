@@ -113,7 +113,7 @@ func isArguments(t reflect.Type) bool {
 // field returns the field of In or Out that holds a value.
 func (v Value) field(i int) reflect.StructField {
 	name, options := v.Name, ""
-	if v.Optional || v.hasDefault() {
+	if v.MayBeMissing() {
 		options = ",omitempty"
 	}
 	return reflect.StructField{

@@ -12,8 +12,8 @@ import (
 func checkDeclared(method *reflectapi.Method, path Pattern) error {
 	var errs []error
 	for _, name := range path.names {
-		if i := indexOf(method.Args, name); i >= 0 && method.Args[i].Optional {
-			errs = append(errs, fmt.Errorf("%s %s: the argument is part of the path, so it is never missing: leave out optional", reflectapi.ArgDirective, name))
+		if i := indexOf(method.Args, name); i >= 0 && method.Args[i].MayBeMissing() {
+			errs = append(errs, fmt.Errorf("%s %s: the argument is part of the path, so it is never missing: leave out optional and default", reflectapi.ArgDirective, name))
 		}
 	}
 	statuses, chosen := method.Declared.Statuses, indexOf(method.Results, StatusCode) >= 0
