@@ -124,8 +124,9 @@ func (c *Conn) compareDocuments() {
 		c.log(c.logger.Debug().Err(err), "cannot compare the documents with those of other instances")
 		return
 	}
-	c.differing.replace(found)
-	if len(found) > 0 {
+	differs := len(found) > 0
+	c.differing.replace(found) // which shares it from now on
+	if differs {
 		c.log(c.logger.Warn().Strs("instances", c.differing.list()),
 			"other instances of this host have other documents: callers get the one or the other; busline ls and the portal show which")
 	}
