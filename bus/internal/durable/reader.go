@@ -127,6 +127,7 @@ func (s *Consumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 	if d.err == nil {
 		d.err = s.objection(in.Request)
 	}
+	in.Handler.Event = d.event(in)
 	in.Request.TimeBudget = wire.DefaultTimeBudget
 	if longest := s.served.Endpoint.TimeBudget; longest > 0 {
 		in.Request.TimeBudget = longest
