@@ -186,9 +186,16 @@ func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*
 	if err != nil {
 		return err
 	}
+	readers := make([]eventReader, 0, len(consumers))
 	for _, each := range consumers {
 		context.AfterFunc(c.life.base, each.Stop)
 		c.events.add(each)
+		readers = append(readers, each)
+	}
+	for _, line := range awaitedEvents(readers) {
+		c.log(c.logger.Warn(), line)
+	}
+	for _, each := range consumers {
 		each.Fetch()
 	}
 	return nil
