@@ -132,13 +132,13 @@ func (c *Conn) compareDocuments() {
 	}
 }
 
-// restrictedAndDiffering has a sentence for all that operators should know of a connection that is healthy.
-func (c *Conn) restrictedAndDiffering() (all []string) {
+// operatorNotes has a sentence for all that operators should know of a connection that is healthy.
+func (c *Conn) operatorNotes() (all []string) {
 	for _, off := range c.Restrictions() {
 		all = append(all, "restricted by the broker: "+off)
 	}
 	if others := c.DifferingInstances(); len(others) > 0 {
 		all = append(all, "other documents at "+strings.Join(others, ", "))
 	}
-	return all
+	return append(all, awaitedEvents(c.events.reading())...)
 }

@@ -90,8 +90,8 @@ func (s *serviceConfig) stored() *storing {
 // waits, see [MaxDeliver]. After an error of the handler's own with status 400 to 499 (but not 408, 425 and 429), or
 // after the last attempt, it becomes a dead letter: it is logged, and stored in the stream <plane>_PARKED_<publisher>
 // for 30 days. A handler has 20 s, unless [TimeBudget] sets another time. If its instance dies, the event goes to
-// another one after 30 s. So a handler may get an event twice, and events in any order: the MsgID of [CallerOf] is the
-// same each time. The actor of the chain is not stored.
+// another one after 30 s. So a handler may get an event twice, and events in any order: the ID of [EventOf] is the same
+// each time, and package interceptors has Once. The actor of the chain is not stored.
 //
 // Default: events are not stored.
 func Durable() DurableOption { return durableOption{} }
@@ -186,9 +186,16 @@ func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*
 	if err != nil {
 		return err
 	}
+	readers := make([]eventReader, 0, len(consumers))
 	for _, each := range consumers {
 		context.AfterFunc(c.life.base, each.Stop)
 		c.events.add(each)
+		readers = append(readers, each)
+	}
+	for _, line := range awaitedEvents(readers) {
+		c.log(c.logger.Warn(), line)
+	}
+	for _, each := range consumers {
 		each.Fetch()
 	}
 	return nil

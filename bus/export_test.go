@@ -135,6 +135,12 @@ func StopAsking(c *Conn) {
 	}
 }
 
+// FetchNow has a connection look for stored events, as after an outage.
+func FetchNow(c *Conn) { c.events.fetchNow() }
+
+// OperatorNotes returns what /-/ready tells of a connection that is healthy.
+func OperatorNotes(c *Conn) []string { return c.operatorNotes() }
+
 // HeldEvents returns how many stored events of a connection wait for room.
 func HeldEvents(c *Conn) (count int) {
 	for _, reader := range c.events.reading() {

@@ -230,7 +230,7 @@ func (p *program) probeHandler() http.Handler {
 func (p *program) readyText() string {
 	lines := []string{"ready"}
 	if conn := p.conn.Load(); conn != nil {
-		lines = append(lines, conn.restrictedAndDiffering()...)
+		lines = append(lines, conn.operatorNotes()...)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -32,7 +32,8 @@ import (
 //
 // With [Durable] the service gets the events that the publisher has stored, at least once, including those published
 // while it was away; and it gets nothing else. So the publisher needs Durable, too: events of a publisher without it, and
-// those of [Conn.Publish], do not reach the service, without any error.
+// those of [Conn.Publish], do not reach the service. A warning names the events of which none has ever come, and so does
+// /-/ready (see [WithProbes]) until one does.
 //
 // It takes the options of [Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
 // goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
@@ -194,6 +195,8 @@ type eventReader interface {
 	Permissions() (publish, subscribe []durable.Permission)
 	// DeadLettered returns the source and the event, and how many such events became dead letters here.
 	DeadLettered() (source, event string, count int64)
+	// Awaited reports whether no event has come to the service.
+	Awaited() (awaited durable.Awaited, ok bool)
 	// FetchNow fetches events again, as the broker may have forgotten the last fetch.
 	FetchNow()
 	// StartWaiting starts the events that were fetched and wait for room, if there is some.
@@ -261,6 +264,33 @@ func (s *eventSources) fetchNow() {
 	for _, reader := range s.reading() {
 		reader.FetchNow()
 	}
+}
+
+// awaitedEvents has a sentence for each publisher of whose events some have never come, in the order of Subscribe.
+func awaitedEvents(readers []eventReader) (all []string) {
+	var order []durable.Awaited // without the event
+	names := make(map[durable.Awaited][]string)
+	for _, reader := range readers {
+		each, awaited := reader.Awaited()
+		if !awaited {
+			continue
+		}
+		event := each.Event
+		each.Event = ""
+		if names[each] == nil {
+			order = append(order, each)
+		}
+		names[each] = append(names[each], event)
+	}
+	for _, each := range order {
+		events := strings.Join(names[each], ", ")
+		if each.NeverStored {
+			all = append(all, fmt.Sprintf("%s has never stored an event, so none has come (%s): see that its publisher runs, and has bus.Durable(), too", each.Source, events))
+		} else {
+			all = append(all, fmt.Sprintf("%s has not stored %s since this service subscribed: see that it publishes that, with bus.Durable()", each.Source, events))
+		}
+	}
+	return all
 }
 
 // permissions are what the user of the connection needs for events that are stored.

@@ -1,5 +1,5 @@
 // Package interceptors has interceptors that many programs need: [Retry] and [CircuitBreaker] around the calls that a
-// connection makes, [RateLimit] around those that it serves.
+// connection makes, [RateLimit] around those that it serves, [Once] around the events that a service handles.
 //
 //	conn, err := bus.Connect(ctx, "shop.example", bus.WithInterceptors(interceptors.Retry(), interceptors.CircuitBreaker()))
 //

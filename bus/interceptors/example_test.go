@@ -3,6 +3,7 @@ package interceptors_test
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -14,6 +15,51 @@ type Shop struct{}
 
 // Open reports whether the shop is open.
 func (Shop) Open() (open bool) { return true }
+
+// Mailer handles events: it sends their numbers.
+type Mailer chan int
+
+// OnOrdered sends a mail.
+func (m Mailer) OnOrdered(number int) error {
+	m <- number
+	return nil
+}
+
+func ExampleOnce() {
+	ctx := context.Background()
+	directory, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(directory) }()
+	started, err := broker.Start(broker.JetStream(directory))
+	if err != nil {
+		panic(err)
+	}
+	defer started.Close()
+	conn, err := bus.Connect(ctx, "mailer.example", bus.WithBroker(started))
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // no handler runs any more
+	once, err := interceptors.Once(ctx, conn, 0)
+	if err != nil {
+		panic(err)
+	}
+	mails := make(Mailer, 1)
+	if err := bus.Subscribe(conn, "orders.example", mails, bus.Durable(), bus.Intercept(once)); err != nil {
+		panic(err)
+	}
+	publisher, err := conn.NewPublisher("orders.example", bus.Durable())
+	if err != nil {
+		panic(err)
+	}
+	if err := bus.NewEvent[bus.Args](publisher, "/on-ordered").Publish(ctx, bus.Args{"number": 7}); err != nil {
+		panic(err)
+	}
+	fmt.Println("mail about order", <-mails)
+	// Output: mail about order 7
+}
 
 func Example() {
 	ctx := context.Background()

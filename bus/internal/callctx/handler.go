@@ -23,6 +23,7 @@ type Handler struct {
 	Request *wire.Request
 	Ends    time.Time     // of the time budget
 	Claims  claims.Claims // of the request's token, nil for none
+	Event   *Event        // nil unless the request is an event
 	TraceID string        // that an interceptor has set
 
 	mu    sync.Mutex              // protects all below
@@ -32,6 +33,13 @@ type Handler struct {
 	over  bool                    // the handler has returned
 
 	header wire.Header // of the response, as far as the method sets it
+}
+
+// Event is one delivery of an event. Package bus exports its fields under the same names.
+type Event struct {
+	Publisher, ID string
+	Attempt       int
+	Stored        time.Time
 }
 
 // Of returns the handler that ctx belongs to, nil for none.

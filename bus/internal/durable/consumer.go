@@ -60,7 +60,8 @@ func (s *Consumer) ensureStreams(ctx context.Context) (jetstream.Stream, error) 
 // ensureConsumer creates the consumer, or updates it. A consumer that needs no update takes no permission for one.
 func (s *Consumer) ensureConsumer(ctx context.Context, stream jetstream.Stream) error {
 	var existing jetstream.ConsumerConfig
-	switch consumer, err := stream.Consumer(ctx, s.consumer); {
+	consumer, err := stream.Consumer(ctx, s.consumer)
+	switch {
 	case err == nil:
 		existing = consumer.CachedInfo().Config
 	case errors.Is(err, jetstream.ErrConsumerNotFound):
@@ -77,8 +78,9 @@ func (s *Consumer) ensureConsumer(ctx context.Context, stream jetstream.Stream) 
 		if err != nil {
 			return err
 		}
-		existing = made.CachedInfo().Config
+		existing, consumer = made.CachedInfo().Config, made
 	}
+	s.noteFirst(stream, consumer)
 	s.limitFetches(existing.MaxRequestBatch, existing.MaxRequestExpires)
 	return nil
 }
@@ -229,7 +231,10 @@ func (s *Consumer) share() int {
 }
 
 // FetchNow fetches at once, whatever may still come: the broker may have forgotten the last fetch.
-func (s *Consumer) FetchNow() { s.fetchTimer.Reset(0) }
+func (s *Consumer) FetchNow() {
+	s.fetchTimer.Reset(0)
+	s.awaitTimer.Reset(0)
+}
 
 // fetchLater is called by the timer: the last fetch is lost, or has failed.
 func (s *Consumer) fetchLater() {

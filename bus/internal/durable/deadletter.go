@@ -27,6 +27,7 @@ type DeadLetter struct {
 
 	stream   *Stream
 	token    string // the event's token in subjects
+	id       string // under which the publisher stored the event
 	text     []byte
 	sequence uint64
 }
@@ -63,7 +64,7 @@ func (s *Stream) newDeadLetter(message *jetstream.RawStreamMsg) *DeadLetter {
 	made := &DeadLetter{
 		Source: s.source, Service: strings.ReplaceAll(labels[len(labels)-2], "_", "."), Event: labels[len(labels)-1],
 		Parked: message.Time, Reason: message.Header.Get(parkedReason),
-		stream: s, token: labels[len(labels)-1], text: message.Data, sequence: message.Sequence,
+		stream: s, token: labels[len(labels)-1], id: message.Header.Get(parkedID), text: message.Data, sequence: message.Sequence,
 	}
 	made.Attempts, _ = strconv.Atoi(message.Header.Get(parkedAttempts))
 	var request wire.Request
@@ -99,6 +100,7 @@ func (p *DeadLetter) Redeliver(ctx context.Context) error {
 		return err
 	}
 	again.Data = p.text
+	again.Header.Set(parkedID, p.id)
 	_, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10)))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/guides/events.md", p.stream.name(), again.Subject, p.stream.config.Broker.User())

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
@@ -22,7 +25,8 @@ import (
 type delivery struct {
 	from    *Consumer
 	message *nats.Msg
-	attempt int   // from 1
+	attempt int // from 1
+	stored  time.Time
 	err     error // the reason why it must not be handled; nil for none
 
 	mu     sync.Mutex  // protects all below
@@ -48,8 +52,23 @@ func newDelivery(from *Consumer, message *nats.Msg) *delivery {
 	d := &delivery{from: from, message: message, attempt: 1, toldAt: time.Now()}
 	if told, err := message.Metadata(); err == nil {
 		d.attempt = int(min(told.NumDelivered, 1<<30))
+		d.stored = told.Timestamp
 	}
 	return d
+}
+
+// event returns what the handler is told of the delivery.
+func (d *delivery) event(in *server.Incoming) *callctx.Event {
+	told := &callctx.Event{Publisher: d.from.source, ID: in.Request.MsgID, Attempt: d.attempt, Stored: d.stored}
+	if id, chosen := strings.CutPrefix(d.eventID(), in.Address.Path+" "); chosen {
+		told.ID = id
+	}
+	return told
+}
+
+// eventID returns the id under which the publisher stored the event, which a dead letter keeps.
+func (d *delivery) eventID() string {
+	return cmp.Or(d.message.Header.Get(parkedID), d.message.Header.Get(jetstream.MsgIDHeader))
 }
 
 // begin starts to tell JetStream that the event is in progress.
@@ -178,6 +197,7 @@ func (d *delivery) answer(what string) error {
 const (
 	parkedReason   = "Bus-Parked-Reason"
 	parkedAttempts = "Bus-Parked-Attempts"
+	parkedID       = "Bus-Parked-Id" // of the event, also when the dead letter is delivered again
 )
 
 // parkingRoom is how many bytes an event leaves of the largest message, for the header of a dead letter.
@@ -190,6 +210,7 @@ func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
 	parked.Data = d.message.Data
 	parked.Header.Set(parkedReason, oneLine(reason))
 	parked.Header.Set(parkedAttempts, strconv.Itoa(d.attempt))
+	parked.Header.Set(parkedID, d.eventID())
 	line := c.Logger.Error().Str("source", s.source).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
 		Int("attempts", d.attempt).Str("reason", reason)
 	ctx, cancel := context.WithTimeout(c.Base, storeTimeout)

@@ -47,6 +47,9 @@ type Consumer struct {
 	waiting    []waitingEvent // events in flight that wait for room among the handlers, or for their turn
 	fetchTimer *time.Timer    // fetches again when the last fetch must have been answered
 	roomTimer  *time.Timer    // checks again whether the handlers have room
+	awaitTimer *time.Timer    // looks whether another instance got the first event
+	awaited    Awaited        // the zero value once an event has come
+	came       bool           // an event has come
 	missing    bool           // the consumer has to be created again, or to be looked at
 	warned     bool           // a warning was logged since the last event
 }
@@ -72,6 +75,7 @@ func (s *Stream) NewConsumer(e *server.Endpoint, published string, options Consu
 		address: subject.Address{Port: e.Port, Host: s.source, Method: route.Method, Path: e.Path},
 	}
 	made.fetchTimer, made.roomTimer = time.AfterFunc(time.Hour, made.fetchLater), time.AfterFunc(time.Hour, made.lookForRoom)
+	made.awaitTimer = time.AfterFunc(time.Hour, made.lookForFirst)
 	made.Stop()
 	return made
 }
@@ -80,6 +84,7 @@ func (s *Stream) NewConsumer(e *server.Endpoint, published string, options Consu
 func (s *Consumer) Stop() {
 	s.fetchTimer.Stop()
 	s.roomTimer.Stop()
+	s.awaitTimer.Stop()
 }
 
 // Inbox returns the subscription for the events that are fetched.
@@ -127,6 +132,7 @@ func (s *Consumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 	if d.err == nil {
 		d.err = s.objection(in.Request)
 	}
+	in.Handler.Event = d.event(in)
 	in.Request.TimeBudget = wire.DefaultTimeBudget
 	if longest := s.served.Endpoint.TimeBudget; longest > 0 {
 		in.Request.TimeBudget = longest
@@ -165,6 +171,7 @@ func (s *Consumer) arrived() (turn bool) {
 	s.fetching = max(0, s.fetching-1)
 	s.inFlight++
 	s.warned = false
+	s.cameLocked()
 	return turn
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
@@ -21,6 +22,9 @@ func (s *Server) Start(in *Incoming) {
 	}
 	in.Began, in.server = time.Now(), s
 	in.Handler.Owner, in.Handler.Base, in.Handler.Request, in.Handler.Ends = s.Owner, s.Base, in.Request, in.Began.Add(budget)
+	if source := in.Endpoint.Source; source != "" && in.Handler.Event == nil {
+		in.Handler.Event = &callctx.Event{Publisher: source, ID: in.Request.MsgID, Attempt: 1}
+	}
 	s.Inflight.add(in.Escaping, in.Endpoint.Port)
 }
 
