@@ -162,7 +162,7 @@ func TestNewCopier_Depth(t *testing.T) {
 	}
 }
 
-// Names that differ only in case are left to whoever reads the text.
+// Names that differ only in case are left to the reader of the text.
 func TestNewCopier_Case(t *testing.T) {
 	t.Parallel()
 	from, to := reflect.TypeFor[struct{ Sum int }](), reflect.TypeFor[struct{ SUM int }]()
