@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -87,26 +88,23 @@ func (o Operation[Arguments, Results]) explain(ctx context.Context, err error) e
 
 // difference says where a service serves a method that is declared elsewhere for a caller.
 func (c *Conn) difference(ctx context.Context, to *destination, declaredBy string) string {
-	path, host := to.address, ""
+	host := ""
 	if parsed, err := url.Parse(to.address); err == nil {
-		path, host = parsed.Path, parsed.Hostname()
+		host = parsed.Hostname()
 	}
 	name := declaredBy[strings.LastIndexByte(declaredBy, '.')+1:]
-	told := fmt.Sprintf("%s is %s %s for the caller", declaredBy, to.method, path)
+	told := fmt.Sprintf("%s is %s %s for the caller", declaredBy, to.method, pathOf(to.address))
 	var answer allowed
-	err := c.Call(ctx, "GET https://"+host+":"+strconv.Itoa(subject.ControlPort)+allowPath, Args{"name": name}, &answer)
+	err := c.Call(ctx, "GET https://"+host+":"+strconv.Itoa(subject.ControlPort)+client.AllowPath, Args{"name": name}, &answer)
 	switch {
 	case err != nil || answer.Routes == nil: // a foreign service does not know names
-		return told + ": let both use one version of the interface"
 	case len(*answer.Routes) == 0:
-		return told + ", and the service serves no method " + name + ": let both use one version of the interface"
+		told += ", and the service serves no method " + name
 	default:
-		return told + ", and the service serves " + name + " as " + strings.Join(*answer.Routes, " and ") + ": let both use one version of the interface"
+		told += ", and the service serves " + name + " as " + strings.Join(*answer.Routes, " and ")
 	}
+	return told + ": let both use one version of the interface"
 }
-
-// allowPath is the path of the endpoint that tells where a service serves something.
-const allowPath = "/allow"
 
 // routesOf returns where methods of a name are served.
 func (r *registry) routesOf(name string) []string {

@@ -62,16 +62,7 @@ func needsIntegers(err error) bool {
 	} else if misfit, ok := errors.AsType[*legacy.UnmarshalTypeError](err); ok && strings.HasPrefix(misfit.Value, "number ") {
 		wanted = misfit.Type
 	}
-	if wanted == nil {
-		return false
-	}
-	switch wanted.Kind() {
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return true
-	default:
-		return false
-	}
+	return wanted != nil && reflect.Int <= wanted.Kind() && wanted.Kind() <= reflect.Uintptr
 }
 
 // withIntegers returns a JSON text with all integers of at most so many digits written as such; nil if there is nothing to change.

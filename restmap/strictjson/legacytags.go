@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,7 @@ func translateLegacy(err error, data []byte) error {
 			cause = strconv.ErrRange
 		}
 		detail := "expects " + Expected(misfit.Type, cause)
-		if literal == "" && kind != "string" && isQuotable(misfit.Type.Kind()) && misfit.Field != "" && sameKind(kind, misfit.Type.Kind()) {
+		if literal == "" && misfit.Field != "" && isUnquoted(kind, misfit.Type.Kind()) {
 			detail += " in quotes"
 		}
 		return &Error{Pointer: pointerOf(strings.Split(misfit.Field, ".")), Detail: detail}
@@ -47,13 +48,8 @@ func translateLegacy(err error, data []byte) error {
 	return &Error{Detail: "does not fit"}
 }
 
-// isQuotable reports whether the option string makes a string of values of a kind.
-func isQuotable(kind reflect.Kind) bool {
-	return isNumberKind(kind) || kind == reflect.Bool || kind == reflect.String
-}
-
-// sameKind reports whether JSON of a kind would fit but for its quotation marks.
-func sameKind(found string, kind reflect.Kind) bool {
+// isUnquoted reports whether JSON of a kind would fit in quotation marks.
+func isUnquoted(found string, kind reflect.Kind) bool {
 	return found == "number" && isNumberKind(kind) || found == "bool" && kind == reflect.Bool
 }
 
@@ -87,7 +83,7 @@ func HasLegacyTags(t reflect.Type) bool {
 			return true
 		case f.Anonymous && name == "" && kind != reflect.Struct:
 			return true
-		case hasOption(options, "string") && !isNumberKind(kind) && pointedTo(f.Type) != reflect.TypeFor[stdjson.Number]():
+		case slices.Contains(strings.Split(options, ","), "string") && !isNumberKind(kind) && pointedTo(f.Type) != reflect.TypeFor[stdjson.Number]():
 			return true
 		}
 	}
@@ -100,15 +96,6 @@ func pointedTo(t reflect.Type) reflect.Type {
 		return t.Elem()
 	}
 	return t
-}
-
-func hasOption(options, wanted string) bool {
-	for option := range strings.SplitSeq(options, ",") {
-		if option == wanted {
-			return true
-		}
-	}
-	return false
 }
 
 func isNumberKind(kind reflect.Kind) bool {

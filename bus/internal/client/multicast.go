@@ -33,7 +33,7 @@ func (c *Client) Ask(ctx context.Context, request *Outgoing, yield func(*wire.Re
 	if err := c.prepare(ctx, sent); err != nil {
 		return err
 	}
-	if sent.Address.Port == subject.ControlPort && sent.Address.Path == allowPath {
+	if sent.Address.Port == subject.ControlPort && sent.Address.Path == AllowPath {
 		sent.CallDepth = min(sent.CallDepth, wire.MaxCallDepth)
 	}
 	c.setAttemptHeaders(sent, waiting.ends)

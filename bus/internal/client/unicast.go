@@ -236,14 +236,14 @@ func sleep(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// allowPath is the path of the request that asks a host for the methods of a path.
-const allowPath = "/allow"
+// AllowPath is the path of the request that asks a host for the methods of a path.
+const AllowPath = "/allow"
 
 // newAllowed returns the request that asks a host for the methods of a path.
 func newAllowed(address subject.Address) (Outgoing, error) {
 	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
 	return NewOutgoing(http.MethodGet, &url.URL{
-		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(subject.ControlPort), Path: allowPath, RawQuery: query.Encode(),
+		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(subject.ControlPort), Path: AllowPath, RawQuery: query.Encode(),
 	}, nil, nil)
 }
 
@@ -256,7 +256,7 @@ func parseAllowed(body []byte) (methods []string, err error) {
 	return answer.Methods, err
 }
 
-// errNoMethods is the error for a host that does not serve allowPath.
+// errNoMethods is the error for a host that does not serve AllowPath.
 var errNoMethods = errors.New("the host does not tell what it serves")
 
 // askAllowed asks all instances of a host for the methods of the request's path, as instances of two versions serve different ones. It
@@ -264,8 +264,8 @@ var errNoMethods = errors.New("the host does not tell what it serves")
 // serves the request ends the question.
 func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Time) (methods []string, by Peer, err error) {
 	address := request.Address
-	if address.Port == subject.ControlPort && address.Path == allowPath {
-		return nil, Peer{}, errNoSubscriber // every instance serves allowPath: without a subscriber the host has none
+	if address.Port == subject.ControlPort && address.Path == AllowPath {
+		return nil, Peer{}, errNoSubscriber // every instance serves AllowPath: without a subscriber the host has none
 	}
 	question, err := newAllowed(address)
 	if err != nil {
