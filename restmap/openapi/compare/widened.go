@@ -26,7 +26,7 @@ func (c *comparison) widened(old *located, now map[string]*located) *located {
 			seen.Also = append(slices.DeleteFunc(slices.Clone(seen.Also), func(each string) bool { return each == method }), listed)
 		}
 		if old.RequestBody == nil {
-			c.sendInQuery(old.Operation, &seen)
+			c.sendInQuery(&seen)
 		}
 		return &located{Operation: &seen, key: method + " " + there, names: other.names}
 	}
@@ -35,7 +35,7 @@ func (c *comparison) widened(old *located, now map[string]*located) *located {
 
 // sendInQuery describes the members of a body as arguments in the query, where a function reads them, too. An argument that is
 // the whole body stays there.
-func (c *comparison) sendInQuery(old, o *openapi.Operation) {
+func (c *comparison) sendInQuery(o *openapi.Operation) {
 	body := bodyOf(o)
 	if body == nil || !strings.HasSuffix(body.Ref, "/"+o.OperationID+"_in") {
 		return
@@ -43,32 +43,8 @@ func (c *comparison) sendInQuery(old, o *openapi.Operation) {
 	members, _ := resolve(c.after, body)
 	o.RequestBody, o.Parameters = nil, slices.Clone(o.Parameters)
 	for _, name := range slices.Sorted(maps.Keys(members.Properties)) {
-		parts := c.partsInQuery(old, name, members.Properties[name])
-		if len(parts) == 0 {
-			parts = append(parts, c.inQuery(name, members))
-		}
-		o.Parameters = append(o.Parameters, parts...)
+		o.Parameters = append(o.Parameters, c.inQuery(name, members))
 	}
-}
-
-// partsInQuery describes what callers of an old operation give of a struct argument: members by names of their own.
-func (c *comparison) partsInQuery(old *openapi.Operation, name string, schema *reflectapi.Schema) (parts []*openapi.Parameter) {
-	for _, before := range old.Parameters {
-		if before.PartOf != name {
-			continue
-		}
-		at, required := schema, true
-		for member := range strings.SplitSeq(strings.TrimPrefix(before.Name, name+"."), ".") {
-			object, _ := resolve(c.after, at)
-			if at, required = object.Properties[member], required && slices.Contains(object.Required, member); at == nil {
-				break
-			}
-		}
-		if at != nil {
-			parts = append(parts, &openapi.Parameter{Name: before.Name, In: before.In, Required: required, Schema: at, PartOf: name})
-		}
-	}
-	return parts
 }
 
 func (c *comparison) inQuery(name string, members *reflectapi.Schema) *openapi.Parameter {
