@@ -405,28 +405,18 @@ func (b *builder) describeInput(l listed) error {
 	}
 	var members []reflectapi.Value
 	for _, argument := range l.endpoint.Arguments(l.method) {
-		if argument.In == "body" && argument.Name != restmap.RequestBody {
-			members = append(members, argument.Value)
-			continue
-		}
 		schema := all.Properties[argument.Name]
-		if parts := l.endpoint.QueryParts(argument.Name); argument.In == "query" && len(parts) > 0 {
-			optional := argument.Type.Kind() == reflect.Pointer
-			for _, part := range parts {
-				l.operation.Parameters = append(l.operation.Parameters, b.partParameter(part, argument.Name, schema, optional))
-			}
-			continue
-		}
-		if argument.In != "body" {
-			alsoAsText(schema, argument.Type)
-		}
 		switch {
-		case argument.In == "body":
+		case argument.In == "body" && argument.Name == restmap.RequestBody:
 			l.operation.RequestBody = jsonBody(b.notNull(schema))
+		case argument.In == "body":
+			members = append(members, argument.Value)
 		case argument.In == "path":
+			alsoAsText(schema, argument.Type)
 			l.operation.Parameters = append(l.operation.Parameters, pathParameter(argument.Name, schema))
 		default:
-			l.operation.Parameters = append(l.operation.Parameters, queryParameter(argument, schema, slices.Contains(all.Required, argument.Name)))
+			required := slices.Contains(all.Required, argument.Name)
+			l.operation.Parameters = append(l.operation.Parameters, b.queryParameters(l.endpoint.Endpoint, argument, schema, required)...)
 		}
 	}
 	isCall := l.endpoint.Style == restmap.RPC && l.method == http.MethodPost
@@ -435,6 +425,18 @@ func (b *builder) describeInput(l listed) error {
 	}
 	l.operation.RequestBody = jsonBody(b.object(l.operation.OperationID+"_in", all, members))
 	return nil
+}
+
+// queryParameters describes an argument in the query: one parameter, or one for each member of a struct.
+func (b *builder) queryParameters(endpoint *restmap.Endpoint, argument restmap.Argument, schema *reflectapi.Schema, required bool) (parameters []*Parameter) {
+	for _, part := range endpoint.QueryParts(argument.Name) {
+		parameters = append(parameters, b.partParameter(part, argument.Name, schema, argument.Type.Kind() == reflect.Pointer))
+	}
+	if len(parameters) == 0 {
+		alsoAsText(schema, argument.Type)
+		parameters = append(parameters, queryParameter(argument, schema, required))
+	}
+	return parameters
 }
 
 // partParameter describes a member of a struct argument, which has a parameter of its own in the query.
