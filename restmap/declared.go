@@ -3,6 +3,7 @@ package restmap
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/busline/busline/reflectapi"
@@ -29,10 +30,12 @@ func checkDeclared(method *reflectapi.Method, path Pattern) error {
 }
 
 // ClientRoute returns the route that a generated client calls: that of REST, or POST if several are possible.
-func (e *Endpoint) ClientRoute() Route {
-	route := e.Routes[0]
-	if len(e.Routes) > 1 || route.Method == AnyMethod {
-		route.Method = "POST"
+func (e *Endpoint) ClientRoute() Route { return clientRoute(e.Routes) }
+
+func clientRoute(routes []Route) Route {
+	route := routes[0]
+	if len(routes) > 1 || route.Method == AnyMethod {
+		route.Method = http.MethodPost
 	}
 	return route
 }
@@ -40,17 +43,26 @@ func (e *Endpoint) ClientRoute() Route {
 // ClientRoutes returns the route of each function that a generated client of the service's interface calls, by the method's name. It
 // depends on nothing but the interface.
 func ClientRoutes(service *reflectapi.Service) (map[string]Route, error) {
-	endpoints, err := Map(service, Options{})
-	if err != nil {
-		return nil, err
-	}
-	routes := make(map[string]Route)
-	for _, e := range endpoints {
-		if e.Style != Web {
-			routes[e.Name] = e.ClientRoute()
+	m := newMapper(service, Options{})
+	called := make(map[string]Route)
+	for _, method := range service.Methods {
+		if method.Kind == reflectapi.Web {
+			continue
 		}
+		options, err := m.optionsOf(method)
+		if err == nil {
+			err = m.checkNearMiss(method, options)
+		}
+		var routes []Route
+		if err == nil {
+			routes, err = m.routes(method, m.styles(method, options)[0], options) // without options there is one style
+		}
+		if err != nil {
+			return nil, fmt.Errorf("method %s: %w", method.Name, err)
+		}
+		called[method.Name] = clientRoute(routes)
 	}
-	return routes, nil
+	return called, nil
 }
 
 // Serves reports whether the endpoint answers calls of a generated client under a route.

@@ -112,15 +112,8 @@ func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
 	if err := m.checkNearMiss(method, options); err != nil {
 		return nil, err
 	}
-	styles := []Style{RPC}
-	switch {
-	case options.Both:
-		styles = []Style{RPC, REST}
-	case m.isREST(method) && !options.RPC:
-		styles = []Style{REST}
-	}
 	var endpoints []*Endpoint
-	for _, style := range styles {
+	for _, style := range m.styles(method, options) {
 		routes, err := m.routes(method, style, options)
 		if err != nil {
 			return nil, err
@@ -135,6 +128,18 @@ func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
 		endpoints = append(endpoints, endpoint)
 	}
 	return endpoints, nil
+}
+
+// styles returns the styles in which a function is served.
+func (m *mapper) styles(method *reflectapi.Method, options MethodOptions) []Style {
+	switch {
+	case options.Both:
+		return []Style{RPC, REST}
+	case m.isREST(method) && !options.RPC:
+		return []Style{REST}
+	default:
+		return []Style{RPC}
+	}
 }
 
 // optionsOf returns the options of a method. A route that its interface declares is one of them, which no other may change: the
