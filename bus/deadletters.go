@@ -43,7 +43,7 @@ func yieldParked(ctx context.Context, conn *Conn, source string, yield func(Dead
 	if err := validSource(source); err != nil {
 		return unsent(err)
 	}
-	err := durable.NewStream(conn.durableConfig(), source).DeadLetters(ctx, func(kept *durable.DeadLetter) bool {
+	err := durable.NewStream(conn.durableConfig(), source).EachDeadLetter(ctx, func(kept *durable.DeadLetter) bool {
 		return yield(DeadLetter{
 			Source: kept.Source, Service: kept.Service, Event: kept.Event, MsgID: kept.MsgID, Parked: kept.Parked,
 			Attempts: kept.Attempts, Reason: kept.Reason, Body: kept.Body,

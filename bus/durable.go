@@ -16,9 +16,10 @@ import (
 // without the option does not link it.
 type storing struct {
 	open      func(ctx context.Context, c *Conn, source string, limits durable.Limits) (eventStore, error)
-	subscribe func(ctx context.Context, c *Conn, source string, endpoints []*endpoint, options durable.ConsumerOptions) error
+	subscribe func(ctx context.Context, c *Conn, source string, endpoints []*endpoint, options durable.Options) error
 
-	durable.ConsumerOptions
+	durable.Options
+	fromTime bool
 }
 
 // Defaults of stored events, unless an option overrides them.
@@ -32,7 +33,7 @@ const (
 )
 
 func newStoring() *storing {
-	return &storing{ConsumerOptions: durable.ConsumerOptions{
+	return &storing{Options: durable.Options{
 		MaxDeliver: defaultAttempts, FirstRetry: defaultFirstRetry, LongestRetry: defaultLongestRetry, MaxInFlight: defaultInFlight,
 	}}
 }
@@ -41,13 +42,17 @@ func newStoring() *storing {
 func (d *storing) check() error {
 	switch {
 	case d.subscribe == nil:
-		return errors.New("bus.MaxDeliver, bus.Backoff and bus.MaxInFlight are for stored events: add bus.Durable()")
+		return errors.New("bus.MaxDeliver, bus.Backoff, bus.MaxInFlight, bus.FromBeginning and bus.FromTime are for stored events: add bus.Durable()")
 	case d.MaxDeliver < 1:
 		return fmt.Errorf("bus.MaxDeliver(%d): set at least one attempt", d.MaxDeliver)
 	case d.FirstRetry <= 0 || d.LongestRetry < d.FirstRetry:
 		return fmt.Errorf("bus.Backoff(%s, %s): set a first wait above zero, and a longest wait that is not shorter than the first", d.FirstRetry, d.LongestRetry)
 	case d.MaxInFlight < 1 || d.MaxInFlight > maxInFlight:
 		return fmt.Errorf("bus.MaxInFlight(%d): choose 1 to %d", d.MaxInFlight, maxInFlight)
+	case d.fromTime && d.Start.Time.IsZero():
+		return errors.New("bus.FromTime: name a time, or use bus.FromBeginning")
+	case time.Until(d.Start.Time) > 0:
+		return fmt.Errorf("bus.FromTime(%s): the time has not come yet; without the option the service begins now", d.Start.Time.Format(time.RFC3339))
 	default:
 		return nil
 	}
@@ -76,22 +81,26 @@ func (s *serviceConfig) stored() *storing {
 	return s.durable
 }
 
-// Durable stores events in a JetStream stream of their publisher, and delivers them at least once to each service that
-// subscribes with this option. Both sides need the option, and the broker needs JetStream. A service that subscribes
+// Durable stores events in a log of their publisher, a JetStream stream, and delivers them at least once to each service
+// that subscribes with this option. Both sides need the option, and the broker needs JetStream. A service that subscribes
 // with it gets no events of a publisher without it, and no events of [Conn.Publish], as they are not stored.
 //
 // For a publisher ([Conn.NewPublisher], a generated publisher): Publish stores the event, and returns when JetStream
 // has confirmed that. An error means that the event is not stored or, with executed unknown, that it may be. Services
-// that subscribe without the option still get the event at most once. See [WithEventID], [MaxBytes] and [Replicas].
+// that subscribe without the option still get the event at most once. No service can stop a publisher: the log drops
+// the oldest events, see [MaxAge] and [MaxBytes]. Those that are about to lose events by that, or have, are logged and
+// counted. See also [WithEventID] and [Replicas].
 //
-// For [Subscribe]: every event that is published after the first Subscribe of the service to it is kept for the
-// service, even while no instance of it is there, as long as the publisher keeps events. The instances of the service
+// For [Subscribe]: the service gets every event that is published after its first Subscribe to it (see [FromBeginning]
+// and [FromTime]), also while no instance of it is there, as long as the log has the event. The instances of the service
 // share the events. An event is done when the handler returns nil. After an error it is delivered again, with growing
 // waits, see [MaxDeliver]. After an error of the handler's own with status 400 to 499 (but not 408, 425 and 429), or
-// after the last attempt, it becomes a dead letter: it is logged, and stored in the stream <plane>_PARKED_<publisher>
-// for 30 days. A handler has 20 s, unless [TimeBudget] sets another time. If its instance dies, the event goes to
-// another one after 30 s. So a handler may get an event twice, and events in any order: the ID of [EventOf] is the same
-// each time, and package interceptors has Once. The actor of the chain is not stored.
+// after the last attempt, it becomes a dead letter: it is logged, and stored in the stream
+// <plane>_DEADLETTERS_<publisher> for 30 days. A handler has 20 s, unless [TimeBudget] sets another time. If its instance dies, the event goes to
+// another one after 30 s. So a handler may get an event twice: the ID of [EventOf] is the same each time, and package
+// interceptors has Once. Events come in any order, unless the interface declares a key of the event (//busline:key):
+// then those of equal keys are handled in the order in which they were stored, one at a time, and one that fails holds up
+// those behind it until it is handled or a dead letter. The actor of the chain is not stored.
 //
 // Default: events are not stored.
 func Durable() DurableOption { return durableOption{} }
@@ -113,28 +122,43 @@ func Backoff(first, longest time.Duration) SubscribeOption {
 }
 
 // MaxInFlight sets how many stored events of each kind (each method of [Subscribe]) one instance handles at once, 1 to
-// 1000. One at a time keeps the order of the events of a kind at a single instance, as long as nothing fails. All kinds
-// together use at most three quarters of [WithMaxHandlers], so that capacity for calls remains. Default: 64.
+// 1000. Events with a key are not limited by it: all instances together handle at most 32 of a kind. All kinds together use
+// at most three quarters of [WithMaxHandlers], so that capacity for calls remains. Default: 64.
 func MaxInFlight(events int) SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) { c.stored().MaxInFlight = events })
+}
+
+// FromBeginning has a service that is new to stored events begin with the oldest that the publisher still has. It has no
+// effect once the service has subscribed: `busline events replay` sets it back. Default: the events that are published
+// from the first Subscribe on.
+func FromBeginning() SubscribeOption {
+	return subscribeOption(func(c *serviceConfig) { c.stored().Start = durable.Start{Beginning: true} })
+}
+
+// FromTime is [FromBeginning] with the first event that was stored at a time or later. A warning is logged if events of
+// that time are not there any more. Subscribe returns an error if the time is the zero value, or has not come yet. Default:
+// as without it.
+func FromTime(begin time.Time) SubscribeOption {
+	return subscribeOption(func(c *serviceConfig) {
+		stored := c.stored()
+		stored.Start, stored.fromTime = durable.Start{Time: begin}, true
+	})
 }
 
 type publishOption func(*publishConfig)
 
 func (o publishOption) applyToPublisher(c *publishConfig) { o(c) }
 
-// MaxAge limits how long a publisher stores events that some service has not handled yet; older ones are dropped. An
-// event is deleted as soon as all services have handled it, or at once if no service subscribes to it. An existing
-// stream is changed accordingly. A service learns a changed age when an instance of it starts. Its unhandled events are
-// dropped if no instance was there for the age that it knows, and for an hour at least. 0 stands for the default.
-// Default: 7 days, or the age of the existing stream.
+// MaxAge limits how long the log of a publisher has events, whichever services have handled them; older ones are
+// dropped. An existing log is changed accordingly. 0 stands for the default. Default: 7 days, or the age of the existing
+// log.
 func MaxAge(age time.Duration) PublishOption {
 	return publishOption(func(c *publishConfig) { c.limits.Age, c.limited = age, true })
 }
 
-// MaxBytes limits how many bytes of events a publisher stores that some service has not handled yet. At the limit,
-// publishing fails (507). An existing stream is changed accordingly. 0 stands for the default. Default: 256 MiB, or the
-// limit of the existing stream.
+// MaxBytes limits how many bytes of events the log of a publisher has, whichever services have handled them. Beyond it the
+// oldest are dropped. JetStream sets that much aside, and NewPublisher returns an error (507) if it cannot. An existing log is
+// changed accordingly. 0 stands for the default. Default: 1 GiB, or the limit of the existing log.
 func MaxBytes(bytes int64) PublishOption {
 	return publishOption(func(c *publishConfig) { c.limits.Bytes, c.limited = bytes, true })
 }
@@ -162,32 +186,36 @@ func openStream(ctx context.Context, c *Conn, source string, limits durable.Limi
 	if err != nil {
 		return nil, asError(err)
 	}
+	c.events.stored(source, stream, func() eventWatch { return stream.Watch() })
 	return stream, nil
 }
 
 // subscribeDurable creates the stream, if there is none, and a consumer of this service for each event, and starts to fetch
 // events. An instance of an older version, which does not know an event, therefore takes nothing from those that do.
-func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*endpoint, options durable.ConsumerOptions) error {
+func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*endpoint, options durable.Options) error {
 	config := c.durableConfig()
-	config.Consumers = func() int { return len(c.events.reading()) }
-	config.StartWaiting = func(last *durable.Consumer) { c.events.startWaiting(last) }
+	config.Subscriptions = func() int { return len(c.events.reading()) }
+	config.StartWaiting = func(last *durable.Subscription) { c.events.startWaiting(last) }
 	stream := durable.NewStream(config, source)
-	consumers := make([]*durable.Consumer, 0, len(endpoints))
-	inboxes := make([]*natsconn.Subscription, 0, len(endpoints))
+	subscriptions := make([]*durable.Subscription, 0, len(endpoints))
+	var inboxes []*natsconn.Subscription
 	for _, e := range endpoints {
 		e.run = runStored(e.run)
 		e.route()
-		consumer := stream.NewConsumer(e.routed, e.subject(c.plane, source, e.mapped.Routes[0]), options)
-		consumers, inboxes = append(consumers, consumer), append(inboxes, consumer.Inbox())
+		made := stream.Subscribe(e.routed, e.subject(c.plane, source, e.mapped.Routes[0]), options, false)
+		subscriptions = append(subscriptions, made)
+		for _, consumer := range made.Consumers() {
+			inboxes = append(inboxes, consumer.Inbox())
+		}
 	}
 	err := c.install(ctx, c.events.of(source), endpoints, inboxes, func() error { // only what may arrive is stored from then on
-		return errorOrNil(stream.Ensure(ctx, consumers))
+		return errorOrNil(stream.Ensure(ctx, subscriptions))
 	})
 	if err != nil {
 		return err
 	}
-	readers := make([]eventReader, 0, len(consumers))
-	for _, each := range consumers {
+	readers := make([]eventReader, 0, len(subscriptions))
+	for _, each := range subscriptions {
 		context.AfterFunc(c.life.base, each.Stop)
 		c.events.add(each)
 		readers = append(readers, each)
@@ -195,7 +223,7 @@ func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*
 	for _, line := range awaitedEvents(readers) {
 		c.log(c.logger.Warn(), line)
 	}
-	for _, each := range consumers {
+	for _, each := range subscriptions {
 		each.Fetch()
 	}
 	return nil

@@ -134,8 +134,8 @@ func TestParkedPermissions(t *testing.T) {
 		require.NoError(t, err)
 		more := bus.Permissions{Subscribe: []bus.Permission{{Subject: "_INBOX.>"}}}
 		for _, subject := range []string{
-			"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.*.bus_PARKED_orders_example",
-			"$JS.API.CONSUMER.INFO.bus_EVENTS_orders_example.*", "bus.a.example.orders.*.*",
+			"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.*.bus_DEADLETTERS_orders_example",
+			"$JS.API.CONSUMER.INFO.bus_EVENTS_orders_example.*", "bus.a.example.orders.*.*.*",
 		} {
 			more.Publish = append(more.Publish, bus.Permission{Subject: subject})
 		}
@@ -170,7 +170,7 @@ func TestParkingAnew(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	subscribe(t, b.Connect("first.example"), newSink(), bus.Durable())
-	name := b.Plane() + "_PARKED_orders_example"
+	name := b.Plane() + "_DEADLETTERS_orders_example"
 	stream, err := manager(t, source).Stream(t.Context(), name)
 	require.NoError(t, err)
 	config := stream.CachedInfo().Config
@@ -196,7 +196,7 @@ func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
 	mailer, log := newSink(), new(journal)
 	mailer.handle = func(context.Context, int) error { return errors.New("the mail server is away") }
 	subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, bus.Durable(), bus.MaxDeliver(2), fastBackoff())
-	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_PARKED_orders_example")
+	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_DEADLETTERS_orders_example")
 	require.NoError(t, err)
 	config := stream.CachedInfo().Config
 	config.Discard, config.MaxMsgs = jetstream.DiscardNew, 1
@@ -278,7 +278,7 @@ func takeRetries(t *testing.T, b *bustest.Bus, source *bus.Conn) {
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
 	require.NoError(t, err)
 	config := stream.CachedInfo().Config
-	config.Subjects = append(config.Subjects, b.Plane()+".a.example.orders.*.*")
+	config.Subjects = append(config.Subjects, b.Plane()+".a.example.orders.*.*.*")
 	_, err = manager(t, source).UpdateStream(t.Context(), config)
 	require.NoError(t, err)
 }

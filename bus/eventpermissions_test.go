@@ -50,7 +50,7 @@ func TestEvent_Permissions(t *testing.T) {
 					assert.Equal(t, "stock.example", response.Host, run)
 				}
 				stored.await(t, 1)
-				e.log.await(t, "and was parked")
+				e.log.await(t, "and is a dead letter")
 				for host, conn := range map[string]*bus.Conn{ordersHost: source, "mailer.example": mailer, "stock.example": stock} {
 					granted, err := conn.Permissions()
 					require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestEvents_OfAnOperator(t *testing.T) {
 	ordered := newOrdered(t, e.connect(ordersHost), bus.Durable(), keepAge, keepBytes)
 	subscribe(t, e.connect("mailer.example"), newRefuser(), bus.Durable())
 	fire(t, ordered, 1)
-	e.log.await(t, "and was parked")
+	e.log.await(t, "and is a dead letter")
 	if denied := e.log.lines("does not let"); len(denied) > 0 {
 		t.Errorf("denied: %s", denied)
 	}

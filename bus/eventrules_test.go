@@ -270,7 +270,7 @@ func TestEvents_HostileStored(t *testing.T) {
 		event := strings.Replace("POST /on-ordered HTTP/1.1\r\nHost: orders.example\r\nContent-Length: 12\r\n"+
 			"Bus-From-Host: orders.example\r\nBus-From-Id: o1aaaaaaaa\r\nBus-Msg-Id: m1\r\nBus-Op-Code: Req\r\n"+
 			"Content-Type: application/json\r\n\r\n"+`{"number":1}`, old, replacement, 1)
-		if _, err := manager(t, source).Publish(t.Context(), b.Plane()+".e.example.orders.on-ordered", []byte(event)); err != nil {
+		if _, err := manager(t, source).Publish(t.Context(), b.Plane()+".e.example.orders.on-ordered.0", []byte(event)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -294,7 +294,7 @@ func TestEvents_HostileStored(t *testing.T) {
 		store("Content-Type", field+"Content-Type")
 	}
 	store("Host: orders.example", "Host: ORDERS.example:417")
-	nothing := nats.NewMsg(b.Plane() + ".e.example.orders.on-ordered")
+	nothing := nats.NewMsg(b.Plane() + ".e.example.orders.on-ordered.0")
 	nothing.Header.Set("Status", "503") // as JetStream says that it has no event
 	_, err := manager(t, source).PublishMsg(t.Context(), nothing)
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ type publishConfig struct {
 // eventStore stores events for services that subscribe with [Durable].
 type eventStore interface {
 	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithEventID], "" for none.
-	Store(ctx context.Context, path, id string, event *wire.Request) error
+	Store(ctx context.Context, path, id, key string, event *wire.Request) error
 	// Permissions returns the permissions that the user of the connection needs for storing.
 	Permissions() (publish, subscribe []durable.Permission)
 }
@@ -75,7 +75,6 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	if err != nil {
 		return nil, err
 	}
-	c.events.stored(host, store)
 	events.store = store
 	return events, nil
 }
@@ -224,7 +223,7 @@ func (c *Conn) storeEvent(ctx context.Context, event *clientCall, store eventSto
 
 func keep(ctx context.Context, event *clientCall, store eventStore) error {
 	id, _ := ctx.Value(eventIDKey{}).(string)
-	return errorOrNil(store.Store(ctx, event.Address.Path, id, &event.Request))
+	return errorOrNil(store.Store(ctx, event.Address.Path, id, "", &event.Request))
 }
 
 // confirm returns when the broker has received the published event. It returns an error if the broker denied it.

@@ -210,7 +210,7 @@ func TestEvents_RefusalsOfOthersAreTriedAgain(t *testing.T) {
 	require.NoError(t, bus.NewEvent[bus.Args](events, "/on-ordered").Publish(t.Context(), bus.Args{"number": "seven"}))
 	message, err := reader.Next()
 	require.NoError(t, err)
-	reason := message.Headers().Get("Bus-Parked-Reason")
+	reason := message.Headers().Get("Bus-Dead-Letter-Reason")
 	assert.Contains(t, reason, "attempt 2 was the last: 400 Bad Request: number")
 	assert.LessOrEqual(t, len(picky.taken()), 0)
 }

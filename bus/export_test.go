@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -131,7 +132,7 @@ func HoldBacklog(c *Conn) (release func()) { return c.broker.Backlog().Hold() }
 // StopAsking stops the timers of the consumers of a connection, so that no fetch counts as lost.
 func StopAsking(c *Conn) {
 	for _, reader := range c.events.reading() {
-		reader.(*durable.Consumer).Stop()
+		reader.(*durable.Subscription).Stop()
 	}
 }
 
@@ -144,9 +145,19 @@ func OperatorNotes(c *Conn) []string { return c.operatorNotes() }
 // HeldEvents returns how many stored events of a connection wait for room.
 func HeldEvents(c *Conn) (count int) {
 	for _, reader := range c.events.reading() {
-		count += reader.(*durable.Consumer).Waiting()
+		for _, consumer := range reader.(*durable.Subscription).Consumers() {
+			count += consumer.Waiting()
+		}
 	}
 	return count
+}
+
+// LookAtSubscribers has publishers of a connection look how far the services are.
+func LookAtSubscribers(ctx context.Context, c *Conn) (err error) {
+	for _, watch := range c.events.watches {
+		err = errors.Join(err, watch.(*durable.Watch).Look(ctx))
+	}
+	return err
 }
 
 // TraceIDOf returns the trace that a traceparent names.

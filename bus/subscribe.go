@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -167,7 +169,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
 	defer cancel()
 	if stored != nil {
-		if err := stored.subscribe(ctx, c, source, endpoints, stored.ConsumerOptions); err != nil {
+		if err := stored.subscribe(ctx, c, source, endpoints, stored.Options); err != nil {
 			return err
 		}
 		c.registry.add(endpoints)
@@ -187,6 +189,7 @@ type eventSources struct {
 	mu      sync.Mutex // protects all below
 	routers map[string]*server.Router
 	stores  map[string]eventStore // of the events that the connection publishes, by host
+	watches map[string]eventWatch // of the services that subscribe to these
 	readers []eventReader         // of stored events, in the order of Subscribe
 }
 
@@ -218,14 +221,23 @@ func (s *eventSources) of(source string) *server.Router {
 	return s.routers[source]
 }
 
-// stored notes that the events of a host are stored.
-func (s *eventSources) stored(host string, store eventStore) {
+// eventWatch looks how far the services are that subscribe to the stored events of a host.
+type eventWatch interface {
+	// Subscribers returns how far they were at the latest look, and the bytes of the log and their limit.
+	Subscribers() (all []durable.Subscriber, bytes, limit float64)
+}
+
+// stored notes that the events of a host are stored, and starts to watch the services once.
+func (s *eventSources) stored(host string, store eventStore, watch func() eventWatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stores == nil {
-		s.stores = make(map[string]eventStore)
+		s.stores, s.watches = make(map[string]eventStore), make(map[string]eventWatch)
 	}
 	s.stores[host] = store
+	if s.watches[host] == nil {
+		s.watches[host] = watch()
+	}
 }
 
 // add adds a reader of stored events.
@@ -242,7 +254,7 @@ func (s *eventSources) reading() []eventReader {
 	return s.readers
 }
 
-// startWaiting starts the events that wait for room: first those of the kinds that were subscribed to after the last kind that had
+// startWaiting starts the events that wait for room: first those of the kinds that were subscribed to after the last one that had
 // a turn, and those of this kind at the end.
 func (s *eventSources) startWaiting(last eventReader) {
 	readers := s.reading()
@@ -285,9 +297,9 @@ func awaitedEvents(readers []eventReader) (all []string) {
 	for _, each := range order {
 		events := strings.Join(names[each], ", ")
 		if each.NeverStored {
-			all = append(all, fmt.Sprintf("%s has never stored an event, so none has come (%s): see that its publisher runs, and has bus.Durable(), too", each.Source, events))
+			all = append(all, fmt.Sprintf("%s has never stored an event, so none has come (%s): see that its publisher runs, and has bus.Durable(), too", each.Publisher, events))
 		} else {
-			all = append(all, fmt.Sprintf("%s has not stored %s since this service subscribed: see that it publishes that, with bus.Durable()", each.Source, events))
+			all = append(all, fmt.Sprintf("%s has not stored %s since this service subscribed: see that it publishes that, with bus.Durable()", each.Publisher, events))
 		}
 	}
 	return all
@@ -314,11 +326,36 @@ func (s *eventSources) permissions() (publish, subscribe []Permission) {
 	return publish, subscribe
 }
 
-// expose writes as one metric how many events could not be handled, from zero on.
+// expose writes how many events could not be handled, from zero on, and how far the subscribers of stored events are.
 func (s *eventSources) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
 	for _, reader := range s.reading() {
-		source, event, count := reader.DeadLettered()
-		text.Counter("busline_dead_letters_total", "Stored events that could not be handled and were parked.", float64(count),
-			with(metrics.Label{Name: "source", Value: source}, metrics.Label{Name: "event", Value: event})...)
+		publisher, event, count := reader.DeadLettered()
+		text.Counter("busline_dead_letters_total", "Stored events that could not be handled.", float64(count),
+			with(metrics.Label{Name: "publisher", Value: publisher}, metrics.Label{Name: "event", Value: event})...)
 	}
+	for host, watch := range s.watching() {
+		subscribers, bytes, limit := watch.Subscribers()
+		of := metrics.Label{Name: "publisher", Value: host}
+		text.Gauge("busline_event_log_bytes", "Bytes of the events that a publisher has stored.", bytes, with(of)...)
+		text.Gauge("busline_event_log_limit_bytes", "Bytes at which the oldest stored events are dropped.", limit, with(of)...)
+		for _, each := range subscribers {
+			labels := with(of, metrics.Label{Name: "subscriber", Value: each.Service}, metrics.Label{Name: "event", Value: each.Event})
+			age := 0.0
+			if !each.Oldest.IsZero() {
+				age = time.Since(each.Oldest).Seconds()
+			}
+			text.Gauge("busline_event_backlog", "Stored events that a service has not handled.", float64(each.Backlog), labels...)
+			text.Gauge("busline_event_backlog_age_seconds", "Age of the oldest stored event that a service has not handled.", age, labels...)
+			text.Gauge("busline_event_in_flight", "Stored events that are handled, or wait for another attempt.", float64(each.InFlight), labels...)
+			text.Gauge("busline_event_redelivered", "Stored events in flight that were delivered before.", float64(each.Redelivered), labels...)
+			text.Counter("busline_event_cut_off_total", "Stored events, about, that were dropped before a service had handled them.", float64(each.CutOff), labels...)
+		}
+	}
+}
+
+// watching returns who is watched, by host.
+func (s *eventSources) watching() map[string]eventWatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.watches)
 }

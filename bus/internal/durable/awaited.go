@@ -9,71 +9,82 @@ import (
 	"github.com/busline/busline/bus/internal/natsconn"
 )
 
-// Awaited is a kind of event of which none has come to a service since it subscribed first: its publisher may store none.
+// Awaited is an event of which none has come to a service since it subscribed first: its publisher may store none.
 type Awaited struct {
-	Source, Event string
-	NeverStored   bool // nor any other event of the source
+	Publisher, Event string
+	NeverStored      bool // nor any other event of the publisher
 }
 
-// awaitPause is the time between two looks for the first event, which another instance may get.
-const awaitPause = time.Minute
+// Pauses between two looks where the consumers are.
+const (
+	lookPause  = 5 * time.Minute
+	awaitPause = time.Minute // until the first event, which another instance may get
+)
 
 // Awaited reports whether no event has come to the service, as far as this instance knows.
-func (s *Consumer) Awaited() (awaited Awaited, ok bool) {
+func (s *Subscription) Awaited() (awaited Awaited, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.awaited, s.awaited != Awaited{}
 }
 
-// noteFirst notes whether the service has got an event, or will. What an instance has noted stays true if the consumer is created again.
-func (s *Consumer) noteFirst(stream jetstream.Stream, consumer jetstream.Consumer) {
-	info := consumer.CachedInfo()
+// noteState notes where a consumer is, and whether the service has got an event, or will.
+func (s *Consumer) noteState(stream jetstream.Stream, consumer jetstream.Consumer) {
+	info, log := consumer.CachedInfo(), stream.CachedInfo()
+	s.mu.Lock()
+	s.was = position{log.Created, info.AckFloor.Stream}
+	s.mu.Unlock()
+	s.of.noteFirst(info.Delivered.Consumer > 0 || info.NumPending > 0, log.State.LastSeq == 0)
+}
+
+// noteFirst notes whether an event has come to one of the consumers, or will. What an instance has noted stays true if the consumer is
+// created again.
+func (s *Subscription) noteFirst(came, neverStored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.came:
-	case info.Delivered.Consumer > 0 || info.NumPending > 0:
+	case came:
 		s.cameLocked()
 	default:
-		s.awaited = Awaited{s.source, s.event, stream.CachedInfo().State.LastSeq == 0}
-		s.awaitTimer.Reset(awaitPause)
+		s.awaited = Awaited{s.store.Publisher, s.event, neverStored}
+		s.look.Reset(awaitPause)
 	}
 }
 
-// cameLocked notes that an event has come.
-func (s *Consumer) cameLocked() {
+// arrived notes that an event has come.
+func (s *Subscription) arrived() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.came {
+		s.cameLocked()
+	}
+}
+
+func (s *Subscription) cameLocked() {
 	s.came = true
 	if s.awaited != (Awaited{}) {
 		s.awaited = Awaited{}
-		s.config.Log(s.config.Logger.Info().Str("source", s.source).Str("event", s.event), "the first stored event has come")
+		s.config.Log(s.config.Logger.Info().Str("publisher", s.store.Publisher).Str("event", s.event), "the first stored event has come")
 	}
 }
 
-// lookForFirst is called by the timer.
-func (s *Consumer) lookForFirst() {
-	if _, awaited := s.Awaited(); !awaited || s.config.IsClosing() {
+// lookAgain is called by the timer.
+func (s *Subscription) lookAgain() {
+	if s.config.IsClosing() {
 		return
 	}
+	s.look.Reset(lookPause)
 	ctx, cancel := context.WithTimeout(s.config.Base, natsconn.DefaultTimeout)
 	defer cancel()
-	stream, consumer, err := s.find(ctx)
-	if err != nil { // fetching tells it
-		s.awaitTimer.Reset(awaitPause)
-		return
+	stream, err := s.store.find(ctx, s.store.Events())
+	for _, each := range s.consumers {
+		if err != nil {
+			return // fetching tells it
+		}
+		var consumer jetstream.Consumer
+		if consumer, err = stream.Consumer(ctx, each.name.String()); err == nil {
+			each.noteState(stream, consumer)
+		}
 	}
-	s.noteFirst(stream, consumer)
-}
-
-// find returns the stream and the consumer as they are now.
-func (s *Consumer) find(ctx context.Context) (jetstream.Stream, jetstream.Consumer, error) {
-	manager, err := s.store.manager()
-	if err != nil {
-		return nil, nil, err
-	}
-	stream, err := manager.Stream(ctx, s.stream())
-	if err != nil {
-		return nil, nil, err
-	}
-	consumer, err := stream.Consumer(ctx, s.consumer)
-	return stream, consumer, err
 }

@@ -3,86 +3,137 @@ package durable
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus/internal/natsconn"
-	"github.com/busline/busline/bus/subject"
 )
 
 const (
 	// ackWait is the time after which JetStream delivers an event to another instance, if it has not heard of it.
 	ackWait = 30 * time.Second
 
-	// leastRemembered is the least time after which JetStream deletes a consumer that does not fetch. It is longer than a handler may take.
-	leastRemembered = time.Hour
-
 	maxAckPending = 10_000 // unacknowledged deliveries of one event to all instances of a service
-
-	// Limits of the dead letters of a source.
-	parkedAge   = 30 * 24 * time.Hour
-	parkedBytes = 64 << 20
 )
 
-func (s *Consumer) stream() string { return s.store.name() }
-func (s *Consumer) parked() string { return s.store.parkedName() }
-
-// DeadLettered returns the source and the event of the consumer, and how many such events became dead letters here.
-func (s *Consumer) DeadLettered() (source, event string, count int64) {
-	return s.source, s.event, s.deadLetters.Load()
+// Start is where a service that is new to an event begins: with the events that are stored from now on, if it is the zero value.
+type Start struct {
+	Beginning bool      // with the first event that the log has
+	Time      time.Time // with the first event of this time or later
 }
 
-// ensure creates the streams and the consumer. A new consumer gets the events that are stored from now on. JetStream deletes the consumer
-// when no instance has fetched for as long as events are kept.
-func (s *Consumer) ensure(ctx context.Context) error {
-	stream, err := s.ensureStreams(ctx)
-	if err != nil {
-		return err
-	}
-	return s.ensureConsumer(ctx, stream)
+// position is where a consumer was, as far as this instance knows.
+type position struct {
+	log   time.Time // when the stream was created; zero for none
+	floor uint64    // all events up to this sequence number are handled
 }
 
-// ensureStreams creates the streams of the source.
-func (s *Consumer) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
-	stream, err := s.store.ensure(ctx)
+// ensureStreams creates the streams of the publisher.
+func (s *Stream) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := s.ensure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return stream, s.ensureParked(ctx, stream.CachedInfo().Config.Replicas)
+	return stream, s.ensureDeadLetters(ctx, stream.CachedInfo().Config.Replicas)
 }
 
-// ensureConsumer creates the consumer, or updates it. A consumer that needs no update takes no permission for one.
-func (s *Consumer) ensureConsumer(ctx context.Context, stream jetstream.Stream) error {
+// ensure creates the consumer, or updates it. A consumer that needs no update takes no permission for one.
+func (s *Consumer) ensure(ctx context.Context, stream jetstream.Stream) error {
 	var existing jetstream.ConsumerConfig
-	consumer, err := stream.Consumer(ctx, s.consumer)
+	consumer, err := stream.Consumer(ctx, s.name.String())
 	switch {
 	case err == nil:
 		existing = consumer.CachedInfo().Config
 	case errors.Is(err, jetstream.ErrConsumerNotFound):
-		existing.Description = "what " + s.config.Host + " has not handled"
+		if existing, err = s.newConfig(ctx, stream); err != nil {
+			return err
+		}
 	default:
 		return err
 	}
-	if wanted := s.over(existing, stream); !reflect.DeepEqual(wanted, existing) {
-		made, err := stream.CreateOrUpdateConsumer(ctx, wanted)
-		if isAPIError(err, tooManyPending) {
-			wanted.MaxAckPending = 0 // the broker chooses
-			made, err = stream.CreateOrUpdateConsumer(ctx, wanted)
-		}
-		if err != nil {
+	if wanted := s.over(existing, stream); consumer == nil || !reflect.DeepEqual(wanted, existing) {
+		if consumer, err = s.createOrUpdate(ctx, stream, wanted); err != nil {
 			return err
 		}
-		existing, consumer = made.CachedInfo().Config, made
+		existing = consumer.CachedInfo().Config
 	}
-	s.noteFirst(stream, consumer)
+	s.noteState(stream, consumer)
 	s.limitFetches(existing.MaxRequestBatch, existing.MaxRequestExpires)
 	return nil
+}
+
+func (s *Consumer) createOrUpdate(ctx context.Context, stream jetstream.Stream, wanted jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+	made, err := stream.CreateOrUpdateConsumer(ctx, wanted)
+	if isAPIError(err, tooManyPending) {
+		wanted.MaxAckPending = 0 // the broker chooses
+		made, err = stream.CreateOrUpdateConsumer(ctx, wanted)
+	}
+	return made, err
+}
+
+// newConfig returns what a new consumer begins with: where it was before another client deleted it; or where the consumers were that it
+// replaces, because the service handled the events in order, or does now; or where a new service begins.
+func (s *Consumer) newConfig(ctx context.Context, stream jetstream.Stream) (config jetstream.ConsumerConfig, err error) {
+	config = jetstream.ConsumerConfig{
+		Durable: s.name.String(), Description: "what " + s.of.config.Host + " has not handled",
+		AckPolicy: jetstream.AckExplicitPolicy,
+	}
+	s.mu.Lock()
+	was := s.was
+	s.mu.Unlock()
+	if was.log.IsZero() {
+		if was, err = s.replaced(ctx, stream); err != nil {
+			return config, err
+		}
+		s.of.replaces.Store(s.of.replaces.Load() || !was.log.IsZero())
+	}
+	start, log := s.of.options.Start, stream.CachedInfo()
+	switch {
+	case was.log.Equal(log.Created):
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, was.floor+1
+	case !was.log.IsZero(), start.Beginning: // the stream is another one, so all that it has is new
+		config.DeliverPolicy = jetstream.DeliverAllPolicy
+	case !start.Time.IsZero():
+		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &start.Time
+	default:
+		config.DeliverPolicy = jetstream.DeliverNewPolicy
+	}
+	s.of.isNew.Store(was.log.IsZero())
+	return config, nil
+}
+
+// replaced returns the lowest position of the consumers that this one replaces.
+func (s *Consumer) replaced(ctx context.Context, stream jetstream.Stream) (was position, err error) {
+	for _, name := range s.name.otherForm() {
+		old, err := stream.Consumer(ctx, name.String())
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return position{}, nil
+		}
+		if err != nil {
+			return position{}, err
+		}
+		if floor := old.CachedInfo().AckFloor.Stream; was.log.IsZero() || floor < was.floor {
+			was = position{stream.CachedInfo().Created, floor}
+		}
+	}
+	return was, nil
+}
+
+// otherForm returns the consumers of the same service and event that handle it in order if this one does not, and the other way around.
+func (c ConsumerName) otherForm() (names []ConsumerName) {
+	if c.Partition != "" {
+		return []ConsumerName{{Service: c.Service, Event: c.Event}}
+	}
+	for partition := range Partitions {
+		c.Partition = strconv.Itoa(partition)
+		names = append(names, c)
+	}
+	return names
 }
 
 // over returns the configuration of a consumer with the settings that this instance relies on.
@@ -90,33 +141,24 @@ func (s *Consumer) over(config jetstream.ConsumerConfig, stream jetstream.Stream
 	if wanted := s.filters(stream); !hasFilters(config, wanted) {
 		config.FilterSubject, config.FilterSubjects = "", wanted
 	}
-	config.Durable = s.consumer
-	config.DeliverPolicy, config.AckPolicy, config.AckWait = jetstream.DeliverNewPolicy, jetstream.AckExplicitPolicy, ackWait
-	config.MaxDeliver = -1
-	if config.MaxAckPending == 0 { // it is new; an operator, or the broker, may want fewer
+	config.AckWait, config.MaxDeliver = ackWait, -1
+	switch {
+	case s.isOrdered():
+		config.MaxAckPending = 1
+	case config.MaxAckPending == 0: // it is new; an operator, or the broker, may want fewer
 		config.MaxAckPending = maxAckPending
 	}
-	config.InactiveThreshold = forgottenAfter(stream.CachedInfo().Config)
 	return config
 }
 
-// forgottenAfter returns the time after which JetStream deletes a consumer of a stream that does not fetch; 0 means never. Busy instances
-// do not fetch either, so it may be longer than the events are kept.
-func forgottenAfter(config jetstream.StreamConfig) time.Duration {
-	after := config.MaxAge
-	if after > 0 {
-		after = max(after, leastRemembered)
-	}
-	if most := config.ConsumerLimits.InactiveThreshold; most > 0 && (after == 0 || after > most) {
-		return most
-	}
-	return after
-}
+// isOrdered reports whether the consumer hands out one event at a time, so that those of one key stay in order.
+func (s *Consumer) isOrdered() bool { return s.name.Partition != "" }
 
 // filters returns the subjects of new events, and of those that are delivered again to this service alone, if the stream takes them.
 func (s *Consumer) filters(stream jetstream.Stream) []string {
-	filters := []string{subject.Event(s.config.Plane, s.source, s.event)}
-	if again := subject.RetriedEvent(s.config.Plane, s.source, hostToken(s.config.Host), s.event); stores(stream, again) {
+	partition := cmp.Or(s.name.Partition, AnyToken)
+	filters := []string{s.of.store.Event(s.name.Event, partition)}
+	if again := s.of.store.Retried(s.of.config.Host, s.name.Event, partition); stores(stream, again) {
 		filters = append(filters, again)
 	}
 	return filters
@@ -131,169 +173,39 @@ func hasFilters(config jetstream.ConsumerConfig, wanted []string) bool {
 		!slices.ContainsFunc(wanted, func(filter string) bool { return !slices.Contains(config.FilterSubjects, filter) })
 }
 
-// delivers reports whether a consumer has a filter that takes a subject, or none at all.
-func delivers(config jetstream.ConsumerConfig, published string) bool {
-	return hasFilters(config, nil) || covered(published, append(config.FilterSubjects, config.FilterSubject))
-}
-
-// ensureParked creates the stream of dead letters, on as many servers as the stream of events.
-func (s *Consumer) ensureParked(ctx context.Context, replicas int) error {
-	stream, err := s.store.parked(ctx)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = s.createParked(ctx, replicas)
-	}
-	if err == nil {
-		s.store.seenParked.Store(&stream.CachedInfo().Config)
-	}
-	return err
-}
-
-// createParked creates the stream of dead letters with the configuration of the one before it, which may have had other limits.
-func (s *Consumer) createParked(ctx context.Context, replicas int) (jetstream.Stream, error) {
-	manager, err := s.store.manager()
-	if err != nil {
-		return nil, err
-	}
-	config := jetstream.StreamConfig{
-		Name: s.parked(), Description: "events of " + s.source + " that could not be handled",
-		Subjects: []string{subject.ParkedEvent(s.config.Plane, s.source, anyToken, anyToken)},
-		Storage:  jetstream.FileStorage, MaxAge: parkedAge, MaxBytes: parkedBytes, Duplicates: duplicateWindow,
-	}
-	if seen := s.store.seenParked.Load(); seen != nil {
-		config = *seen
-	}
-	config.Replicas = replicas
-	return manager.CreateStream(ctx, config)
-}
-
-// Permissions returns the permissions that a service needs for the consumer.
-func (s *Consumer) Permissions() (publish, subscribe []Permission) {
-	publish = append(streamPermissions(s.stream(), "the stream of the events of "+s.source), streamPermissions(s.parked(), "the stream of parked events")...)
-	return append(publish,
-		Permission{Subject: "$JS.API.CONSUMER.INFO." + s.stream() + "." + s.consumer, For: "finding its consumer of " + s.event},
-		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "creating it, unless another service does"},
-		Permission{Subject: "$JS.API.CONSUMER.MSG.NEXT." + s.stream() + "." + s.consumer, For: "asking for " + s.event},
-		Permission{Subject: "$JS.ACK." + s.stream() + "." + s.consumer + ".>", For: "acknowledging " + s.event},
-		Permission{Subject: subject.ParkedEvent(s.config.Plane, s.source, hostToken(s.config.Host), anyToken), For: "parking events that could not be handled"},
-	), s.config.inboxPermissions()
-}
-
-const (
-	// fetchExpiry is how long JetStream keeps a fetch.
-	fetchExpiry = 5 * time.Second
-	// fetchGrace is the time after that until the fetch counts as lost.
-	fetchGrace = time.Second
-	// fetchRetry is the pause before the next fetch after a failure.
-	fetchRetry = time.Second
-)
-
-// Fetch asks JetStream for events, unless some may still come.
-func (s *Consumer) Fetch() {
-	if s.config.IsClosing() {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	room := min(s.options.MaxInFlight-s.inFlight, s.share())
-	if s.maxBatch > 0 {
-		room = min(room, s.maxBatch)
-	}
-	expiry := min(fetchExpiry, cmp.Or(s.maxExpiry, fetchExpiry))
-	if s.fetching > 0 || len(s.waiting) > 0 || room <= 0 || s.missing {
-		return
-	}
-	request, err := json.Marshal(struct {
-		Batch   int           `json:"batch"`
-		Expires time.Duration `json:"expires"`
-	}{room, expiry})
-	if err == nil {
-		err = s.config.Broker.PublishNow("$JS.API.CONSUMER.MSG.NEXT."+s.stream()+"."+s.consumer, s.inbox, request)
-	}
-	if err != nil { // the broker is away
-		s.fetchTimer.Reset(fetchRetry)
-		return
-	}
-	s.fetching = room
-	s.fetchTimer.Reset(expiry + fetchGrace)
-}
-
-// limitFetches sets the limits of the consumer and the broker: the events of one fetch, and its expiry; 0 for no limit.
-func (s *Consumer) limitFetches(events int, expiry time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.maxBatch, s.maxExpiry = events, expiry
-}
-
-// share returns how many events of this kind the handlers have room for. It is at least one, which then waits here: otherwise a kind with
-// many events could starve the others.
-func (s *Consumer) share() int {
-	return max(1, s.config.Handlers.FreeForEvents()/max(1, s.config.Consumers()))
-}
-
-// FetchNow fetches at once, whatever may still come: the broker may have forgotten the last fetch.
-func (s *Consumer) FetchNow() {
-	s.fetchTimer.Reset(0)
-	s.awaitTimer.Reset(0)
-}
-
-// fetchLater is called by the timer: the last fetch is lost, or has failed.
-func (s *Consumer) fetchLater() {
-	if s.config.IsClosing() {
-		return // or it would try again for ever
-	}
-	s.mu.Lock()
-	s.fetching = 0
-	missing := s.missing
-	s.mu.Unlock()
-	if missing {
-		s.recreateConsumer()
-	}
-	s.Fetch()
-}
-
-// recreateConsumer creates the consumer again, which was deleted, or got other limits.
-func (s *Consumer) recreateConsumer() {
-	ctx, cancel := context.WithTimeout(s.config.Base, natsconn.DefaultTimeout)
+// recreate creates the consumer again, which was deleted, or got other limits. A consumer whose place others have taken is not: instances
+// of another version handle the events then.
+func (s *Consumer) recreate() {
+	ctx, cancel := context.WithTimeout(s.of.config.Base, natsconn.DefaultTimeout)
 	defer cancel()
-	err := s.ensure(ctx)
+	stream, err := s.of.store.ensureStreams(ctx)
+	if err == nil {
+		err = s.notReplaced(ctx, stream)
+	}
+	if err == nil {
+		err = s.ensure(ctx, stream)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
 		s.fetchTimer.Reset(fetchRetry)
-		s.warnLocked("the consumer cannot be created again: " + s.store.failed(err).Detail)
+		s.warnLocked("the consumer cannot be created again: " + s.of.store.failed(err).Detail)
 		return
 	}
 	s.missing = false
 }
 
-// warnLocked logs that no events come, once.
-func (s *Consumer) warnLocked(why string) {
-	if !s.warned && !s.config.IsClosing() {
-		s.config.Log(s.config.Logger.Warn().Str("source", s.source).Str("consumer", s.consumer).Str("reason", why),
-			"stored events cannot be fetched; the instance keeps trying")
-	}
-	s.warned = true
-}
+// errReplaced is the reason why a consumer is not created again.
+var errReplaced = errors.New("instances of another version handle the events: the key of the event, by which they are in order, was declared or removed")
 
-// handleStatus handles what JetStream sends in place of an event: usually, that none has come in time. It does not warn if a server shuts
-// down, or another server takes over the consumer.
-func (s *Consumer) handleStatus(status, description string) {
-	s.mu.Lock()
-	s.fetching = 0
-	says := func(what string) bool { return strings.HasPrefix(description, what) }
+func (s *Consumer) notReplaced(ctx context.Context, stream jetstream.Stream) error {
+	_, err := stream.Consumer(ctx, s.name.otherForm()[0].String())
 	switch {
-	case status == "408", status == "404", says("Batch Completed"), says("Leadership Change"):
-		s.mu.Unlock()
-		s.Fetch()
-		return
-	case says("Server Shutdown"):
-	case status == "503":
-		s.missing = true
-		s.warnLocked("503 no server answers for the consumer: it is gone, or they are")
+	case err == nil:
+		return errReplaced
+	case errors.Is(err, jetstream.ErrConsumerNotFound):
+		return nil
 	default:
-		s.missing = s.missing || strings.Contains(strings.ToLower(description), "deleted") || says("Exceeded MaxRequest")
-		s.warnLocked(status + " " + description)
+		return err
 	}
-	s.fetchTimer.Reset(fetchRetry)
-	s.mu.Unlock()
 }

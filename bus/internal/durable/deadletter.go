@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,15 +26,15 @@ type DeadLetter struct {
 	Attempts                      int
 	Reason, Body                  string
 
-	stream   *Stream
-	token    string // the event's token in subjects
-	id       string // under which the publisher stored the event
-	text     []byte
-	sequence uint64
+	stream           *Stream
+	token, partition string // of the event, in subjects
+	id               string // under which the publisher stored the event
+	text             []byte
+	sequence         uint64
 }
 
-// DeadLetters yields the dead letters that exist now, the oldest first, until yield returns false.
-func (s *Stream) DeadLetters(ctx context.Context, yield func(*DeadLetter) bool) error {
+// EachDeadLetter yields the dead letters that exist now, the oldest first, until yield returns false.
+func (s *Stream) EachDeadLetter(ctx context.Context, yield func(*DeadLetter) bool) error {
 	stream, err := s.parked(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil // no service has ever subscribed
@@ -41,7 +42,7 @@ func (s *Stream) DeadLetters(ctx context.Context, yield func(*DeadLetter) bool) 
 	if err != nil {
 		return s.failed(err)
 	}
-	all := jetstream.WithGetMsgSubject(subject.ParkedEvent(s.config.Plane, s.source, anyToken, anyToken))
+	all := jetstream.WithGetMsgSubject(s.DeadLetter(AnyToken, AnyToken, AnyToken))
 	last := stream.CachedInfo().State.LastSeq
 	for next := uint64(1); next <= last; {
 		message, err := stream.GetMsg(ctx, next, all)
@@ -51,22 +52,28 @@ func (s *Stream) DeadLetters(ctx context.Context, yield func(*DeadLetter) bool) 
 		if err != nil {
 			return s.failed(err)
 		}
-		if message.Sequence > last || !yield(s.newDeadLetter(message)) {
+		if message.Sequence > last {
 			return nil
 		}
-		next = message.Sequence + 1
+		if next = message.Sequence + 1; strings.HasSuffix(message.Subject, "."+CutOffToken) {
+			continue
+		}
+		if !yield(s.newDeadLetter(message)) {
+			return nil
+		}
 	}
 	return nil
 }
 
 func (s *Stream) newDeadLetter(message *jetstream.RawStreamMsg) *DeadLetter {
-	labels := strings.Split(message.Subject, ".") // bus.p.example.orders.mailer_example.on-ordered
+	labels := strings.Split(message.Subject, ".") // bus.d.example.orders.mailer_example.on-ordered.17
+	labels, partition := labels[:len(labels)-1], labels[len(labels)-1]
 	made := &DeadLetter{
-		Source: s.source, Service: strings.ReplaceAll(labels[len(labels)-2], "_", "."), Event: labels[len(labels)-1],
-		Parked: message.Time, Reason: message.Header.Get(parkedReason),
-		stream: s, token: labels[len(labels)-1], id: message.Header.Get(parkedID), text: message.Data, sequence: message.Sequence,
+		Source: s.Publisher, Service: strings.ReplaceAll(labels[len(labels)-2], "_", "."), Event: labels[len(labels)-1],
+		Parked: message.Time, Reason: message.Header.Get(ReasonHeader),
+		stream: s, token: labels[len(labels)-1], partition: partition, id: message.Header.Get(EventIDHeader), text: message.Data, sequence: message.Sequence,
 	}
-	made.Attempts, _ = strconv.Atoi(message.Header.Get(parkedAttempts))
+	made.Attempts, _ = strconv.Atoi(message.Header.Get(AttemptsHeader))
 	var request wire.Request
 	if wire.ParseRequest(message.Data, &request) == nil {
 		made.MsgID, made.Body, made.Event = request.MsgID, string(request.Body), eventName(request.Target)
@@ -95,15 +102,15 @@ func (p *DeadLetter) Redeliver(ctx context.Context) error {
 	if err != nil {
 		return p.stream.failed(err)
 	}
-	again := nats.NewMsg(subject.RetriedEvent(p.stream.config.Plane, p.Source, hostToken(p.Service), p.token))
+	again := nats.NewMsg(p.stream.Retried(p.Service, p.token, p.partition))
 	if err := p.stillHandled(ctx, manager, again.Subject); err != nil {
 		return err
 	}
 	again.Data = p.text
-	again.Header.Set(parkedID, p.id)
+	again.Header.Set(EventIDHeader, p.id)
 	_, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10)))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/guides/events.md", p.stream.name(), again.Subject, p.stream.config.Broker.User())
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/guides/events.md", p.stream.Events(), again.Subject, p.stream.config.Broker.User())
 	}
 	if err != nil {
 		return p.stream.failed(err)
@@ -114,14 +121,18 @@ func (p *DeadLetter) Redeliver(ctx context.Context) error {
 // stillHandled returns an error if the service would not get the event under a subject. JetStream does not report that:
 // it confirms a message without a consumer, and keeps it for none.
 func (p *DeadLetter) stillHandled(ctx context.Context, manager jetstream.JetStream, again string) error {
-	stream, name := p.stream.name(), consumerName(p.Service, p.token)
-	consumer, err := manager.Consumer(ctx, stream, name)
+	stream, name := p.stream.Events(), ConsumerName{Service: p.Service, Event: p.token}
+	consumer, err := manager.Consumer(ctx, stream, name.String())
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		name.Partition = p.partition
+		consumer, err = manager.Consumer(ctx, stream, name.String())
+	}
 	switch {
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
 		return status.Errorf(http.StatusNotFound, status.ExecutedNo, err, "%s does not subscribe to %s of %s any more, so it stays parked", p.Service, p.Event, p.Source)
 	case err != nil:
 		return p.stream.failed(err)
-	case !delivers(consumer.CachedInfo().Config, again):
+	case !covered(again, consumer.CachedInfo().Config.FilterSubjects):
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil,
 			"the consumer %s does not take %s, so it stays parked: if the stream %s does not either, add bus.a.… to its subjects, see docs/guides/events.md; then restart an instance of %s", name, again, stream, p.Service)
 	default:
@@ -165,9 +176,10 @@ func (p *DeadLetter) delete(ctx context.Context, stream jetstream.Stream) error 
 
 // parked returns the stream of dead letters.
 func (s *Stream) parked(ctx context.Context) (jetstream.Stream, error) {
-	manager, err := s.manager()
-	if err != nil {
-		return nil, err
-	}
-	return manager.Stream(ctx, s.parkedName())
+	return s.find(ctx, s.DeadLetters())
+}
+
+// covered reports whether one of some subjects, which may have wildcards, covers another.
+func covered(published string, by []string) bool {
+	return slices.ContainsFunc(by, func(taken string) bool { return subject.Covers(taken, published) })
 }

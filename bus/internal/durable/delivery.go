@@ -17,7 +17,6 @@ import (
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
-	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -59,7 +58,7 @@ func newDelivery(from *Consumer, message *nats.Msg) *delivery {
 
 // event returns what the handler is told of the delivery.
 func (d *delivery) event(in *server.Incoming) *callctx.Event {
-	told := &callctx.Event{Publisher: d.from.source, ID: in.Request.MsgID, Attempt: d.attempt, Stored: d.stored}
+	told := &callctx.Event{Publisher: d.from.of.store.Publisher, ID: in.Request.MsgID, Attempt: d.attempt, Stored: d.stored}
 	if id, chosen := strings.CutPrefix(d.eventID(), in.Address.Path+" "); chosen {
 		told.ID = id
 	}
@@ -68,7 +67,7 @@ func (d *delivery) event(in *server.Incoming) *callctx.Event {
 
 // eventID returns the id under which the publisher stored the event, which a dead letter keeps.
 func (d *delivery) eventID() string {
-	return cmp.Or(d.message.Header.Get(parkedID), d.message.Header.Get(jetstream.MsgIDHeader))
+	return cmp.Or(d.message.Header.Get(EventIDHeader), d.message.Header.Get(jetstream.MsgIDHeader))
 }
 
 // begin starts to tell JetStream that the event is in progress.
@@ -84,17 +83,17 @@ func (d *delivery) inProgress() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.ended || d.from.config.Base.Err() != nil:
+	case d.ended || d.from.of.config.Base.Err() != nil:
 		return
 	case d.until.IsZero() || time.Now().Before(d.until):
 		if err := d.answer(jsInProgress); err != nil {
-			d.from.config.Log(d.from.config.Logger.Debug().Err(err).Str("source", d.from.source),
+			d.from.of.config.Log(d.from.of.config.Logger.Debug().Err(err).Str("publisher", d.from.of.store.Publisher),
 				"cannot tell JetStream that a handler is still running")
 		} else {
 			d.toldAt = time.Now()
 		}
 	case d.late:
-		d.from.config.Log(d.from.config.Logger.Warn().Str("source", d.from.source).Str("event", d.from.event).Int("attempt", d.attempt),
+		d.from.of.config.Log(d.from.of.config.Logger.Warn().Str("publisher", d.from.of.store.Publisher).Str("event", d.from.name.Event).Int("attempt", d.attempt),
 			"the handler of a stored event has not returned in its time; the event is delivered again, and counts for bus.MaxInFlight until it returns")
 		return
 	default:
@@ -136,13 +135,13 @@ func (d *delivery) Reply(in *server.Incoming, _ *wire.ResponseHead, response *wi
 	if response.Status < http.StatusBadRequest {
 		return d.answer(jsAck)
 	}
-	failed := d.from.config.Failure(response)
+	failed := d.from.of.config.Failure(response)
 	switch {
 	case d.givenAway():
 		return nil
 	case d.err != nil, d.isFinal(in, failed):
 		return d.deadLetter(in, failed.Error())
-	case d.attempt >= d.from.options.MaxDeliver:
+	case d.attempt >= d.from.of.options.MaxDeliver:
 		return d.deadLetter(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, failed))
 	default:
 		return d.nak(d.pause())
@@ -162,10 +161,10 @@ func (d *delivery) isFinal(in *server.Incoming, failed *status.Error) bool {
 
 // pause returns the wait after this attempt: four times the wait after the one before.
 func (d *delivery) pause() time.Duration {
-	pause := d.from.options.FirstRetry
+	pause := d.from.of.options.FirstRetry
 	for range d.attempt - 1 {
-		if pause >= d.from.options.LongestRetry/4 {
-			return d.from.options.LongestRetry
+		if pause >= d.from.of.options.LongestRetry/4 {
+			return d.from.of.options.LongestRetry
 		}
 		pause *= 4
 	}
@@ -184,49 +183,43 @@ func (d *delivery) nak(pause time.Duration) error {
 func (d *delivery) nakNow() {
 	d.end()
 	if err := d.nak(0); err != nil {
-		d.from.config.Log(d.from.config.Logger.Debug().Err(err).Str("source", d.from.source),
+		d.from.of.config.Log(d.from.of.config.Logger.Debug().Err(err).Str("publisher", d.from.of.store.Publisher),
 			"cannot give an event back to JetStream; it will be delivered again anyway")
 	}
 }
 
 func (d *delivery) answer(what string) error {
-	return d.from.config.Broker.PublishNow(d.message.Reply, "", []byte(what))
+	return d.from.of.config.Broker.PublishNow(d.message.Reply, "", []byte(what))
 }
 
-// Headers of a dead letter.
-const (
-	parkedReason   = "Bus-Parked-Reason"
-	parkedAttempts = "Bus-Parked-Attempts"
-	parkedID       = "Bus-Parked-Id" // of the event, also when the dead letter is delivered again
-)
-
-// parkingRoom is how many bytes an event leaves of the largest message, for the header of a dead letter.
-const parkingRoom = 2 << 10
+// deadLetterRoom is how many bytes an event leaves of the largest message, for the header of a dead letter.
+const deadLetterRoom = 2 << 10
 
 // deadLetter stores an event as a dead letter, and only then acknowledges it. If that fails, JetStream delivers the event again.
 func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
-	c, s := d.from.config, d.from
-	parked := nats.NewMsg(subject.ParkedEvent(c.Plane, s.source, hostToken(c.Host), s.event))
-	parked.Data = d.message.Data
-	parked.Header.Set(parkedReason, oneLine(reason))
-	parked.Header.Set(parkedAttempts, strconv.Itoa(d.attempt))
-	parked.Header.Set(parkedID, d.eventID())
-	line := c.Logger.Error().Str("source", s.source).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
+	s := d.from.of
+	partition := d.message.Subject[strings.LastIndexByte(d.message.Subject, '.')+1:]
+	made := nats.NewMsg(s.store.DeadLetter(s.config.Host, s.event, partition))
+	made.Data = d.message.Data
+	made.Header.Set(ReasonHeader, oneLine(reason))
+	made.Header.Set(AttemptsHeader, strconv.Itoa(d.attempt))
+	made.Header.Set(EventIDHeader, d.eventID())
+	line := s.config.Logger.Error().Str("publisher", s.store.Publisher).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
 		Int("attempts", d.attempt).Str("reason", reason)
-	ctx, cancel := context.WithTimeout(c.Base, storeTimeout)
+	ctx, cancel := context.WithTimeout(s.config.Base, storeTimeout)
 	defer cancel()
 	recreate := func(ctx context.Context) error {
-		_, err := s.ensureStreams(ctx)
+		_, err := s.store.ensureStreams(ctx)
 		return err
 	}
-	if _, err := s.store.publish(ctx, parked, d.storedAs(), recreate); err != nil {
-		c.Log(line.AnErr("cause", err).Str("stream", s.parked()),
-			"an event could not be handled, nor be parked; it will be delivered again")
+	if _, err := s.store.publish(ctx, made, d.storedAs(), recreate); err != nil {
+		s.config.Log(line.AnErr("cause", err).Str("stream", s.store.DeadLetters()),
+			"an event could not be handled, nor be stored as a dead letter; it will be delivered again")
 		return d.nak(s.options.LongestRetry)
 	}
 	s.deadLetters.Add(1)
-	c.Log(line.Str("stream", s.parked()).Str("subject", parked.Subject), "an event could not be handled and was parked")
-	return d.answer(jsTerminate + " parked")
+	s.config.Log(line.Str("stream", s.store.DeadLetters()).Str("subject", made.Subject), "an event could not be handled, and is a dead letter")
+	return d.answer(jsTerminate + " dead letter")
 }
 
 // storedAs returns an id of the event that is the same for each delivery to the service.
@@ -235,7 +228,7 @@ func (d *delivery) storedAs() string {
 	if err != nil {
 		return d.message.Reply
 	}
-	return fmt.Sprintf("%s %d %d", d.from.consumer, told.Sequence.Stream, told.Timestamp.UnixNano())
+	return fmt.Sprintf("%s %d %d", d.from.name, told.Sequence.Stream, told.Timestamp.UnixNano())
 }
 
 // oneLine returns a reason as a value of a header.
@@ -270,19 +263,19 @@ func (s *Consumer) enqueue(in *server.Incoming, d *delivery) {
 
 // lookForRoom is called by the timer.
 func (s *Consumer) lookForRoom() {
-	s.StartWaiting()
-	s.Fetch()
+	s.startWaiting()
+	s.fetch()
 }
 
-// StartWaiting starts the waiting events, as long as there is room for them.
-func (s *Consumer) StartWaiting() {
+// startWaiting starts the waiting events, as long as there is room for them.
+func (s *Consumer) startWaiting() {
 	for {
-		next, ok := s.takeWaiting(func() bool { return s.hasTurnLocked() && s.config.Handlers.StartEvent() })
+		next, ok := s.takeWaiting(func() bool { return s.hasTurnLocked() && s.of.config.Handlers.StartEvent() })
 		if !ok {
 			return
 		}
 		s.begin(next.in, next.delivery)
-		s.config.Broker.Backlog().Add(next.in)
+		s.of.config.Broker.Backlog().Add(next.in)
 	}
 }
 
@@ -293,14 +286,14 @@ func (s *Consumer) Waiting() int {
 	return len(s.waiting)
 }
 
-// NakAll gives the waiting events back to JetStream, for other instances.
-func (s *Consumer) NakAll() {
+// nakAll gives the waiting events back to JetStream, for other instances.
+func (s *Consumer) nakAll() {
 	for {
 		next, ok := s.takeWaiting(func() bool { return true })
 		if !ok {
 			return
 		}
-		s.config.Handlers.AbandonEvent()
+		s.of.config.Handlers.AbandonEvent()
 		next.delivery.nakNow()
 	}
 }

@@ -48,13 +48,14 @@ func newMailing(t *testing.T) *mailing {
 			Handlers: worker.NewLimiter(0), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(),
 		}),
 		Inbox: "bus.r.example.mailer.m1aaaaaaaa", Log: m.log, IsClosing: m.isClosed, Failure: failure,
-		Consumers: func() int { return 1 }, StartWaiting: (*durable.Consumer).StartWaiting,
+		Subscriptions: func() int { return 1 }, StartWaiting: (*durable.Subscription).StartWaiting,
 	}
-	m.Consumer = durable.NewStream(config, "orders.example").NewConsumer(
+	made := durable.NewStream(config, "orders.example").Subscribe(
 		&server.Endpoint{Port: 417, Path: "/on-ordered", Routes: mapped.Routes}, "bus.417.example.orders.|.POST.on-ordered",
-		durable.ConsumerOptions{MaxDeliver: 10, FirstRetry: time.Second, LongestRetry: time.Minute, MaxInFlight: 1},
+		durable.Options{MaxDeliver: 10, FirstRetry: time.Second, LongestRetry: time.Minute, MaxInFlight: 1}, false,
 	)
-	t.Cleanup(m.Stop)
+	t.Cleanup(made.Stop)
+	m.Consumer = made.Consumers()[0]
 	return m
 }
 

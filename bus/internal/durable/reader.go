@@ -1,11 +1,8 @@
 package durable
 
 import (
-	"cmp"
-	"context"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,7 +15,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Consumer is a pull consumer: it fetches the stored events of one kind, which is one path of one source, for an instance. It fetches as
+// Consumer is a pull consumer: it fetches stored events of one kind, which is one path of one publisher, for an instance. It fetches as
 // many at a time as can be handled at once, and no more before these have come, so that few wait here while another instance could handle
 // them. It is safe for concurrent use.
 //
@@ -26,18 +23,11 @@ import (
 //
 // The inbox is a subscription like any other, so closing the connection drains it, and the events that have come are handled.
 type Consumer struct {
-	config      *Config
-	source      string
-	store       *Stream // of all kinds of the source
-	event       string  // the token that stands for its path, "on-ordered"
-	subject     string  // of its address, which must match the address in its text
-	consumer    string
+	of          *Subscription
+	name        ConsumerName
 	inbox       string
 	pattern     string // of the inboxes of all instances
-	options     ConsumerOptions
-	served      server.Match    // the endpoint that handles it
-	address     subject.Address // of the endpoint
-	deadLetters atomic.Int64    // the number of events that became dead letters
+	maxInFlight int
 
 	mu         sync.Mutex    // protects all below
 	fetching   int           // events that may still come
@@ -47,44 +37,28 @@ type Consumer struct {
 	waiting    []waitingEvent // events in flight that wait for room among the handlers, or for their turn
 	fetchTimer *time.Timer    // fetches again when the last fetch must have been answered
 	roomTimer  *time.Timer    // checks again whether the handlers have room
-	awaitTimer *time.Timer    // looks whether another instance got the first event
-	awaited    Awaited        // the zero value once an event has come
-	came       bool           // an event has come
+	was        position       // at the last look
 	missing    bool           // the consumer has to be created again, or to be looked at
 	warned     bool           // a warning was logged since the last event
 }
 
-// ConsumerOptions are the limits of a consumer.
-type ConsumerOptions struct {
-	MaxDeliver               int // attempts per event
-	FirstRetry, LongestRetry time.Duration
-	MaxInFlight              int // events that are handled at once
-}
-
-// NewConsumer returns the consumer of the events that an endpoint handles. published is the subject of a call to the endpoint.
-func (s *Stream) NewConsumer(e *server.Endpoint, published string, options ConsumerOptions) *Consumer {
-	c, route := s.config, &e.Routes[0]
-	event := server.Tokens(route.Pattern)[0]
-	below := "." + storedInbox + "." + hostToken(s.source) + "." + event
-	made := &Consumer{
-		config: c, source: s.source, store: s, event: event, consumer: consumerName(c.Host, event), options: options,
-		subject: published,
-		inbox:   c.Inbox + below,
-		pattern: subject.Response(c.Plane, c.Host, anyToken) + below,
-		served:  server.Match{Found: server.Found{Endpoint: e, Route: route}},
-		address: subject.Address{Port: e.Port, Host: s.source, Method: route.Method, Path: e.Path},
+func newConsumer(of *Subscription, name ConsumerName) *Consumer {
+	c := of.config
+	below := "." + storedInbox + "." + HostToken(of.store.Publisher) + "." + name.Event
+	made := &Consumer{of: of, name: name, maxInFlight: of.options.MaxInFlight}
+	if made.isOrdered() {
+		made.maxInFlight = 1
+		below += "." + name.Partition
 	}
+	made.inbox, made.pattern = c.Inbox+below, subject.Response(c.Plane, c.Host, AnyToken)+below
 	made.fetchTimer, made.roomTimer = time.AfterFunc(time.Hour, made.fetchLater), time.AfterFunc(time.Hour, made.lookForRoom)
-	made.awaitTimer = time.AfterFunc(time.Hour, made.lookForFirst)
-	made.Stop()
+	made.stop()
 	return made
 }
 
-// Stop stops the timers.
-func (s *Consumer) Stop() {
+func (s *Consumer) stop() {
 	s.fetchTimer.Stop()
 	s.roomTimer.Stop()
-	s.awaitTimer.Stop()
 }
 
 // Inbox returns the subscription for the events that are fetched.
@@ -92,27 +66,8 @@ func (s *Consumer) Inbox() *natsconn.Subscription {
 	return &natsconn.Subscription{Subject: s.inbox, Receive: s.receive, Pattern: s.pattern, For: "stored events"}
 }
 
-// Ensure creates the streams of the source, and then all consumers at the same time: there may be many, and the broker may be far away.
-func (s *Stream) Ensure(ctx context.Context, kinds []*Consumer) error {
-	stream, err := kinds[0].ensureStreams(ctx)
-	if err != nil {
-		return s.failed(err)
-	}
-	ended := make(chan error, len(kinds))
-	for _, each := range kinds {
-		go func() { ended <- each.ensureConsumer(ctx, stream) }()
-	}
-	for range kinds {
-		err = cmp.Or(err, <-ended)
-	}
-	if err != nil {
-		return s.failed(err)
-	}
-	return nil
-}
-
 // storedInbox is a token of the subject of the stored events for an instance:
-// "bus.r.example.mailer.<id>.e.orders_example.on-ordered".
+// "bus.r.example.mailer.<id>.e.orders_example.on-ordered", and ".17" for partition 17.
 const storedInbox = "e"
 
 // receive receives an event, on the goroutine that reads from the broker.
@@ -123,10 +78,11 @@ func (s *Consumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 		}
 		return nil
 	}
+	s.of.arrived()
 	turn := s.arrived()
 	d := newDelivery(s, message)
-	in := s.config.Service.New()
-	in.Address, in.Match = s.address, s.served
+	in := s.of.config.Service.New()
+	in.Address, in.Match = s.of.address, s.of.served
 	in.Size, in.Replier, in.ReplyTo, in.IsEvent = len(message.Data), d, message.Reply, true
 	d.err = reader.ParseRequest(message.Data, in.Request)
 	if d.err == nil {
@@ -134,12 +90,12 @@ func (s *Consumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 	}
 	in.Handler.Event = d.event(in)
 	in.Request.TimeBudget = wire.DefaultTimeBudget
-	if longest := s.served.Endpoint.TimeBudget; longest > 0 {
+	if longest := s.of.served.Endpoint.TimeBudget; longest > 0 {
 		in.Request.TimeBudget = longest
 	}
 	d.begin()
 	started := s.start(in, d, turn)
-	s.Fetch()
+	s.fetch()
 	if !started {
 		return nil
 	}
@@ -148,8 +104,8 @@ func (s *Consumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 
 // objection returns why an event must not be handled. JetStream stores whatever is published to it, by any client.
 func (s *Consumer) objection(event *wire.Request) error {
-	unknown := s.config.CheckSender(event)
-	_, contradiction := server.AddressOf(event, s.subject)
+	unknown := s.of.config.CheckSender(event)
+	_, contradiction := server.AddressOf(event, s.of.subject)
 	switch {
 	case unknown != nil:
 		return unknown
@@ -171,16 +127,15 @@ func (s *Consumer) arrived() (turn bool) {
 	s.fetching = max(0, s.fetching-1)
 	s.inFlight++
 	s.warned = false
-	s.cameLocked()
 	return turn
 }
 
 // hasTurnLocked reports whether one more event may be handled.
-func (s *Consumer) hasTurnLocked() bool { return s.inFlight-len(s.waiting) < s.options.MaxInFlight }
+func (s *Consumer) hasTurnLocked() bool { return s.inFlight-len(s.waiting) < s.maxInFlight }
 
 // start admits an event to the handlers. It returns false if the event has to wait, or the connection is closing.
 func (s *Consumer) start(in *server.Incoming, d *delivery, turn bool) bool {
-	switch s.config.Handlers.AcquireEvent(turn) {
+	switch s.of.config.Handlers.AcquireEvent(turn) {
 	case worker.Closed:
 		d.nakNow()
 		return false
@@ -195,7 +150,7 @@ func (s *Consumer) start(in *server.Incoming, d *delivery, turn bool) bool {
 
 // begin prepares an admitted event for its handler.
 func (s *Consumer) begin(in *server.Incoming, d *delivery) {
-	s.config.Server.Start(in)
+	s.of.config.Server.Start(in)
 	d.handledUntil(in.Handler.Ends)
 }
 
@@ -204,8 +159,8 @@ func (s *Consumer) done() {
 	s.mu.Lock()
 	s.inFlight--
 	s.mu.Unlock()
-	s.config.StartWaiting(s)
-	s.Fetch()
+	s.of.config.StartWaiting(s.of)
+	s.fetch()
 }
 
 // Check returns an error for an event that breaks a rule, or whose attempts are used up; nil for other requests. Its handler is then not
@@ -215,7 +170,7 @@ func Check(in *server.Incoming) error {
 	switch {
 	case ok && d.err != nil:
 		return d.err
-	case ok && d.attempt > d.from.options.MaxDeliver: // the instance before this one has not sent a nak, or could not store the dead letter
+	case ok && d.attempt > d.from.of.options.MaxDeliver: // the instance before this one has not sent a nak, or could not store the dead letter
 		return status.Errorf(http.StatusInternalServerError, status.ExecutedNo, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
 	default:
 		return nil

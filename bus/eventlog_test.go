@@ -1,0 +1,207 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/bus"
+)
+
+// sequence returns the numbers from first to last.
+func sequence(first, last int) (numbers []int) {
+	for number := first; number <= last; number++ {
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
+
+// metricsOf returns the metrics of a connection.
+func metricsOf(conn *bus.Conn) string {
+	page := httptest.NewRecorder()
+	conn.ServeMetrics(page, nil)
+	return page.Body.String()
+}
+
+// TestDurable_NoSubscriberStopsAPublisher has a service leave for good: publishing goes on, the service is cut off, and every event is
+// accounted for when it comes back.
+func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
+	t.Parallel()
+	b, log := newStored(t), new(journal)
+	source := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
+	ordered := newOrdered(t, source, bus.Durable(), bus.MaxBytes(64<<10))
+	first := b.Connect("mailer.example")
+	subscribe(t, first, newSink(), bus.Durable())
+	stock := subscribe(t, b.Connect("stock.example"), newSink(), bus.Durable())
+	require.NoError(t, first.Close(t.Context()))
+	fire(t, ordered, sequence(1, 100)...)
+	stock.await(t, 100)
+	require.NoError(t, bus.LookAtSubscribers(t.Context(), source))
+	assert.Contains(t, metricsOf(source), `,publisher="orders.example",subscriber="mailer.example",event="on-ordered"} 100`)
+	assert.Empty(t, log.lines("cut off"))
+	fire(t, ordered, sequence(101, 600)...)
+	stock.await(t, 500)
+	require.NoError(t, bus.LookAtSubscribers(t.Context(), source))
+	lines := log.lines("a subscriber is cut off")
+	require.Len(t, lines, 1)
+	back := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
+	awaitHandled(t, b, source)
+	handled := back.taken()
+	assert.Equal(t, sequence(600-len(handled)+1, 600), handled, "the newest")
+	assert.Contains(t, lines[0], fmt.Sprintf(`"service":"mailer.example","event":"on-ordered","events":%d,`, 600-len(handled)))
+	assert.Contains(t, metricsOf(source), fmt.Sprintf(`subscriber="mailer.example",event="on-ordered"} %d`, 600-len(handled)))
+	record, err := manager(t, source).Stream(t.Context(), b.Plane()+"_DEADLETTERS_orders_example")
+	require.NoError(t, err)
+	kept, err := record.GetLastMsgForSubject(t.Context(), b.Plane()+".d.example.orders.mailer_example.on-ordered.cut")
+	require.NoError(t, err)
+	assert.Equal(t, fmt.Sprint(600-len(handled)), kept.Header.Get("Bus-Cut-Off-Events"))
+	assert.Len(t, stock.taken(), 600, "the others")
+}
+
+// TestDurable_AboutToBeCutOff warns before the log drops what a service has not handled.
+func TestDurable_AboutToBeCutOff(t *testing.T) {
+	t.Parallel()
+	b, log := newStored(t), new(journal)
+	source := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
+	ordered := newOrdered(t, source, bus.Durable(), bus.MaxBytes(64<<10))
+	away := b.Connect("mailer.example")
+	subscribe(t, away, newSink(), bus.Durable())
+	require.NoError(t, away.Close(t.Context()))
+	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
+	require.NoError(t, err)
+	for state := stream.CachedInfo().State; state.Bytes < 58<<10; {
+		fire(t, ordered, 1)
+		info, err := stream.Info(t.Context())
+		require.NoError(t, err)
+		state = info.State
+	}
+	for range 2 {
+		require.NoError(t, bus.LookAtSubscribers(t.Context(), source))
+	}
+	assert.Len(t, log.lines("a subscriber will be cut off soon"), 1)
+	assert.Empty(t, log.lines("a subscriber is cut off"))
+}
+
+// TestDurable_FullStreamOfAnOperator refuses new events, and names the subscriber that is behind.
+func TestDurable_FullStreamOfAnOperator(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	_, err := manager(t, source).CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders.*.*"},
+		Retention: jetstream.InterestPolicy, Discard: jetstream.DiscardNew, MaxBytes: 4 << 10,
+	})
+	require.NoError(t, err)
+	ordered := newOrdered(t, source, bus.Durable())
+	away := b.Connect("mailer.example", quiet())
+	subscribe(t, away, newSink(), bus.Durable())
+	require.NoError(t, away.Close(t.Context()))
+	stored := 0
+	for err == nil {
+		if err = ordered.Publish(t.Context(), orderedArguments{1}); err == nil {
+			stored++
+		}
+	}
+	checkError(t, err, http.StatusInsufficientStorage, bus.ExecutedNo)
+	assert.ErrorContains(t, err, "nats stream edit --discard old")
+	assert.ErrorContains(t, err, fmt.Sprintf("the furthest behind is mailer.example, which has not handled %d of on-ordered", stored))
+}
+
+// TestDurable_Begins has new services begin with what is stored from now on, with the first event, and with a time.
+func TestDurable_Begins(t *testing.T) {
+	t.Parallel()
+	b, source, ordered := newOrders(t)
+	fire(t, ordered, 1, 2)
+	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
+	require.NoError(t, err)
+	second, err := stream.GetMsg(t.Context(), 2)
+	require.NoError(t, err)
+	log := new(journal)
+	for _, test := range []struct {
+		host   string
+		option bus.SubscribeOption
+		want   []int
+	}{
+		{"now.example", bus.MaxDeliver(3), []int{3}},
+		{"all.example", bus.FromBeginning(), []int{1, 2, 3}},
+		{"then.example", bus.FromTime(second.Time), []int{2, 3}},
+		{"early.example", bus.FromTime(second.Time.Add(-time.Hour)), []int{1, 2, 3}},
+	} {
+		t.Run(test.host, func(t *testing.T) {
+			t.Parallel()
+			conn := b.Connect(test.host, bus.WithLogger(zerolog.New(log)))
+			begun := subscribe(t, conn, newSink(), bus.Durable(), test.option)
+			begun.await(t, len(test.want)-1)
+			fire(t, newOrdered(t, b.Connect(ordersHost), bus.Durable()), 3)
+			eventually(t, func() bool { taken := begun.taken(); return len(taken) > 0 && taken[len(taken)-1] == 3 })
+			assert.Subset(t, begun.taken(), test.want)
+			require.NoError(t, conn.Close(t.Context()))
+			again := subscribe(t, b.Connect(test.host), newSink(), bus.Durable(), test.option)
+			awaitHandled(t, b, source)
+			assert.NotContains(t, again.taken(), 1, "it begins once")
+		})
+	}
+	t.Cleanup(func() {
+		lines := log.lines("see bus.frombeginning")
+		require.Len(t, lines, 2, "one for each event")
+		assert.Contains(t, lines[0], `"host":"now.example"`)
+		assert.Contains(t, lines[0], `"stored":`)
+	})
+}
+
+// TestSubscribe_WrongBeginnings are errors.
+func TestSubscribe_WrongBeginnings(t *testing.T) {
+	t.Parallel()
+	conn := newStored(t).Connect("mailer.example")
+	for _, test := range []struct {
+		options []bus.SubscribeOption
+		want    string
+	}{
+		{[]bus.SubscribeOption{bus.FromBeginning()}, "bus.FromBeginning and bus.FromTime are for stored events: add bus.Durable()"},
+		{[]bus.SubscribeOption{bus.Durable(), bus.FromTime(time.Time{})}, "bus.FromTime: name a time, or use bus.FromBeginning"},
+		{[]bus.SubscribeOption{bus.Durable(), bus.FromTime(time.Now().Add(time.Hour))}, "the time has not come yet"},
+	} {
+		err := bus.Subscribe[orderEvents](conn, ordersHost, newSink(), test.options...)
+		assert.ErrorContains(t, err, test.want)
+	}
+}
+
+// TestDurable_DeletedConsumersLoseNothing has a client delete the consumer while events wait for another attempt and others for the first: all
+// come, some of them again.
+func TestDurable_DeletedConsumersLoseNothing(t *testing.T) {
+	t.Parallel()
+	b, source, ordered := newOrders(t)
+	refusing := make(chan struct{})
+	mailer := newSink()
+	mailer.handle = func(_ context.Context, number int) error {
+		select {
+		case <-refusing:
+			return nil
+		default:
+			return errors.New("not now")
+		}
+	}
+	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), bus.MaxInFlight(2), bus.Backoff(time.Hour, time.Hour))
+	fire(t, ordered, sequence(1, 20)...)
+	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
+	require.NoError(t, err)
+	consumer, err := stream.Consumer(t.Context(), "mailer_example__on-ordered")
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		info, err := consumer.Info(t.Context())
+		return err == nil && info.NumPending == 0
+	})
+	close(refusing)
+	require.NoError(t, stream.DeleteConsumer(t.Context(), "mailer_example__on-ordered"))
+	eventually(t, func() bool { return len(mailer.taken()) >= 20 })
+	assert.Equal(t, sequence(1, 20), mailer.taken())
+}

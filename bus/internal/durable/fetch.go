@@ -1,0 +1,107 @@
+package durable
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+const (
+	// fetchExpiry is how long JetStream keeps a fetch.
+	fetchExpiry = 5 * time.Second
+	// fetchGrace is the time after that until the fetch counts as lost.
+	fetchGrace = time.Second
+	// fetchRetry is the pause before the next fetch after a failure.
+	fetchRetry = time.Second
+)
+
+// fetch asks JetStream for events, unless some may still come.
+func (s *Consumer) fetch() {
+	if s.of.config.IsClosing() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	room := min(s.maxInFlight-s.inFlight, s.share())
+	if s.maxBatch > 0 {
+		room = min(room, s.maxBatch)
+	}
+	expiry := min(fetchExpiry, cmp.Or(s.maxExpiry, fetchExpiry))
+	if s.fetching > 0 || len(s.waiting) > 0 || room <= 0 || s.missing {
+		return
+	}
+	request, err := json.Marshal(struct {
+		Batch   int           `json:"batch"`
+		Expires time.Duration `json:"expires"`
+	}{room, expiry})
+	if err == nil {
+		err = s.of.config.Broker.PublishNow("$JS.API.CONSUMER.MSG.NEXT."+s.of.store.Events()+"."+s.name.String(), s.inbox, request)
+	}
+	if err != nil { // the broker is away
+		s.fetchTimer.Reset(fetchRetry)
+		return
+	}
+	s.fetching = room
+	s.fetchTimer.Reset(expiry + fetchGrace)
+}
+
+// limitFetches sets the limits of the consumer and the broker: the events of one fetch, and its expiry; 0 for no limit.
+func (s *Consumer) limitFetches(events int, expiry time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.maxBatch, s.maxExpiry = events, expiry
+}
+
+// share returns how many events of this kind the handlers have room for. It is at least one, which then waits here: otherwise a kind with
+// many events could starve the others.
+func (s *Consumer) share() int {
+	return max(1, s.of.config.Handlers.FreeForEvents()/max(1, s.of.config.Subscriptions()))
+}
+
+// fetchLater is called by the timer: the last fetch is lost, or has failed.
+func (s *Consumer) fetchLater() {
+	if s.of.config.IsClosing() {
+		return // or it would try again for ever
+	}
+	s.mu.Lock()
+	s.fetching = 0
+	missing := s.missing
+	s.mu.Unlock()
+	if missing {
+		s.recreate()
+	}
+	s.fetch()
+}
+
+// warnLocked logs that no events come, once.
+func (s *Consumer) warnLocked(why string) {
+	if !s.warned && !s.of.config.IsClosing() {
+		s.of.config.Log(s.of.config.Logger.Warn().Str("publisher", s.of.store.Publisher).Str("consumer", s.name.String()).Str("reason", why),
+			"stored events cannot be fetched; the instance keeps trying")
+	}
+	s.warned = true
+}
+
+// handleStatus handles what JetStream sends in place of an event: usually, that none has come in time. It does not warn if a server shuts
+// down, or another server takes over the consumer.
+func (s *Consumer) handleStatus(status, description string) {
+	s.mu.Lock()
+	s.fetching = 0
+	says := func(what string) bool { return strings.HasPrefix(description, what) }
+	switch {
+	case status == "408", status == "404", says("Batch Completed"), says("Leadership Change"):
+		s.mu.Unlock()
+		s.fetch()
+		return
+	case says("Server Shutdown"):
+	case status == "503":
+		s.missing = true
+		s.warnLocked("503 no server answers for the consumer: it is gone, or they are")
+	default:
+		s.missing = s.missing || strings.Contains(strings.ToLower(description), "deleted") || says("Exceeded MaxRequest")
+		s.warnLocked(status + " " + description)
+	}
+	s.fetchTimer.Reset(fetchRetry)
+	s.mu.Unlock()
+}

@@ -1,0 +1,211 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// storeTimeout bounds how long storing an event may take: a cluster of brokers that has lost the leader of a stream needs up
+	// to 9 s to have another one.
+	storeTimeout = 15 * time.Second
+
+	// storeAttempt is how long JetStream may take to answer one attempt. A leader that was lost with its answer is not waited for.
+	storeAttempt = time.Second
+
+	// storePause comes before the next attempt, if JetStream has answered at once that it cannot store now.
+	storePause = 250 * time.Millisecond
+)
+
+// Store stores an event, and returns when JetStream has confirmed that. JetStream drops an event under a path and an id that were used;
+// "" stands for an id of its own. The token of the actor is left out: it would lie on a disk, and expire before it is read.
+func (s *Stream) Store(ctx context.Context, path, id, key string, event *wire.Request) error {
+	text := *event
+	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
+	to, err := s.eventSubject(path, cmp.Or(key, event.MsgID))
+	if err != nil {
+		return err
+	}
+	message := nats.NewMsg(to)
+	message.Data = wire.AppendRequest(nil, &text)
+	if id == "" {
+		id = event.MsgID
+	} else {
+		id = path + " " + id
+	}
+	if limit := s.config.Broker.MaxPayload(); len(message.Data)+len(id) > limit-deadLetterRoom {
+		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
+			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for a dead letter", len(message.Data), limit, deadLetterRoom)
+	}
+	if !s.config.Broker.NATS().IsConnected() {
+		return natsconn.ErrOutOfReach()
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(callctx.Budget(ctx), storeTimeout))
+	defer cancel()
+	recreate := func(ctx context.Context) error {
+		stream, err := s.ensure(ctx)
+		if err == nil && !stores(stream, to) {
+			return errors.New("the stream is another client's, and does not take the event") // however long one waits
+		}
+		return err
+	}
+	if doubtful, err := s.publish(ctx, message, id, recreate); err != nil {
+		if isAPIError(err, streamStoreFailed) {
+			err = fmt.Errorf("%w%s", err, s.laggard())
+		}
+		failed := s.failed(err)
+		failed.MsgID = event.MsgID
+		if doubtful {
+			failed.Executed = status.ExecutedUnknown
+		}
+		return failed
+	}
+	return nil
+}
+
+// publish stores a message under an id. It tries until JetStream has answered, which stores only one message of an id. If the stream is
+// gone, recreate is called. An error is doubtful if the message may be stored in spite of it.
+func (s *Stream) publish(ctx context.Context, message *nats.Msg, id string, recreate func(context.Context) error) (doubtful bool, err error) {
+	manager, err := s.manager()
+	if err != nil {
+		return false, err
+	}
+	answers := false
+	for attempt := 1; ; attempt++ {
+		err = within(ctx, storeAttempt, func(ctx context.Context) error {
+			_, err := manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
+			return err
+		})
+		doubtful = err != nil && (doubtful || isTimeout(err))
+		if attempt == 2 && isTimeout(err) { // a stream whose disk is full tells publishers nothing, and others what it has
+			answers = within(ctx, storeAttempt, func(ctx context.Context) error {
+				_, err := manager.Stream(ctx, s.Events())
+				return err
+			}) == nil
+		}
+		if answers && isTimeout(err) {
+			err = fmt.Errorf("%w: %w", errStoresNothing, err)
+		}
+		if !s.isTransient(err) || s.denies(message.Subject) {
+			return doubtful, err
+		}
+		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			if failed := within(ctx, storeAttempt, recreate); failed != nil && !s.isTransient(failed) {
+				return doubtful, err
+			}
+		} else if !isTimeout(err) {
+			pause(ctx, storePause)
+		}
+		if ctx.Err() != nil {
+			return doubtful, err
+		}
+	}
+}
+
+// within calls run with a context that ends after most.
+func within(ctx context.Context, most time.Duration, run func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return run(ctx)
+}
+
+func pause(ctx context.Context, most time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(most):
+	}
+}
+
+func isTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+}
+
+// Error codes of JetStream.
+const (
+	streamStoreFailed = 10077 // the stream is full
+	brokerFull        = 10023 // and so is what the broker may store in all
+	accountFull       = 10002 // or the account
+	storageFull       = 10047 // or what is set aside for streams
+	notAvailable      = 10008 // a leader is being chosen
+	streamOffline     = 10118 // the servers that have the stream are away
+	stillInProcess    = 10158 // a message of this id was taken, and is not stored yet
+	tooManyPending    = 10121 // of a consumer: more than the broker, the account or the stream allows
+)
+
+// isTransient reports whether JetStream may succeed at the next attempt: a cluster may be choosing another leader.
+func (s *Stream) isTransient(err error) bool {
+	if apiError, ok := errors.AsType[*jetstream.APIError](err); ok {
+		switch apiError.ErrorCode {
+		case notAvailable, streamOffline, stillInProcess:
+			return true
+		default:
+			return false
+		}
+	}
+	return isTimeout(err) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrReconnectBufExceeded)
+}
+
+// isAPIError reports whether JetStream has answered with an error code.
+func isAPIError(err error, code jetstream.ErrorCode) bool {
+	apiError, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && apiError.ErrorCode == code
+}
+
+// denies reports whether the broker's last report is that it denied publishing to a subject.
+func (s *Stream) denies(subject string) bool {
+	denied, _ := s.config.Broker.LastViolation()
+	return denied == natsconn.Violation{Publish: true, Subject: subject}
+}
+
+// errStoresNothing is the cause of errors that say that a stream is there, and confirms nothing.
+var errStoresNothing = errors.New("the stream stores nothing")
+
+// failed returns the error of an operation on the stream.
+func (s *Stream) failed(err error) *status.Error {
+	apiError, _ := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case errors.Is(err, errStoresNothing):
+		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedUnknown, errors.Join(status.ErrTimeout, err),
+			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream of its server", s.Events())
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err,
+			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.Publisher, s.config.Broker.User())
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err,
+			"no stream takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.Publisher, s.Events(), s.config.Broker.User())
+	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
+		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedNo, err, "the event is not stored: the stream %s has no room: %s; let it drop the oldest events (nats stream edit --discard old), or give it more", s.Events(), strings.TrimPrefix(err.Error(), "nats: "))
+	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
+		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedNo, err, "JetStream has no room for the stream %s: %s; give it more, or remove what is not needed", s.Events(), apiError.Description)
+	case apiError != nil:
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err, "the stream %s: %s", s.Events(), apiError.Description)
+	case errors.Is(err, nats.ErrReconnectBufExceeded):
+		return status.Of(natsconn.ErrOutOfReach())
+	case isTimeout(err):
+		return status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, errors.Join(status.ErrTimeout, err), "the stream %s did not answer%s", s.Events(), s.config.denialHint())
+	default:
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, err, "the stream %s: %s", s.Events(), err)
+	}
+}
+
+// denialHint returns what the broker denied last, if JetStream may be silent because of that.
+func (c *Config) denialHint() string {
+	denied, err := c.Broker.LastViolation()
+	if err == nil || !strings.HasPrefix(denied.Subject, "$JS.") && !strings.HasPrefix(denied.Subject, c.Broker.InboxPrefix()) && !strings.HasPrefix(denied.Subject, c.Plane+".") {
+		return ""
+	}
+	return fmt.Sprintf("; %s", err)
+}

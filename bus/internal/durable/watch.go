@@ -1,0 +1,299 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus/internal/natsconn"
+)
+
+// Subscriber is how far a service is with one event of a publisher.
+type Subscriber struct {
+	Service, Event string
+	Backlog        int       // events that are not handled, those in flight included
+	InFlight       int       // events that an instance has, or will get again after a pause
+	Redelivered    int       // of those, the ones that were delivered before
+	Oldest         time.Time // when the oldest event that is not handled was stored; zero for none
+	CutOff         int       // about how many events the log has dropped before the service had handled them, since this instance looks
+}
+
+// Watch looks from time to time how far the services are that subscribe to the events of a publisher, and notes those that are cut off:
+// the log has dropped events that they had not handled. Every instance of the publisher looks. It is safe for concurrent use.
+type Watch struct {
+	stream *Stream
+
+	mu     sync.Mutex // protects all below
+	timer  *time.Timer
+	places map[ConsumerName]place // at the latest look
+	cutOff map[ConsumerName]int   // without partitions
+	told   map[ConsumerName]told  // without partitions: what was last logged of cutOff
+	warned map[ConsumerName]bool  // without partitions: about to be cut off
+	denied bool                   // looking has failed, which was logged
+	state  jetstream.StreamState  // of the log
+	limit  int64                  // of its bytes
+}
+
+// place is where a consumer is.
+type place struct {
+	backlog, inFlight, redelivered int
+	delivered                      jetstream.SequenceInfo
+	last                           uint64 // of the log
+	oldest                         uint64 // event that is not handled; 0 for none
+	stored                         time.Time
+}
+
+// told is when it was logged that a service was cut off, and how many events were dropped until then.
+type told struct {
+	at     time.Time
+	events int
+}
+
+const (
+	watchPause = 30 * time.Second // between two looks
+	tellPause  = time.Hour        // until it is logged again that a service is cut off
+)
+
+// Headers of the record that a service was cut off, in the stream of dead letters.
+const (
+	CutOffEventsHeader = "Bus-Cut-Off-Events" // about how many were dropped
+	CutOffUntilHeader  = "Bus-Cut-Off-Until"  // events that are older were dropped, RFC 3339
+
+	// CutOffToken stands for the partition in the subject of the record.
+	CutOffToken = "cut"
+)
+
+// watchPermissions are those of a publisher that looks how far the services are.
+func (s *Stream) watchPermissions() []Permission {
+	return []Permission{
+		{Subject: "$JS.API.CONSUMER.LIST." + s.Events(), For: "looking how far services are"},
+		{Subject: "$JS.API.STREAM.MSG.GET." + s.Events(), For: "looking how old the events are that they have not handled"},
+		{Subject: s.DeadLetter(AnyToken, AnyToken, CutOffToken), For: "noting that a service is cut off"},
+	}
+}
+
+// Watch starts to look, until the connection is closed.
+func (s *Stream) Watch() *Watch {
+	w := &Watch{stream: s, cutOff: make(map[ConsumerName]int), told: make(map[ConsumerName]told), warned: make(map[ConsumerName]bool)}
+	s.watch.Store(w)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(rand.N(watchPause), w.lookAgain)
+	context.AfterFunc(s.config.Base, func() { w.timer.Stop() })
+	return w
+}
+
+// laggard names the subscriber that is the furthest behind; "" if there is none.
+func (s *Stream) laggard() string {
+	watch := s.watch.Load()
+	if watch == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(s.config.Base, storeAttempt)
+	defer cancel()
+	_ = watch.Look(ctx) // else that of the latest look is named
+	subscribers, _, _ := watch.Subscribers()
+	if len(subscribers) == 0 {
+		return ""
+	}
+	last := slices.MaxFunc(subscribers, func(a, b Subscriber) int { return cmp.Compare(a.Backlog, b.Backlog) })
+	if last.Backlog == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the furthest behind is %s, which has not handled %d of %s", last.Service, last.Backlog, last.Event)
+}
+
+// lookAgain is called by the timer.
+func (w *Watch) lookAgain() {
+	if w.stream.config.IsClosing() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.stream.config.Base, natsconn.DefaultTimeout)
+	defer cancel()
+	if err := w.Look(ctx); err != nil && w.stream.config.Base.Err() == nil {
+		w.mu.Lock()
+		if !w.denied {
+			w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("reason", w.stream.failed(err).Detail),
+				"cannot look how far the subscribers of stored events are; the instance keeps trying")
+		}
+		w.denied = true
+		w.mu.Unlock()
+	}
+	w.timer.Reset(watchPause/2 + rand.N(watchPause))
+}
+
+// Look looks at all consumers of the log.
+func (w *Watch) Look(ctx context.Context) error {
+	stream, err := w.stream.find(ctx, w.stream.Events())
+	if err != nil {
+		return err
+	}
+	log := stream.CachedInfo()
+	places := make(map[ConsumerName]place)
+	listed := stream.ListConsumers(ctx)
+	for info := range listed.Info() {
+		if name, ok := ParseConsumer(info.Name); ok {
+			places[name] = newPlace(info, log.State.LastSeq)
+		}
+	}
+	if err := listed.Err(); err != nil {
+		return err
+	}
+	for name, at := range places {
+		if at.backlog > 0 {
+			if places[name], err = w.withOldest(ctx, stream, name, at); err != nil {
+				return err
+			}
+		}
+	}
+	w.note(ctx, log, places)
+	return nil
+}
+
+func newPlace(info *jetstream.ConsumerInfo, last uint64) place {
+	return place{
+		backlog: int(info.NumPending) + info.NumAckPending, inFlight: info.NumAckPending, redelivered: info.NumRedelivered, //nolint:gosec // a stream has fewer events
+		delivered: info.Delivered, last: last, oldest: info.AckFloor.Stream + 1,
+	}
+}
+
+// withOldest returns the place with the oldest event that is not handled: the first one behind all that are handled.
+func (w *Watch) withOldest(ctx context.Context, stream jetstream.Stream, name ConsumerName, at place) (place, error) {
+	all := jetstream.WithGetMsgSubject(w.stream.Event(name.Event, cmp.Or(name.Partition, AnyToken)))
+	message, err := stream.GetMsg(ctx, at.oldest, all)
+	switch {
+	case err == nil:
+		at.oldest, at.stored = message.Sequence, message.Time
+	case !isAPIError(err, jetstream.JSErrCodeMessageNotFound): // else a dead letter is delivered again, or all is handled by now
+		return at, err
+	}
+	return at, nil
+}
+
+// note compares a look with the one before.
+func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[ConsumerName]place) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lost, first := make(map[ConsumerName]int), make(map[ConsumerName]uint64)
+	late := make(map[ConsumerName]place)
+	for name, at := range places {
+		before, known := w.places[name]
+		kind := ConsumerName{Service: name.Service, Event: name.Event}
+		if known {
+			if dropped := before.dropped(at, log.State.FirstSeq); dropped > 0 {
+				lost[kind] += dropped
+				first[kind] = max(first[kind], before.oldest)
+			}
+		}
+		if at.isLate(log) {
+			late[kind] = at
+		}
+	}
+	for kind, events := range lost {
+		w.cutOff[kind] += events
+		if before := w.told[kind]; time.Since(before.at) > tellPause {
+			w.told[kind] = told{time.Now(), w.cutOff[kind]}
+			w.stream.noteCutOff(ctx, kind, w.cutOff[kind]-before.events, first[kind], log.State.FirstTime)
+		}
+	}
+	for kind, at := range late {
+		if !w.warned[kind] && lost[kind] == 0 {
+			w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("service", kind.Service).Str("event", kind.Event).
+				Int("backlog", at.backlog).Time("oldest", at.stored),
+				"a subscriber will be cut off soon: the log is about to drop events that it has not handled; see bus.MaxAge and bus.MaxBytes")
+		}
+	}
+	clear(w.warned)
+	for kind := range late {
+		w.warned[kind] = true
+	}
+	w.places, w.state, w.limit, w.denied = places, log.State, log.Config.MaxBytes, false
+}
+
+// dropped returns about how many events the log has dropped since a look before the consumer had handled them. It is exact for a consumer
+// that has fetched nothing in between, if the log has only events of its kind.
+func (before place) dropped(now place, first uint64) int {
+	handled := int(now.delivered.Consumer-before.delivered.Consumer) + before.inFlight //nolint:gosec // a stream has fewer events
+	if now.delivered.Consumer < before.delivered.Consumer {                            // it was set back
+		return 0
+	}
+	lost := 0
+	if before.backlog > 0 && first > before.oldest {
+		left := 0.0
+		if first <= before.last {
+			left = float64(before.backlog) * float64(before.last-first+1) / float64(before.last-before.oldest+1)
+		}
+		lost = before.backlog - int(left)
+	}
+	if between := max(before.last, now.delivered.Stream); now.backlog > 0 && first > between+1 { // stored and dropped since then
+		lost += int(first - between - 1) //nolint:gosec // a stream has fewer events
+	}
+	return max(0, lost-handled)
+}
+
+// isLate reports whether the log drops the oldest event soon that the consumer has not handled: it is in the last fifth of what the log
+// keeps.
+func (at place) isLate(log *jetstream.StreamInfo) bool {
+	if at.stored.IsZero() {
+		return false
+	}
+	const fifth = 5
+	state, config := log.State, log.Config
+	byAge := config.MaxAge > 0 && time.Since(at.stored) > config.MaxAge-config.MaxAge/fifth
+	bySize := config.MaxBytes > 0 && state.Bytes > uint64(config.MaxBytes-config.MaxBytes/fifth) && //nolint:gosec // above zero
+		at.oldest-min(at.oldest, state.FirstSeq) < (state.LastSeq-state.FirstSeq)/fifth
+	return byAge || bySize
+}
+
+// noteCutOff logs that a service is cut off, and stores that for tools. All instances of the publisher do, and JetStream keeps one record.
+func (s *Stream) noteCutOff(ctx context.Context, of ConsumerName, events int, oldest uint64, until time.Time) {
+	s.config.Log(s.config.Logger.Error().Str("publisher", s.Publisher).Str("service", of.Service).Str("event", of.Event).
+		Int("events", events).Time("until", until),
+		"a subscriber is cut off: the log has dropped events that it had not handled; it goes on with what there is")
+	record := nats.NewMsg(s.DeadLetter(of.Service, of.Event, CutOffToken))
+	record.Header.Set(CutOffEventsHeader, strconv.Itoa(events))
+	record.Header.Set(CutOffUntilHeader, until.UTC().Format(time.RFC3339Nano))
+	manager, err := s.manager()
+	if err == nil {
+		_, err = manager.PublishMsg(ctx, record, jetstream.WithMsgID("cut "+of.String()+" "+strconv.FormatUint(oldest, 10)))
+	}
+	if err != nil {
+		s.config.Log(s.config.Logger.Warn().Err(err).Str("publisher", s.Publisher).Str("service", of.Service), "cannot store that a subscriber is cut off")
+	}
+}
+
+// Subscribers returns how far the services were at the latest look, in the order of their names, and the bytes of the log and their limit.
+func (w *Watch) Subscribers() (all []Subscriber, bytes, limit float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of := make(map[ConsumerName]*Subscriber)
+	for name, at := range w.places {
+		kind := ConsumerName{Service: name.Service, Event: name.Event}
+		sum := of[kind]
+		if sum == nil {
+			sum = &Subscriber{Service: kind.Service, Event: kind.Event, CutOff: w.cutOff[kind]}
+			of[kind] = sum
+		}
+		sum.Backlog += at.backlog
+		sum.InFlight += at.inFlight
+		sum.Redelivered += at.redelivered
+		if !at.stored.IsZero() && (sum.Oldest.IsZero() || at.stored.Before(sum.Oldest)) {
+			sum.Oldest = at.stored
+		}
+	}
+	for _, each := range of {
+		all = append(all, *each)
+	}
+	slices.SortFunc(all, func(a, b Subscriber) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Event, b.Event))
+	})
+	return all, float64(w.state.Bytes), float64(w.limit)
+}
