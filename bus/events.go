@@ -60,14 +60,18 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	if c != nil {
 		c.callees.note(subject.Address{Host: host, Port: subject.EventPort}, nil) // Permissions may be called before the first event is published
 	}
-	if config.durable == nil {
-		if config.limited {
-			return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas are for stored events: add bus.Durable()", host)
-		}
+	if config.durable == nil && config.limited {
+		return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas are for stored events: add bus.Durable()", host)
+	}
+	if c == nil && config.durable == nil {
 		return events, nil
 	}
 	if c == nil {
 		return nil, noConnection("https://" + host)
+	}
+	if config.durable == nil {
+		c.listPublisher(c.life.base)
+		return events, nil
 	}
 	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
 	defer cancel()
@@ -77,6 +81,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	}
 	c.events.stored(host, store)
 	events.store = store
+	c.listPublisher(ctx)
 	return events, nil
 }
 
@@ -97,7 +102,11 @@ type Event[Arguments any] struct {
 // NewEvent prepares to publish one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
 // argument, or [Args]. If the path is invalid, every Publish returns the error.
 func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
-	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(subject.EventPort)+path)}
+	call := NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(subject.EventPort)+path)
+	if call.err == nil {
+		of.conn.events.publish(of, path, "")
+	}
+	return Event[Arguments]{of, call}
 }
 
 // Publish sends the event to the broker, which delivers it at most once to one instance of each service that subscribes

@@ -202,8 +202,9 @@ func (c *Conn) register(endpoints []*endpoint) error {
 
 // registry holds what a connection serves, except for the framework itself.
 type registry struct {
-	registering sync.Mutex // one registration at a time; protects serving
+	registering sync.Mutex // one registration at a time; protects serving and listing
 	serving     bool       // something is registered
+	listing     bool       // the events are listed
 
 	mu        sync.Mutex // protects endpoints
 	endpoints []*endpoint

@@ -96,7 +96,7 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 	}
 	endpoints := endpointsOf(mapped, service, config)
 	for _, e := range endpoints {
-		e.source = source
+		e.source, e.stored = source, config.durable != nil
 	}
 	return endpoints, service, nil
 }
@@ -171,12 +171,16 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 			return err
 		}
 		c.registry.add(endpoints)
+		if c.listEvents(ctx) {
+			c.announce(ctx, "hello")
+		}
 		return nil
 	}
 	if err := c.install(ctx, c.events.of(source), endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
 		return err
 	}
 	c.registry.add(endpoints)
+	c.listEvents(ctx)
 	c.announce(ctx, "hello") // a caller of Outcomes has to know of one more subscriber
 	return nil
 }
@@ -184,10 +188,11 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 // eventSources are the hosts whose events a connection handles or stores. The same path of two hosts is two events, so each host
 // has a separate router. The zero value is empty.
 type eventSources struct {
-	mu      sync.Mutex // protects all below
-	routers map[string]*server.Router
-	stores  map[string]eventStore // of the events that the connection publishes, by host
-	readers []eventReader         // of stored events, in the order of Subscribe
+	mu        sync.Mutex // protects all below
+	routers   map[string]*server.Router
+	published map[eventName]publication
+	stores    map[string]eventStore // of the events that the connection publishes, by host
+	readers   []eventReader         // of stored events, in the order of Subscribe
 }
 
 // eventReader handles the stored events of one kind.
