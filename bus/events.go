@@ -36,8 +36,9 @@ type publishConfig struct {
 
 // eventStore stores events for services that subscribe with [Durable].
 type eventStore interface {
-	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithEventID], "" for none.
-	Store(ctx context.Context, path, id string, event *wire.Request) error
+	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithEventID], "" for none. Events with equal
+	// keys are kept in order; "" stands for none.
+	Store(ctx context.Context, path, id, key string, event *wire.Request) error
 	// Permissions returns the permissions that the user of the connection needs for storing.
 	Permissions() (publish, subscribe []durable.Permission)
 }
@@ -96,6 +97,8 @@ func validSource(host string) error {
 // Event is one event of a publisher, with its arguments as a Go type. It is safe for concurrent use.
 type Event[Arguments any] struct {
 	events *Publisher
+	path   string
+	key    *eventKey // nil for none
 	call   Operation[Arguments, struct{}]
 }
 
@@ -106,7 +109,7 @@ func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
 	if call.err == nil {
 		of.conn.events.publish(of, path, "")
 	}
-	return Event[Arguments]{of, call}
+	return Event[Arguments]{events: of, path: path, call: call}
 }
 
 // Publish sends the event to the broker, which delivers it at most once to one instance of each service that subscribes
@@ -121,11 +124,28 @@ func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
 // then means that the event is not stored or, with executed unknown, that it may be. Without Durable those services do
 // not get the event. See also [WithEventID].
 func (e Event[Arguments]) Publish(ctx context.Context, arguments Arguments) error {
-	request, err := e.call.request(arguments)
+	request, err := e.request(arguments)
 	if err != nil {
 		return err
 	}
 	return e.call.conn.publishEvent(ctx, request, e.events.store)
+}
+
+// request encodes the arguments.
+func (e Event[Arguments]) request(arguments Arguments) (*clientCall, error) {
+	if e.call.err != nil {
+		return nil, unsent(e.call.err)
+	}
+	key, err := e.key.of(e.call.to.address, arguments)
+	if err != nil {
+		return nil, err
+	}
+	request, err := e.call.request(arguments)
+	if err != nil {
+		return nil, err
+	}
+	request.key = key
+	return request, nil
 }
 
 // Outcomes publishes the event when the sequence is ranged over, once for each range. It waits until the event is
@@ -145,11 +165,8 @@ func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) ite
 
 // keep stores the event if the publisher has a store.
 func (e Event[Arguments]) keep(ctx context.Context, arguments Arguments) error {
-	if e.events.store == nil {
-		return nil
-	}
-	request, err := e.call.request(arguments)
-	if err != nil {
+	request, err := e.request(arguments)
+	if err != nil || e.events.store == nil {
 		return err
 	}
 	return e.call.conn.storeEvent(ctx, request, e.events.store)
@@ -233,7 +250,7 @@ func (c *Conn) storeEvent(ctx context.Context, event *clientCall, store eventSto
 
 func keep(ctx context.Context, event *clientCall, store eventStore) error {
 	id, _ := ctx.Value(eventIDKey{}).(string)
-	return errorOrNil(store.Store(ctx, event.Address.Path, id, &event.Request))
+	return errorOrNil(store.Store(ctx, event.Address.Path, id, event.key, &event.Request))
 }
 
 // confirm returns when the broker has received the published event. It returns an error if the broker denied it.

@@ -252,6 +252,11 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 	if e.Port == subject.EventPort && e.source == "" {
 		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", subject.EventPort))
 	}
+	if e.mapped.Method != nil && e.source == "" {
+		if err := e.mapped.Method.Declared.CheckCall(); err != nil {
+			errs = append(errs, fmt.Errorf("its interface %w", err))
+		}
+	}
 	for _, route := range e.mapped.Routes {
 		if route.Method == http.MethodHead {
 			errs = append(errs, errors.New("HEAD cannot be served by itself: serve GET, which also answers HEAD"))

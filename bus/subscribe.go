@@ -137,7 +137,7 @@ func checkEventMethod(method *reflectapi.Method, chosen restmap.MethodOptions) e
 	case !method.ReturnsError:
 		return errors.New("returns no error, so it cannot report a failure: add an error as its result")
 	case method.Declared.OfCalls() != "":
-		return fmt.Errorf("its interface has %s, which is for calls: an event has only %s", method.Declared.OfCalls(), reflectapi.ArgDirective)
+		return fmt.Errorf("its interface has %s, which is for calls: an event has only %s and %s", method.Declared.OfCalls(), reflectapi.ArgDirective, reflectapi.KeyDirective)
 	case chosen != restmap.MethodOptions{}:
 		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.RPCAndREST")
 	case strings.HasSuffix(method.Name, "REST"):

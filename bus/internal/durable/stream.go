@@ -267,7 +267,7 @@ const (
 
 // Store stores an event, and returns when JetStream has confirmed that. JetStream drops an event under a path and an id that were used;
 // "" stands for an id of its own. The token of the actor is left out: it would lie on a disk, and expire before it is read.
-func (s *Stream) Store(ctx context.Context, path, id string, event *wire.Request) error {
+func (s *Stream) Store(ctx context.Context, path, id, _ string, event *wire.Request) error {
 	text := *event
 	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
 	to, err := s.eventSubject(path)
