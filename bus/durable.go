@@ -202,7 +202,7 @@ func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*
 	for _, e := range endpoints {
 		e.run = runStored(e.run)
 		e.route()
-		made := stream.Subscribe(e.routed, e.subject(c.plane, source, e.mapped.Routes[0]), options, false)
+		made := stream.Subscribe(e.routed, e.subject(c.plane, source, e.mapped.Routes[0]), options, e.mapped.Method.Declared.Key != "")
 		subscriptions = append(subscriptions, made)
 		for _, consumer := range made.Consumers() {
 			inboxes = append(inboxes, consumer.Inbox())

@@ -98,7 +98,7 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 	}
 	endpoints := endpointsOf(mapped, service, config)
 	for _, e := range endpoints {
-		e.source = source
+		e.source, e.stored = source, config.durable != nil
 	}
 	return endpoints, service, nil
 }
@@ -139,7 +139,7 @@ func checkEventMethod(method *reflectapi.Method, chosen restmap.MethodOptions) e
 	case !method.ReturnsError:
 		return errors.New("returns no error, so it cannot report a failure: add an error as its result")
 	case method.Declared.OfCalls() != "":
-		return fmt.Errorf("its interface has %s, which is for calls: an event has only %s", method.Declared.OfCalls(), reflectapi.ArgDirective)
+		return fmt.Errorf("its interface has %s, which is for calls: an event has only %s and %s", method.Declared.OfCalls(), reflectapi.ArgDirective, reflectapi.KeyDirective)
 	case chosen != restmap.MethodOptions{}:
 		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.RPCAndREST")
 	case strings.HasSuffix(method.Name, "REST"):
@@ -173,12 +173,16 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 			return err
 		}
 		c.registry.add(endpoints)
+		if c.listEvents(ctx) {
+			c.announce(ctx, "hello")
+		}
 		return nil
 	}
 	if err := c.install(ctx, c.events.of(source), endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
 		return err
 	}
 	c.registry.add(endpoints)
+	c.listEvents(ctx)
 	c.announce(ctx, "hello") // a caller of Outcomes has to know of one more subscriber
 	return nil
 }
@@ -186,11 +190,12 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 // eventSources are the hosts whose events a connection handles or stores. The same path of two hosts is two events, so each host
 // has a separate router. The zero value is empty.
 type eventSources struct {
-	mu      sync.Mutex // protects all below
-	routers map[string]*server.Router
-	stores  map[string]eventStore // of the events that the connection publishes, by host
-	watches map[string]eventWatch // of the services that subscribe to these
-	readers []eventReader         // of stored events, in the order of Subscribe
+	mu        sync.Mutex // protects all below
+	routers   map[string]*server.Router
+	published map[eventName]publication
+	stores    map[string]eventStore // of the events that the connection publishes, by host
+	watches   map[string]eventWatch // of the services that subscribe to these
+	readers   []eventReader         // of stored events, in the order of Subscribe
 }
 
 // eventReader handles the stored events of one kind.

@@ -32,7 +32,7 @@ func (s *Subscription) Awaited() (awaited Awaited, ok bool) {
 func (s *Consumer) noteState(stream jetstream.Stream, consumer jetstream.Consumer) {
 	info, log := consumer.CachedInfo(), stream.CachedInfo()
 	s.mu.Lock()
-	s.was = position{log.Created, info.AckFloor.Stream}
+	s.was = positionOf(stream, consumer)
 	s.mu.Unlock()
 	s.of.noteFirst(info.Delivered.Consumer > 0 || info.NumPending > 0, log.State.LastSeq == 0)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/internal/similar"
 )
 
 func (s *session) newParked() *cobra.Command {
@@ -191,7 +192,7 @@ func (s *session) noneParked(ctx context.Context, conn *bus.Conn, options parked
 	if err != nil {
 		return err
 	}
-	return &failure{status: absent, err: fmt.Errorf("%s has no stored events in plane %s%s", options.source, conn.Plane(), didYouMean(options.source, hostsIn(instances)))}
+	return &failure{status: absent, err: fmt.Errorf("%s has no stored events in plane %s%s", options.source, conn.Plane(), similar.DidYouMean(options.source, hostsIn(instances)))}
 }
 
 // hostsIn returns all hosts, also those that serve nothing, such as a mere source of events.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/internal/similar"
 )
 
 // Environment is the environment of a run of the command.
@@ -145,7 +146,7 @@ func newHelp() *cobra.Command {
 
 // noCommand returns the error for an unknown command.
 func noCommand(root *cobra.Command, name string) error {
-	return misuse("there is no command %s, see busline --help%s", name, didYouMean(name, commandNames(root)))
+	return misuse("there is no command %s, see busline --help%s", name, similar.DidYouMean(name, commandNames(root)))
 }
 
 // commandNames returns the names that help shows.
@@ -212,7 +213,7 @@ func (g *settings) check() error {
 func flagError(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := dashed(unknown.GetSpecifiedName())
-		return misuse("there is no flag %s%s", name, didYouMean(name, flagNames(c)))
+		return misuse("there is no flag %s%s", name, similar.DidYouMean(name, flagNames(c)))
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return misuse("%s: the value is missing", dashed(missing.GetSpecifiedName()))
