@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -214,15 +216,14 @@ func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*
 	if err != nil {
 		return err
 	}
-	readers := make([]eventReader, 0, len(subscriptions))
-	for _, each := range subscriptions {
+	c.callees.note(subject.Address{Host: source, Port: subject.ControlPort}, nil) // Permissions may be called before the check
+	checked := make(map[string]eventReader)
+	for i, each := range subscriptions {
 		context.AfterFunc(c.life.base, each.Stop)
 		c.events.add(each)
-		readers = append(readers, each)
+		checked[strings.TrimPrefix(endpoints[i].Path, "/")] = each
 	}
-	for _, line := range awaitedEvents(readers) {
-		c.log(c.logger.Warn(), line)
-	}
+	c.events.check(c, source, checked)
 	for _, each := range subscriptions {
 		each.Fetch()
 	}

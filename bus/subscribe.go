@@ -193,9 +193,11 @@ type eventSources struct {
 	mu        sync.Mutex // protects all below
 	routers   map[string]*server.Router
 	published map[eventName]publication
-	stores    map[string]eventStore // of the events that the connection publishes, by host
-	watches   map[string]eventWatch // of the services that subscribe to these
-	readers   []eventReader         // of stored events, in the order of Subscribe
+	stores    map[string]eventStore      // of the events that the connection publishes, by host
+	watches   map[string]eventWatch      // of the services that subscribe to these
+	readers   []eventReader              // of stored events, in the order of Subscribe
+	checks    map[string]*publisherCheck // of the publishers of stored events
+	unstored  map[unstored]time.Time     // when a subscriber told last of an event that should be stored
 }
 
 // eventReader handles the stored events of one kind.
@@ -203,8 +205,8 @@ type eventReader interface {
 	Permissions() (publish, subscribe []durable.Permission)
 	// DeadLettered returns the source and the event, and how many such events became dead letters here.
 	DeadLettered() (source, event string, count int64)
-	// Awaited reports whether no event has come to the service.
-	Awaited() (awaited durable.Awaited, ok bool)
+	// HasCome reports whether an event has come to the service, as far as this instance knows.
+	HasCome() bool
 	// FetchNow fetches events again, as the broker may have forgotten the last fetch.
 	FetchNow()
 	// StartWaiting starts the events that were fetched and wait for room, if there is some.
@@ -281,33 +283,6 @@ func (s *eventSources) fetchNow() {
 	for _, reader := range s.reading() {
 		reader.FetchNow()
 	}
-}
-
-// awaitedEvents has a sentence for each publisher of whose events some have never come, in the order of Subscribe.
-func awaitedEvents(readers []eventReader) (all []string) {
-	var order []durable.Awaited // without the event
-	names := make(map[durable.Awaited][]string)
-	for _, reader := range readers {
-		each, awaited := reader.Awaited()
-		if !awaited {
-			continue
-		}
-		event := each.Event
-		each.Event = ""
-		if names[each] == nil {
-			order = append(order, each)
-		}
-		names[each] = append(names[each], event)
-	}
-	for _, each := range order {
-		events := strings.Join(names[each], ", ")
-		if each.NeverStored {
-			all = append(all, fmt.Sprintf("%s has never stored an event, so none has come (%s): see that its publisher runs, and has bus.Durable(), too", each.Publisher, events))
-		} else {
-			all = append(all, fmt.Sprintf("%s has not stored %s since this service subscribed: see that it publishes that, with bus.Durable()", each.Publisher, events))
-		}
-	}
-	return all
 }
 
 // permissions are what the user of the connection needs for events that are stored.
