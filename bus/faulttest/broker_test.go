@@ -27,6 +27,7 @@ type brokerConfig struct {
 	MaxPayload   int32
 	MaxPending   int64
 	StoreDir     string // of JetStream; empty: none
+	MaxStore     int64  // what JetStream may store; 0: no limit
 }
 
 // brokers are brokers in processes of their own, routed to each other when there are several. They keep their ports
@@ -176,7 +177,7 @@ func (c brokerConfig) options() *server.Options {
 		PingInterval: cmp.Or(c.PingInterval, 10*time.Second),
 		// the shortest that the server allows in its configuration is 30 s; nothing but patience depends on it
 		LameDuckDuration: time.Second, LameDuckGracePeriod: 200 * time.Millisecond,
-		JetStream: c.StoreDir != "", StoreDir: c.StoreDir,
+		JetStream: c.StoreDir != "", StoreDir: c.StoreDir, JetStreamMaxStore: c.MaxStore,
 	}
 	if c.ClusterPort == 0 {
 		return options

@@ -94,7 +94,7 @@ func TestDeadLetters_Replicas(t *testing.T) {
 		if replicas == 1 {
 			s.listen(t, 1)
 		}
-		for _, what := range []string{"EVENTS", "PARKED"} {
+		for _, what := range []string{"EVENTS", "DEADLETTERS"} {
 			if servers := s.stream(t, conn, what).Config.Replicas; servers != replicas {
 				t.Errorf("%s are on %d servers", what, servers)
 			}

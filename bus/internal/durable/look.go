@@ -10,7 +10,7 @@ import (
 )
 
 // lookPause is the time between two looks where the consumers are.
-const lookPause = 5 * time.Minute
+const lookPause = time.Minute
 
 // HasCome reports whether an event has come to the service, as far as this instance knows.
 func (s *Subscription) HasCome() bool { return s.came.Load() }

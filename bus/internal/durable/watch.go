@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/subject"
 )
 
 // Subscriber is how far a service is with one event of a publisher.
@@ -33,7 +34,7 @@ type Watch struct {
 
 	mu     sync.Mutex // protects all below
 	timer  *time.Timer
-	places map[ConsumerName]place // at the latest look
+	places map[ConsumerName]place // at the latest look; nil before the first one
 	cutOff map[ConsumerName]int   // without partitions
 	told   map[ConsumerName]told  // without partitions: what was last logged of cutOff
 	warned map[ConsumerName]bool  // without partitions: about to be cut off
@@ -44,11 +45,12 @@ type Watch struct {
 
 // place is where a consumer is.
 type place struct {
-	backlog, inFlight, redelivered int
-	delivered                      jetstream.SequenceInfo
-	last                           uint64 // of the log
-	oldest                         uint64 // event that is not handled; 0 for none
-	stored                         time.Time
+	backlog, pending, inFlight, redelivered int
+	delivered                               jetstream.SequenceInfo
+	last                                    uint64  // of the log
+	share                                   float64 // of the log that has these events
+	oldest                                  uint64  // event that is not handled; 0 for none
+	stored                                  time.Time
 }
 
 // told is when it was logged that a service was cut off, and how many events were dropped until then.
@@ -58,7 +60,7 @@ type told struct {
 }
 
 const (
-	watchPause = 30 * time.Second // between two looks
+	watchPause = 10 * time.Second // between two looks, about
 	tellPause  = time.Hour        // until it is logged again that a service is cut off
 )
 
@@ -86,7 +88,7 @@ func (s *Stream) Watch() *Watch {
 	s.watch.Store(w)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(rand.N(watchPause), w.lookAgain)
+	w.timer = time.AfterFunc(0, w.lookAgain)
 	context.AfterFunc(s.config.Base, func() { w.timer.Stop() })
 	return w
 }
@@ -136,12 +138,15 @@ func (w *Watch) Look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log := stream.CachedInfo()
+	log, err := stream.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return err
+	}
 	places := make(map[ConsumerName]place)
 	listed := stream.ListConsumers(ctx)
 	for info := range listed.Info() {
 		if name, ok := ParseConsumer(info.Name); ok {
-			places[name] = newPlace(info, log.State.LastSeq)
+			places[name] = newPlace(info, &log.State, w.stream.Event(name.Event, cmp.Or(name.Partition, AnyToken)))
 		}
 	}
 	if err := listed.Err(); err != nil {
@@ -158,11 +163,18 @@ func (w *Watch) Look(ctx context.Context) error {
 	return nil
 }
 
-func newPlace(info *jetstream.ConsumerInfo, last uint64) place {
-	return place{
-		backlog: int(info.NumPending) + info.NumAckPending, inFlight: info.NumAckPending, redelivered: info.NumRedelivered, //nolint:gosec // a stream has fewer events
-		delivered: info.Delivered, last: last, oldest: info.AckFloor.Stream + 1,
+func newPlace(info *jetstream.ConsumerInfo, log *jetstream.StreamState, events string) place {
+	made := place{
+		backlog: int(info.NumPending) + info.NumAckPending, pending: int(info.NumPending), //nolint:gosec // a stream has fewer events
+		inFlight: info.NumAckPending, redelivered: info.NumRedelivered,
+		delivered: info.Delivered, last: log.LastSeq, oldest: info.AckFloor.Stream + 1,
 	}
+	for stored, messages := range log.Subjects {
+		if subject.Covers(events, stored) {
+			made.share += float64(messages) / float64(log.Msgs)
+		}
+	}
+	return made
 }
 
 // withOldest returns the place with the oldest event that is not handled: the first one behind all that are handled.
@@ -186,12 +198,13 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 	late := make(map[ConsumerName]place)
 	for name, at := range places {
 		before, known := w.places[name]
+		if !known {
+			before = place{delivered: at.delivered, last: w.state.LastSeq} // it is new, so it was to get all since then
+		}
 		kind := ConsumerName{Service: name.Service, Event: name.Event}
-		if known {
-			if dropped := before.dropped(at, log.State.FirstSeq); dropped > 0 {
-				lost[kind] += dropped
-				first[kind] = max(first[kind], before.oldest)
-			}
+		if dropped := before.dropped(at, log.State.FirstSeq); dropped > 0 && w.places != nil {
+			lost[kind] += dropped
+			first[kind] = max(first[kind], before.oldest)
 		}
 		if at.isLate(log) {
 			late[kind] = at
@@ -218,25 +231,19 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 	w.places, w.state, w.limit, w.denied = places, log.State, log.Config.MaxBytes, false
 }
 
-// dropped returns about how many events the log has dropped since a look before the consumer had handled them. It is exact for a consumer
-// that has fetched nothing in between, if the log has only events of its kind.
+// dropped returns about how many events the log has dropped since a look before an instance got them. What was stored since then is
+// estimated by the share of the kind in the log, so it is exact if the log has no other events, and if none was delivered twice.
 func (before place) dropped(now place, first uint64) int {
-	handled := int(now.delivered.Consumer-before.delivered.Consumer) + before.inFlight //nolint:gosec // a stream has fewer events
-	if now.delivered.Consumer < before.delivered.Consumer {                            // it was set back
+	delivered := before.delivered.Stream + 1
+	switch {
+	case first <= delivered, now.delivered.Consumer < before.delivered.Consumer: // nothing that was to come, or the consumer was set back
+		return 0
+	case before.pending == 0 && now.share < 1: // the estimate is too coarse to tell
 		return 0
 	}
-	lost := 0
-	if before.backlog > 0 && first > before.oldest {
-		left := 0.0
-		if first <= before.last {
-			left = float64(before.backlog) * float64(before.last-first+1) / float64(before.last-before.oldest+1)
-		}
-		lost = before.backlog - int(left)
-	}
-	if between := max(before.last, now.delivered.Stream); now.backlog > 0 && first > between+1 { // stored and dropped since then
-		lost += int(first - between - 1) //nolint:gosec // a stream has fewer events
-	}
-	return max(0, lost-handled)
+	stored := float64(now.last-before.last) * now.share
+	lost := float64(before.pending) + stored - float64(now.delivered.Consumer-before.delivered.Consumer) - float64(now.pending)
+	return max(0, min(int(lost+0.5), int(first-delivered))) //nolint:gosec // a stream has fewer events
 }
 
 // isLate reports whether the log drops the oldest event soon that the consumer has not handled: it is in the last fifth of what the log
