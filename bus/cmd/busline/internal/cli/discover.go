@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/internal/nearmiss"
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -147,7 +148,7 @@ func (s *session) hostNotFound(ctx context.Context, host string, cause error) er
 	case errors.Is(cause, bus.ErrNoAck): // the broker knows a subscriber
 		text = unacked(cause)
 		if !slices.Contains(hosts, host) {
-			text += didYouMean(host, hosts)
+			text += nearmiss.Hint(host, hosts)
 		}
 	case slices.Contains(hosts, service): // an instance that is not there
 		text = fmt.Sprintf("%s has no instance %s; it has %s", service, id, enumerated(idsOf(instances, service)))
@@ -155,8 +156,8 @@ func (s *session) hostNotFound(ctx context.Context, host string, cause error) er
 		text = fmt.Sprintf("no instance answered for %s, although it is on the bus now", host)
 	case len(hosts) == 0:
 		text += "; there are no other hosts either"
-	case nearest(host, hosts) != "":
-		text += didYouMean(host, hosts)
+	case nearmiss.Of(host, hosts) != "":
+		text += nearmiss.Hint(host, hosts)
 	default:
 		text += "; there are " + enumerated(hosts)
 	}
@@ -246,45 +247,11 @@ func matchesAny(patterns []string, host string) bool {
 	})
 }
 
-// nearest returns the name that was probably meant, "" if none is similar.
-func nearest(name string, names []string) string {
-	best, least := "", max(2, len(name)/3)+1
-	for _, candidate := range names {
-		if distance := editDistance(strings.ToLower(name), strings.ToLower(candidate)); distance < least {
-			best, least = candidate, distance
-		}
+// hostsIn returns all hosts, also those that serve nothing, such as a mere publisher of events.
+func hostsIn(instances []instance) (hosts []string) {
+	for _, each := range instances {
+		hosts = append(hosts, each.Host)
 	}
-	if least >= max(len(name), len(best)) { // nothing would be left of it
-		return ""
-	}
-	return best
-}
-
-// didYouMean returns "; did you mean add?", or nothing, also for a name that is among them.
-func didYouMean(name string, names []string) string {
-	if meant := nearest(name, names); meant != "" && meant != name {
-		return fmt.Sprintf("; did you mean %s?", meant)
-	}
-	return ""
-}
-
-// editDistance counts the letters to insert, delete or replace to get from one text to the other.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for i := range row {
-		row[i] = i
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }

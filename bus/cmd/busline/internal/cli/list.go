@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/busline/busline/bus/internal/nearmiss"
 	"github.com/spf13/cobra"
 )
 
@@ -62,7 +63,7 @@ func (s *session) list(ctx context.Context, patterns []string) error {
 	}
 	who, meant := "no instance is", ""
 	if len(patterns) > 0 {
-		who, meant = "no host matches "+strings.Join(patterns, " or "), didYouMean(patterns[0], hostsIn(all))
+		who, meant = "no host matches "+strings.Join(patterns, " or "), nearmiss.Hint(patterns[0], hostsIn(all))
 	}
 	return &failure{status: absent, err: fmt.Errorf("%s on plane %s of %s%s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted(), meant)}
 }
