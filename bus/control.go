@@ -52,6 +52,9 @@ func greeted(ctx context.Context, stays bool) {
 	caller, _ := CallerOf(ctx)
 	conn := servingConn(ctx)
 	conn.client.Greeted(client.Peer{Host: caller.Host, ID: caller.ID}, stays)
+	if stays {
+		conn.events.greetedBy(caller.Host)
+	}
 	if !stays && caller.Host == conn.host {
 		conn.differing.forget(caller.ID)
 	}

@@ -140,5 +140,5 @@ func (c *Conn) operatorNotes() (all []string) {
 	if others := c.DifferingInstances(); len(others) > 0 {
 		all = append(all, "other documents at "+strings.Join(others, ", "))
 	}
-	return append(all, awaitedEvents(c.events.reading())...)
+	return append(all, c.events.notes()...)
 }

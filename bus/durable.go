@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -202,7 +204,7 @@ func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*
 	for _, e := range endpoints {
 		e.run = runStored(e.run)
 		e.route()
-		made := stream.Subscribe(e.routed, e.subject(c.plane, source, e.mapped.Routes[0]), options, false)
+		made := stream.Subscribe(e.routed, e.subject(c.plane, source, e.mapped.Routes[0]), options, e.mapped.Method.Declared.Key != "")
 		subscriptions = append(subscriptions, made)
 		for _, consumer := range made.Consumers() {
 			inboxes = append(inboxes, consumer.Inbox())
@@ -214,15 +216,14 @@ func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*
 	if err != nil {
 		return err
 	}
-	readers := make([]eventReader, 0, len(subscriptions))
-	for _, each := range subscriptions {
+	c.callees.note(subject.Address{Host: source, Port: subject.ControlPort}, nil) // Permissions may be called before the check
+	checked := make(map[string]eventReader)
+	for i, each := range subscriptions {
 		context.AfterFunc(c.life.base, each.Stop)
 		c.events.add(each)
-		readers = append(readers, each)
+		checked[strings.TrimPrefix(endpoints[i].Path, "/")] = each
 	}
-	for _, line := range awaitedEvents(readers) {
-		c.log(c.logger.Warn(), line)
-	}
+	c.events.check(c, source, checked)
 	for _, each := range subscriptions {
 		each.Fetch()
 	}

@@ -36,7 +36,8 @@ type publishConfig struct {
 
 // eventStore stores events for services that subscribe with [Durable].
 type eventStore interface {
-	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithEventID], "" for none.
+	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithEventID], "" for none. Events with equal
+	// keys are kept in order; "" stands for none.
 	Store(ctx context.Context, path, id, key string, event *wire.Request) error
 	// Permissions returns the permissions that the user of the connection needs for storing.
 	Permissions() (publish, subscribe []durable.Permission)
@@ -60,14 +61,18 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	if c != nil {
 		c.callees.note(subject.Address{Host: host, Port: subject.EventPort}, nil) // Permissions may be called before the first event is published
 	}
-	if config.durable == nil {
-		if config.limited {
-			return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas are for stored events: add bus.Durable()", host)
-		}
+	if config.durable == nil && config.limited {
+		return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas are for stored events: add bus.Durable()", host)
+	}
+	if c == nil && config.durable == nil {
 		return events, nil
 	}
 	if c == nil {
 		return nil, noConnection("https://" + host)
+	}
+	if config.durable == nil {
+		c.listPublisher(c.life.base)
+		return events, nil
 	}
 	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
 	defer cancel()
@@ -76,6 +81,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 		return nil, err
 	}
 	events.store = store
+	c.listPublisher(ctx)
 	return events, nil
 }
 
@@ -90,13 +96,19 @@ func validSource(host string) error {
 // Event is one event of a publisher, with its arguments as a Go type. It is safe for concurrent use.
 type Event[Arguments any] struct {
 	events *Publisher
+	path   string
+	key    *eventKey // nil for none
 	call   Operation[Arguments, struct{}]
 }
 
 // NewEvent prepares to publish one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
 // argument, or [Args]. If the path is invalid, every Publish returns the error.
 func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
-	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(subject.EventPort)+path)}
+	call := NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(subject.EventPort)+path)
+	if call.err == nil {
+		of.conn.events.publish(of, path, "")
+	}
+	return Event[Arguments]{events: of, path: path, call: call}
 }
 
 // Publish sends the event to the broker, which delivers it at most once to one instance of each service that subscribes
@@ -111,11 +123,28 @@ func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
 // then means that the event is not stored or, with executed unknown, that it may be. Without Durable those services do
 // not get the event. See also [WithEventID].
 func (e Event[Arguments]) Publish(ctx context.Context, arguments Arguments) error {
-	request, err := e.call.request(arguments)
+	request, err := e.request(arguments)
 	if err != nil {
 		return err
 	}
 	return e.call.conn.publishEvent(ctx, request, e.events.store)
+}
+
+// request encodes the arguments.
+func (e Event[Arguments]) request(arguments Arguments) (*clientCall, error) {
+	if e.call.err != nil {
+		return nil, unsent(e.call.err)
+	}
+	key, err := e.key.of(e.call.to.address, arguments)
+	if err != nil {
+		return nil, err
+	}
+	request, err := e.call.request(arguments)
+	if err != nil {
+		return nil, err
+	}
+	request.key = key
+	return request, nil
 }
 
 // Outcomes publishes the event when the sequence is ranged over, once for each range. It waits until the event is
@@ -135,11 +164,8 @@ func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) ite
 
 // keep stores the event if the publisher has a store.
 func (e Event[Arguments]) keep(ctx context.Context, arguments Arguments) error {
-	if e.events.store == nil {
-		return nil
-	}
-	request, err := e.call.request(arguments)
-	if err != nil {
+	request, err := e.request(arguments)
+	if err != nil || e.events.store == nil {
 		return err
 	}
 	return e.call.conn.storeEvent(ctx, request, e.events.store)
@@ -223,7 +249,7 @@ func (c *Conn) storeEvent(ctx context.Context, event *clientCall, store eventSto
 
 func keep(ctx context.Context, event *clientCall, store eventStore) error {
 	id, _ := ctx.Value(eventIDKey{}).(string)
-	return errorOrNil(store.Store(ctx, event.Address.Path, id, "", &event.Request))
+	return errorOrNil(store.Store(ctx, event.Address.Path, id, event.key, &event.Request))
 }
 
 // confirm returns when the broker has received the published event. It returns an error if the broker denied it.

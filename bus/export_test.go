@@ -173,3 +173,12 @@ func RunningControls(c *Conn) int {
 
 // DigestOf returns what tells the documents of a connection apart.
 func DigestOf(c *Conn) string { return c.documents.digest(c) }
+
+// KeyOf returns the key with which an event is stored.
+func KeyOf[Arguments any](e Event[Arguments], arguments Arguments) (string, error) {
+	request, err := e.request(arguments)
+	if err != nil {
+		return "", err
+	}
+	return request.key, nil
+}

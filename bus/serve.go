@@ -202,8 +202,9 @@ func (c *Conn) register(endpoints []*endpoint) error {
 
 // registry holds what a connection serves, except for the framework itself.
 type registry struct {
-	registering sync.Mutex // one registration at a time; protects serving
+	registering sync.Mutex // one registration at a time; protects serving and listing
 	serving     bool       // something is registered
+	listing     bool       // the events are listed
 
 	mu        sync.Mutex // protects endpoints
 	endpoints []*endpoint
@@ -250,6 +251,11 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 	}
 	if e.Port == subject.EventPort && e.source == "" {
 		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", subject.EventPort))
+	}
+	if e.mapped.Method != nil && e.source == "" {
+		if err := e.mapped.Method.Declared.CheckCall(); err != nil {
+			errs = append(errs, fmt.Errorf("its interface %w", err))
+		}
 	}
 	for _, route := range e.mapped.Routes {
 		if route.Method == http.MethodHead {

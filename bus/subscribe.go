@@ -98,7 +98,7 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 	}
 	endpoints := endpointsOf(mapped, service, config)
 	for _, e := range endpoints {
-		e.source = source
+		e.source, e.stored = source, config.durable != nil
 	}
 	return endpoints, service, nil
 }
@@ -139,7 +139,7 @@ func checkEventMethod(method *reflectapi.Method, chosen restmap.MethodOptions) e
 	case !method.ReturnsError:
 		return errors.New("returns no error, so it cannot report a failure: add an error as its result")
 	case method.Declared.OfCalls() != "":
-		return fmt.Errorf("its interface has %s, which is for calls: an event has only %s", method.Declared.OfCalls(), reflectapi.ArgDirective)
+		return fmt.Errorf("its interface has %s, which is for calls: an event has only %s and %s", method.Declared.OfCalls(), reflectapi.ArgDirective, reflectapi.KeyDirective)
 	case chosen != restmap.MethodOptions{}:
 		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.RPCAndREST")
 	case strings.HasSuffix(method.Name, "REST"):
@@ -173,12 +173,16 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 			return err
 		}
 		c.registry.add(endpoints)
+		if c.listEvents(ctx) {
+			c.announce(ctx, "hello")
+		}
 		return nil
 	}
 	if err := c.install(ctx, c.events.of(source), endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
 		return err
 	}
 	c.registry.add(endpoints)
+	c.listEvents(ctx)
 	c.announce(ctx, "hello") // a caller of Outcomes has to know of one more subscriber
 	return nil
 }
@@ -186,11 +190,14 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 // eventSources are the hosts whose events a connection handles or stores. The same path of two hosts is two events, so each host
 // has a separate router. The zero value is empty.
 type eventSources struct {
-	mu      sync.Mutex // protects all below
-	routers map[string]*server.Router
-	stores  map[string]eventStore // of the events that the connection publishes, by host
-	watches map[string]eventWatch // of the services that subscribe to these
-	readers []eventReader         // of stored events, in the order of Subscribe
+	mu        sync.Mutex // protects all below
+	routers   map[string]*server.Router
+	published map[eventName]publication
+	stores    map[string]eventStore      // of the events that the connection publishes, by host
+	watches   map[string]eventWatch      // of the services that subscribe to these
+	readers   []eventReader              // of stored events, in the order of Subscribe
+	checks    map[string]*publisherCheck // of the publishers of stored events
+	unstored  map[unstored]time.Time     // when a subscriber told last of an event that should be stored
 }
 
 // eventReader handles the stored events of one kind.
@@ -198,8 +205,8 @@ type eventReader interface {
 	Permissions() (publish, subscribe []durable.Permission)
 	// DeadLettered returns the source and the event, and how many such events became dead letters here.
 	DeadLettered() (source, event string, count int64)
-	// Awaited reports whether no event has come to the service.
-	Awaited() (awaited durable.Awaited, ok bool)
+	// HasCome reports whether an event has come to the service, as far as this instance knows.
+	HasCome() bool
 	// FetchNow fetches events again, as the broker may have forgotten the last fetch.
 	FetchNow()
 	// StartWaiting starts the events that were fetched and wait for room, if there is some.
@@ -276,33 +283,6 @@ func (s *eventSources) fetchNow() {
 	for _, reader := range s.reading() {
 		reader.FetchNow()
 	}
-}
-
-// awaitedEvents has a sentence for each publisher of whose events some have never come, in the order of Subscribe.
-func awaitedEvents(readers []eventReader) (all []string) {
-	var order []durable.Awaited // without the event
-	names := make(map[durable.Awaited][]string)
-	for _, reader := range readers {
-		each, awaited := reader.Awaited()
-		if !awaited {
-			continue
-		}
-		event := each.Event
-		each.Event = ""
-		if names[each] == nil {
-			order = append(order, each)
-		}
-		names[each] = append(names[each], event)
-	}
-	for _, each := range order {
-		events := strings.Join(names[each], ", ")
-		if each.NeverStored {
-			all = append(all, fmt.Sprintf("%s has never stored an event, so none has come (%s): see that its publisher runs, and has bus.Durable(), too", each.Publisher, events))
-		} else {
-			all = append(all, fmt.Sprintf("%s has not stored %s since this service subscribed: see that it publishes that, with bus.Durable()", each.Publisher, events))
-		}
-	}
-	return all
 }
 
 // permissions are what the user of the connection needs for events that are stored.

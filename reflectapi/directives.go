@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/busline/busline/internal/similar"
 )
 
 // DirectivePrefix begins the lines in the comments of an interface that declare more of it than Go's syntax does:
@@ -27,6 +29,14 @@ import (
 //		Cancel(ctx context.Context, id int, reason string) error
 //	}
 //
+//	// Events are what happens to orders.
+//	type Events interface {
+//		// OnSent tells that an order is on its way.
+//		//
+//		//busline:key id
+//		OnSent(ctx context.Context, id int, carrier string) error
+//	}
+//
 // apigen copies them to the signature table, from which services read them, so that these and the generated client agree. Like
 // all comments of this form (https://go.dev/doc/comment#syntax) they are no part of the text that people read.
 const DirectivePrefix = "//busline:"
@@ -41,6 +51,7 @@ const (
 	ResultDirective   = DirectivePrefix + "result"   // likewise
 	StatusDirective   = DirectivePrefix + "status"   // of success; the first is the default
 	ProblemDirective  = DirectivePrefix + "problem"  // status, type, Go type of the details
+	KeyDirective      = DirectivePrefix + "key"      // the argument of an event that orders it
 	ClientDirective   = DirectivePrefix + "client"   // type and perhaps the port of the client, written by apigen
 )
 
@@ -56,6 +67,7 @@ type Declared struct {
 
 	Statuses []int     // of success; the first one is that of a method without httpStatusCode; none stands for 200
 	Problems []Problem // kinds of failure
+	Key      string    // of an event: the argument that orders it, as those with equal keys are handled in order; "" for none
 
 	values []valueDirective
 }
@@ -142,6 +154,8 @@ func (d *Declared) take(name string, words []string) bool {
 		d.Resource = words[0]
 	case name == ClientDirective && (len(words) == 1 || len(words) == 2 && d.take(PortDirective, words[1:])):
 		d.Client = words[0]
+	case name == KeyDirective && len(words) == 1:
+		d.Key = words[0]
 	case name == StatusDirective && len(words) > 0:
 		return d.takeStatuses(words)
 	case name == ProblemDirective && (len(words) == 2 || len(words) == 3):
@@ -188,13 +202,14 @@ func usages() map[string]string {
 		ResultDirective:   "a name, then keywords, a description or both, as in " + ResultDirective + " id number of the order",
 		StatusDirective:   "different statuses from 200 to 399, as in " + StatusDirective + " 201",
 		ProblemDirective:  "a status from 400 to 599, a type, and the Go type of the details if it has some, as in " + ProblemDirective + " 409 out-of-stock OutOfStock",
+		KeyDirective:      "the name of one argument, as in " + KeyDirective + " number",
 		ClientDirective:   "the type of the client, and the port of its host",
 	}
 }
 
 // directives returns the directives that are written by hand.
 func directives() []string {
-	return []string{ArgDirective, ResultDirective, StatusDirective, ProblemDirective, RouteDirective, MethodDirective, PortDirective, ResourceDirective}
+	return []string{ArgDirective, ResultDirective, StatusDirective, ProblemDirective, RouteDirective, MethodDirective, PortDirective, ResourceDirective, KeyDirective}
 }
 
 // isOnce reports whether a comment may have a directive only once.
@@ -286,11 +301,14 @@ func (m *Method) declare(declared Declared) error {
 	if declared.Resource != "" || declared.Client != "" {
 		errs = append(errs, fmt.Errorf("its comment has %s, which is for the comment of the interface", ResourceDirective))
 	}
-	if m.Kind == Web && len(declared.values)+len(declared.Statuses)+len(declared.Problems) > 0 {
-		return errors.Join(append(errs, errors.New("is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses and problems"))...)
+	if m.Kind == Web && (declared.Key != "" || len(declared.values)+len(declared.Statuses)+len(declared.Problems) > 0) {
+		return errors.Join(append(errs, errors.New("is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses, problems and keys"))...)
 	}
 	for i := range declared.values {
 		errs = append(errs, m.declareValue(&declared.values[i]))
+	}
+	if declared.Key != "" {
+		errs = append(errs, m.checkKey(declared.Key))
 	}
 	for i, problem := range declared.Problems {
 		if slices.ContainsFunc(declared.Problems[:i], func(other Problem) bool { return other.Type == problem.Type }) {
@@ -323,16 +341,44 @@ func (m *Method) declareValue(declared *valueDirective) error {
 	return nil
 }
 
+// checkKey returns an error unless an argument can order the event.
+func (m *Method) checkKey(name string) error {
+	i := slices.IndexFunc(m.Args, func(v Value) bool { return v.Name == name })
+	if i < 0 {
+		return fmt.Errorf("%s %s: the method has no argument of that name%s%s", KeyDirective, name, namesIn(m.Args), similar.DidYouMean(name, namesOf(m.Args)))
+	}
+	if t := m.Args[i].Type; !IsKey(t) {
+		return fmt.Errorf("%s %s: the argument is of type %v: use a text, an integer or a type that marshals as text", KeyDirective, name, t)
+	}
+	return nil
+}
+
+// IsKey reports whether a value of a type, or what it points to, can order events: a text, an integer, or a type that marshals as text.
+func IsKey(t reflect.Type) bool {
+	t = base(t)
+	switch t.Kind() {
+	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return true
+	default:
+		return writesText(t)
+	}
+}
+
 // namesIn lists the names of values for a message.
 func namesIn(values []Value) string {
 	if len(values) == 0 {
 		return ""
 	}
-	var names []string
-	for _, v := range values {
-		names = append(names, v.Name)
+	return "; it has " + strings.Join(namesOf(values), ", ")
+}
+
+func namesOf(values []Value) []string {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = v.Name
 	}
-	return "; it has " + strings.Join(names, ", ")
+	return names
 }
 
 // TypeDirectivesIn is [DirectivesIn] for the comment of an interface.
@@ -351,12 +397,21 @@ func TypeDirectivesIn(comment *ast.CommentGroup) (Declared, error) {
 // OfCalls returns the first directive that an event cannot have, "" if there is none.
 func (d Declared) OfCalls() string {
 	i := slices.IndexFunc(d.Lines, func(line string) bool {
-		return !strings.HasPrefix(line, ArgDirective) && !strings.HasPrefix(line, ClientDirective)
+		name, _, _ := strings.Cut(line, " ")
+		return name != ArgDirective && name != KeyDirective && name != ClientDirective
 	})
 	if i < 0 {
 		return ""
 	}
 	return d.Lines[i]
+}
+
+// CheckCall returns an error for a directive that only an event can have.
+func (d Declared) CheckCall() error {
+	if d.Key == "" {
+		return nil
+	}
+	return fmt.Errorf("has %s %s, which is for events: leave it out, as calls have no order", KeyDirective, d.Key)
 }
 
 // text lists the directives of an author, for comparison.

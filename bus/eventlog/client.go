@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
-	"github.com/busline/busline/bus/internal/nearmiss"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/internal/similar"
 )
 
 // client asks JetStream about one publisher.
@@ -66,7 +66,7 @@ func (c *client) log(ctx context.Context) (jetstream.Stream, error) {
 		return stream, c.failed(err)
 	}
 	publishers, _ := c.publishers(ctx) // without permission there is no hint
-	return nil, errorf(http.StatusNotFound, "%s has no stored events in plane %s%s", c.names.Publisher, c.names.Plane, nearmiss.Hint(c.names.Publisher, publishers))
+	return nil, errorf(http.StatusNotFound, "%s has no stored events in plane %s%s", c.names.Publisher, c.names.Plane, similar.DidYouMean(c.names.Publisher, publishers))
 }
 
 func (c *client) stream(ctx context.Context, name string) (jetstream.Stream, error) {
@@ -219,7 +219,7 @@ func (c *client) denied() string {
 func unknown(what, name string, there []string) error {
 	slices.Sort(there)
 	there = slices.Compact(there)
-	hint := nearmiss.Hint(name, there)
+	hint := similar.DidYouMean(name, there)
 	if hint == "" && len(there) > 0 {
 		hint = "; there are " + strings.Join(there[:min(len(there), mostNames)], ", ")
 		if more := len(there) - mostNames; more > 0 {

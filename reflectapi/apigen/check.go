@@ -49,9 +49,18 @@ func (d *description) checkEvents() {
 		case o.served.Kind == reflectapi.Web:
 			d.refuse(o, errors.New("is a web method, which cannot be an event"))
 		case o.declared.OfCalls() != "":
-			d.refuse(o, fmt.Errorf("has %s, which is for calls: an event has only %s", o.declared.OfCalls(), reflectapi.ArgDirective))
+			d.refuse(o, fmt.Errorf("has %s, which is for calls: an event has only %s and %s", o.declared.OfCalls(), reflectapi.ArgDirective, reflectapi.KeyDirective))
 		case len(o.served.Results) > 0:
 			d.refuse(o, fmt.Errorf("returns %s, but nobody waits for results of an event: it may return only an error", o.served.Results[0].Name))
+		}
+	}
+}
+
+// checkCalls finds methods that are declared as events.
+func (d *description) checkCalls() {
+	for _, o := range d.operations {
+		if err := o.declared.CheckCall(); err != nil {
+			d.refuse(o, err)
 		}
 	}
 }

@@ -38,6 +38,7 @@ type clientMethod struct {
 	Method   string // the HTTP method: "POST"
 	Path     string // "/products/{id}"
 	Port     int    // 0 for that of the host
+	Key      string // the argument that orders the event, "" for none
 	Params   string // "ctx context.Context, x int"
 	Outcomes string // "sum int, err error"
 	Given    string // "ctx, addArguments{x, y}"

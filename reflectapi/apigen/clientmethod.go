@@ -14,7 +14,7 @@ import (
 func (o *operation) clientMethod(names clientNames, fields scope, packages *imports) *clientMethod {
 	m := &clientMethod{
 		Name: o.name, Field: fields.free(unexported(o.name)), Comment: o.doc,
-		Method: o.endpoint.ClientRoute().Method, Path: o.endpoint.Path().String(), Port: o.port,
+		Method: o.endpoint.ClientRoute().Method, Path: o.endpoint.Path().String(), Port: o.port, Key: o.declared.Key,
 		Arguments: "struct{}", Results: "struct{}",
 	}
 	if len(o.served.Args) > 0 {

@@ -35,6 +35,8 @@ func plan(source *sources, found *api, wanted request) (*output, error) {
 	var calls host
 	if wanted.events {
 		d.checkEvents()
+	} else {
+		d.checkCalls()
 	}
 	d.findDetails()
 	switch {

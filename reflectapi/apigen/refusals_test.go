@@ -227,7 +227,7 @@ func TestRefusedRoutes(t *testing.T) {
 		return files("package p\n\ntype T interface {\n" + directives + "\n\tAdd(id int) error\n}\n")
 	}
 	checkRefusals(t, map[string]refusal{
-		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource"},
+		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, //busline:key"},
 		"twice":      {"-type T", of("\t//busline:route GET /a\n\t//busline:route GET /b"), "api.go:6: method Add: its comment has more than one //busline:route: leave one"},
 		"no method": {"-type T", of("\t//busline:route /a/{id}"),
 			`api.go:5: method Add: its comment has "//busline:route /a/{id}": write an HTTP method and a path, as in //busline:route POST /orders/{id}/cancel`},
@@ -251,7 +251,7 @@ func TestRefusedRoutes(t *testing.T) {
 		"of the type":    {"-type T", files("package p\n\n// T is.\n//busline:route GET /a\ntype T interface {\n\tAdd(id int) error\n}\n"), "api.go:5: T: its comment has //busline:route GET /a, which is for the comments of methods"},
 		"of an embedded": {"-type T", files("package p\n\ntype B interface{ Add(id int) error }\n\ntype T interface {\n\t//busline:route GET /a\n\tB\n}\n"), "api.go:6: " + unread},
 		"of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tOnSub(id int) error\n}\n"),
-			"api.go:5: method OnSub: has //busline:route POST /sub, which is for calls: an event has only //busline:arg"},
+			"api.go:5: method OnSub: has //busline:route POST /sub, which is for calls: an event has only //busline:arg and //busline:key"},
 	})
 }
 
@@ -263,6 +263,10 @@ func TestRefusedDirectives(t *testing.T) {
 	}
 	typed := func(directive string) map[string]string {
 		return files("package p\n\n// T is.\n//\n" + directive + "\ntype T interface { " + method + " }\n")
+	}
+	keyed := func(directives ...string) map[string]string {
+		return files("package p\n\nimport \"time\"\n\ntype ID [2]byte\nfunc (ID) MarshalText() ([]byte, error) { return nil, nil }\ntype T interface {\n\t" + strings.Join(directives, "\n\t") +
+			"\n\tOnSub(number int, price float64, id ID, at time.Time, tags []string) error\n}\n")
 	}
 	at := func(line int, text string) string { return fmt.Sprintf("api.go:%d: method List: %s", line, text) }
 	checkRefusals(t, map[string]refusal{
@@ -292,13 +296,21 @@ func TestRefusedDirectives(t *testing.T) {
 		"HTTP method":            {"-type T", declared("//busline:method FETCH"), at(5, `its interface declares the HTTP method "FETCH": write one of GET, POST, PUT, PATCH, DELETE, or "*" for any`)},
 		"route and method":       {"-type T", declared("//busline:route GET /a", "//busline:method PUT"), at(6, "its comment has //busline:route and //busline:method: leave one, a route has a method")},
 		"collection of a method": {"-type T", declared("//busline:resource lists"), at(5, "its comment has //busline:resource, which is for the comment of the interface")},
-		"client by hand":         {"-type T", typed("//busline:client Client"), "api.go:6: T: its comment has //busline:client, which apigen writes: leave it out"},
-		"argument of a type":     {"-type T", typed("//busline:arg limit minimum=1"), "api.go:6: T: its comment has //busline:arg limit minimum=1, which is for the comments of methods"},
-		"unused collection":      {"-type T", typed("//busline:resource lists"), "api.go:6: the collection lists is of no use: no method is a bare verb that is served as REST"},
-		"collection":             {"-type T", typed("//busline:resource a/{b"), `api.go:6: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+		"key of a call":          {"-type T", declared("//busline:key limit"), at(5, "has //busline:key limit, which is for events: leave it out, as calls have no order")},
+		"key of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:key w\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
+			"api.go:7: method Get: is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses, problems and keys"},
+		"no such key":        {"-type T -events -host h", keyed("//busline:key numbr"), "api.go:9: method OnSub: //busline:key numbr: the method has no argument of that name; it has number, price, id, at, tags; did you mean number?"},
+		"two keys":           {"-type T -events -host h", keyed("//busline:key number price"), `api.go:9: method OnSub: its comment has "//busline:key number price": write the name of one argument, as in //busline:key number`},
+		"key twice":          {"-type T -events -host h", keyed("//busline:key id", "//busline:key number"), "api.go:10: method OnSub: its comment has more than one //busline:key: leave one"},
+		"no text":            {"-type T -events -host h", keyed("//busline:key price"), "api.go:9: method OnSub: //busline:key price: the argument is of type float64: use a text, an integer or a type that marshals as text"},
+		"a list":             {"-type T -events -host h", keyed("//busline:key tags"), "api.go:9: method OnSub: //busline:key tags: the argument is of type []string: use a text, an integer or a type that marshals as text"},
+		"client by hand":     {"-type T", typed("//busline:client Client"), "api.go:6: T: its comment has //busline:client, which apigen writes: leave it out"},
+		"argument of a type": {"-type T", typed("//busline:arg limit minimum=1"), "api.go:6: T: its comment has //busline:arg limit minimum=1, which is for the comments of methods"},
+		"unused collection":  {"-type T", typed("//busline:resource lists"), "api.go:6: the collection lists is of no use: no method is a bare verb that is served as REST"},
+		"collection":         {"-type T", typed("//busline:resource a/{b"), `api.go:6: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		"status of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:status 201\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
-			"api.go:7: method Get: is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses and problems"},
-		"port of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:port 444\n\tOnSub(id int) error\n}\n"), "api.go:5: method OnSub: has //busline:port 444, which is for calls: an event has only //busline:arg"},
+			"api.go:7: method Get: is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses, problems and keys"},
+		"port of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:port 444\n\tOnSub(id int) error\n}\n"), "api.go:5: method OnSub: has //busline:port 444, which is for calls: an event has only //busline:arg and //busline:key"},
 	})
 }
 

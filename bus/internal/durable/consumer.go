@@ -33,6 +33,15 @@ type position struct {
 	floor uint64    // all events up to this sequence number are handled
 }
 
+// positionOf returns where a consumer is. stream was looked at before the consumer.
+func positionOf(stream jetstream.Stream, consumer jetstream.Consumer) position {
+	log, at := stream.CachedInfo(), consumer.CachedInfo()
+	if at.NumPending == 0 && at.NumAckPending == 0 {
+		return position{log.Created, max(at.AckFloor.Stream, log.State.LastSeq)}
+	}
+	return position{log.Created, at.AckFloor.Stream}
+}
+
 // ensureStreams creates the streams of the publisher.
 func (s *Stream) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := s.ensure(ctx)
@@ -117,8 +126,8 @@ func (s *Consumer) replaced(ctx context.Context, stream jetstream.Stream) (was p
 		if err != nil {
 			return position{}, err
 		}
-		if floor := old.CachedInfo().AckFloor.Stream; was.log.IsZero() || floor < was.floor {
-			was = position{stream.CachedInfo().Created, floor}
+		if at := positionOf(stream, old); was.log.IsZero() || at.floor < was.floor {
+			was = at
 		}
 	}
 	return was, nil

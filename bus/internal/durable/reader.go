@@ -78,7 +78,7 @@ func (s *Consumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 		}
 		return nil
 	}
-	s.of.arrived()
+	s.of.came.Store(true)
 	turn := s.arrived()
 	d := newDelivery(s, message)
 	in := s.of.config.Service.New()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,11 +28,8 @@ type Subscription struct {
 	deadLetters atomic.Int64 // the number of events that became dead letters
 	replaces    atomic.Bool  // the consumers have taken the place of others
 	isNew       atomic.Bool  // the service has never subscribed before
-
-	mu      sync.Mutex  // protects all below
-	look    *time.Timer // looks where the consumers are, and whether another instance got the first event
-	awaited Awaited     // the zero value once an event has come
-	came    bool        // an event has come
+	came        atomic.Bool  // an event has come
+	look        *time.Timer  // looks where the consumers are
 }
 
 // Options are those of a subscription.

@@ -15,6 +15,8 @@ var _ = reflectapi.Register[Events](`
 // Events are what happens to orders.
 type Events interface {
 	// OnOrdered tells that an order was taken.
+	//
+	//busline:key number
 	OnOrdered(ctx context.Context, number int, item string, quantity int) error
 }
 `)
@@ -35,7 +37,7 @@ func NewPublisher(conn *bus.Conn, options ...bus.PublishOption) (*Publisher, err
 		return nil, err
 	}
 	return &Publisher{
-		onOrdered: bus.NewEvent[onOrderedArguments](events, "/on-ordered"),
+		onOrdered: bus.NewEvent[onOrderedArguments](events, "/on-ordered").KeyedBy("number"),
 	}, nil
 }
 

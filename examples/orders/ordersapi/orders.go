@@ -19,5 +19,7 @@ type Orders interface {
 // Events are what happens to orders.
 type Events interface {
 	// OnOrdered tells that an order was taken.
+	//
+	//busline:key number
 	OnOrdered(ctx context.Context, number int, item string, quantity int) error
 }

@@ -20,6 +20,8 @@ type Orders interface {
 // Events are what happens to orders.
 type Events interface {
 	// OnOrdered tells that an order was taken.
+	//
+	//busline:key number
 	OnOrdered(ctx context.Context, number int, at time.Time, items ...Item) error
 	OnHTTPFailure(_ context.Context, c, m string) (events error)
 	OnNight() error
@@ -27,6 +29,7 @@ type Events interface {
 
 // Refunds are events of another host.
 type Refunds interface {
+	//busline:key number
 	OnRefunded(ctx context.Context, number int) error
 }
 

@@ -16,6 +16,8 @@ var _ = reflectapi.Register[Events](`
 // Events are what happens to orders.
 type Events interface {
 	// OnOrdered tells that an order was taken.
+	//
+	//busline:key number
 	OnOrdered(ctx context.Context, number int, at time.Time, items ...Item) error
 	OnHTTPFailure(_ context.Context, c string, m string) (events error)
 	OnNight() error
@@ -40,7 +42,7 @@ func NewPublisher(conn *bus.Conn, options ...bus.PublishOption) (*Publisher, err
 		return nil, err
 	}
 	return &Publisher{
-		onOrdered:     bus.NewEvent[onOrderedArguments](events, "/on-ordered"),
+		onOrdered:     bus.NewEvent[onOrderedArguments](events, "/on-ordered").KeyedBy("number"),
 		onHTTPFailure: bus.NewEvent[onHTTPFailureArguments](events, "/on-http-failure"),
 		onNight:       bus.NewEvent[struct{}](events, "/on-night"),
 	}, nil

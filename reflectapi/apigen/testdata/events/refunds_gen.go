@@ -14,6 +14,7 @@ import (
 var _ = reflectapi.Register[Refunds](`
 // Refunds are events of another host.
 type Refunds interface {
+	//busline:key number
 	OnRefunded(ctx context.Context, number int) error
 }
 `)
@@ -34,7 +35,7 @@ func NewRefundsPublisher(conn *bus.Conn, options ...bus.PublishOption) (*Refunds
 		return nil, err
 	}
 	return &RefundsPublisher{
-		onRefunded: bus.NewEvent[refundsOnRefundedArguments](events, "/on-refunded"),
+		onRefunded: bus.NewEvent[refundsOnRefundedArguments](events, "/on-refunded").KeyedBy("number"),
 	}, nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busline/busline/bus/internal/nearmiss"
+	"github.com/busline/busline/internal/similar"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -167,7 +167,7 @@ func (d schemas) putInside(into *value, schema *reflectapi.Schema, name string, 
 		property, known := d.property(schema, member)
 		if !known {
 			names := d.propertyNames(schema)
-			return misuse("there is no argument %s: %s has %s%s", inner, name, orNothing(names), nearmiss.Hint(member, names))
+			return misuse("there is no argument %s: %s has %s%s", inner, name, orNothing(names), similar.DidYouMean(member, names))
 		}
 		if into.members == nil {
 			into.members = make(map[string]*value)

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/internal/nearmiss"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/internal/similar"
 )
 
 // plainPort is the default port of http://.
@@ -148,7 +148,7 @@ func (s *session) hostNotFound(ctx context.Context, host string, cause error) er
 	case errors.Is(cause, bus.ErrNoAck): // the broker knows a subscriber
 		text = unacked(cause)
 		if !slices.Contains(hosts, host) {
-			text += nearmiss.Hint(host, hosts)
+			text += similar.DidYouMean(host, hosts)
 		}
 	case slices.Contains(hosts, service): // an instance that is not there
 		text = fmt.Sprintf("%s has no instance %s; it has %s", service, id, enumerated(idsOf(instances, service)))
@@ -156,8 +156,8 @@ func (s *session) hostNotFound(ctx context.Context, host string, cause error) er
 		text = fmt.Sprintf("no instance answered for %s, although it is on the bus now", host)
 	case len(hosts) == 0:
 		text += "; there are no other hosts either"
-	case nearmiss.Of(host, hosts) != "":
-		text += nearmiss.Hint(host, hosts)
+	case similar.Name(host, hosts) != "":
+		text += similar.DidYouMean(host, hosts)
 	default:
 		text += "; there are " + enumerated(hosts)
 	}

@@ -11,8 +11,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/busline/busline/bus/internal/nearmiss"
 	"github.com/spf13/cobra"
+
+	"github.com/busline/busline/internal/similar"
 )
 
 func (s *session) newList() *cobra.Command {
@@ -63,7 +64,7 @@ func (s *session) list(ctx context.Context, patterns []string) error {
 	}
 	who, meant := "no instance is", ""
 	if len(patterns) > 0 {
-		who, meant = "no host matches "+strings.Join(patterns, " or "), nearmiss.Hint(patterns[0], hostsIn(all))
+		who, meant = "no host matches "+strings.Join(patterns, " or "), similar.DidYouMean(patterns[0], hostsIn(all))
 	}
 	return &failure{status: absent, err: fmt.Errorf("%s on plane %s of %s%s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted(), meant)}
 }

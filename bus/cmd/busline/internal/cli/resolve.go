@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/busline/busline/bus/internal/nearmiss"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/internal/similar"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -207,7 +207,7 @@ func (s *session) unknownPath(to address, known []operation) error {
 	if len(paths) == 0 {
 		return misuse("%s, and shows no other paths%s", text, s.withoutToken())
 	}
-	return misuse("%s; its paths are %s%s%s", text, enumerated(paths), s.withoutToken(), nearmiss.Hint(to.path, paths))
+	return misuse("%s; its paths are %s%s%s", text, enumerated(paths), s.withoutToken(), similar.DidYouMean(to.path, paths))
 }
 
 // withoutToken is a reminder that some operations are shown only with a token.
@@ -286,7 +286,7 @@ func unknownToAll(found []*operation, to address, all arguments) error {
 }
 
 func unknownArgument(to address, name string, names []string) error {
-	return misuse("there is no argument %s: %s takes %s%s", name, to, orNothing(names), nearmiss.Hint(name, names))
+	return misuse("there is no argument %s: %s takes %s%s", name, to, orNothing(names), similar.DidYouMean(name, names))
 }
 
 // orNothing formats a list of names.

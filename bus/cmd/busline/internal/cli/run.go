@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/internal/nearmiss"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/internal/similar"
 )
 
 // Environment is the environment of a run of the command.
@@ -148,7 +148,7 @@ func newHelp() *cobra.Command {
 
 // noCommand returns the error for an unknown command below another one.
 func noCommand(above *cobra.Command, name string) error {
-	return misuse("there is no command %s, see %s --help%s", name, above.CommandPath(), nearmiss.Hint(name, commandNames(above)))
+	return misuse("there is no command %s, see %s --help%s", name, above.CommandPath(), similar.DidYouMean(name, commandNames(above)))
 }
 
 // commandNames returns the names that help shows.
@@ -215,7 +215,7 @@ func (g *settings) check() error {
 func flagError(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := dashed(unknown.GetSpecifiedName())
-		return misuse("there is no flag %s%s", name, nearmiss.Hint(name, flagNames(c)))
+		return misuse("there is no flag %s%s", name, similar.DidYouMean(name, flagNames(c)))
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return misuse("%s: the value is missing", dashed(missing.GetSpecifiedName()))

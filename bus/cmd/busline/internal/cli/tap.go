@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/internal/nearmiss"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/internal/similar"
 )
 
 func (s *session) newTap() *cobra.Command {
@@ -129,7 +129,7 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 func (s *session) doubtPatterns(patterns []string, there []instance) {
 	if len(patterns) > 0 && !slices.ContainsFunc(there, func(each instance) bool { return matchesAny(patterns, each.Host) }) {
 		s.notef("no host is called %s yet; waiting for one%s",
-			strings.Join(patterns, " or "), nearmiss.Hint(patterns[0], hostsOf(there)))
+			strings.Join(patterns, " or "), similar.DidYouMean(patterns[0], hostsOf(there)))
 	}
 }
 

@@ -1,10 +1,13 @@
-// Package nearmiss finds the name that was probably meant.
-package nearmiss
+// Package similar finds the name that was probably meant by another one.
+package similar
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// Of returns the name among names that is most similar to name, "" if none is.
-func Of(name string, names []string) string {
+// Name returns the name that was probably meant, "" if none is similar.
+func Name(name string, names []string) string {
 	best, least := "", max(2, len(name)/3)+1
 	for _, candidate := range names {
 		if distance := editDistance(strings.ToLower(name), strings.ToLower(candidate)); distance < least {
@@ -17,10 +20,10 @@ func Of(name string, names []string) string {
 	return best
 }
 
-// Hint returns "; did you mean add?", or "", also for a name that is among names.
-func Hint(name string, names []string) string {
-	if meant := Of(name, names); meant != "" && meant != name {
-		return "; did you mean " + meant + "?"
+// DidYouMean returns "; did you mean add?", or nothing, also for a name that is among them.
+func DidYouMean(name string, names []string) string {
+	if meant := Name(name, names); meant != "" && meant != name {
+		return fmt.Sprintf("; did you mean %s?", meant)
 	}
 	return ""
 }

@@ -1,0 +1,144 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/subject"
+)
+
+// eventControl is the service of an instance that publishes or subscribes to events, on port 888 of its host.
+type eventControl struct{}
+
+// Events returns the events that the instance publishes, and those that it subscribes to.
+func (eventControl) Events(ctx context.Context) (publishes []publishedEvent, subscribes []subscribedEvent) {
+	conn := servingConn(ctx)
+	return conn.events.publishes(), conn.subscribesTo()
+}
+
+// subscribedPath is where [publisherCheck] asks.
+const subscribedPath = "/subscribed"
+
+// Subscribed tells a publisher that the caller subscribes to some of its events, which have to be stored, and returns those that the
+// instance publishes.
+func (eventControl) Subscribed(ctx context.Context, publisher string, events []string) (publishes []publishedEvent) {
+	caller, _ := CallerOf(ctx)
+	conn := servingConn(ctx)
+	for _, each := range conn.events.wanted(publisher, caller.Host, events) {
+		conn.log(conn.logger.Warn().Str("publisher", publisher), each.String())
+	}
+	return slices.DeleteFunc(conn.events.publishes(), func(each publishedEvent) bool { return each.Publisher != publisher })
+}
+
+// publishedEvent is an event that an instance publishes.
+type publishedEvent struct {
+	Publisher string `json:"publisher"` // the host: "orders.example"
+	Event     string `json:"event"`     // "on-ordered"
+	Durable   bool   `json:"durable"`   // it is stored
+	Key       string `json:"key"`       // the argument that orders it, "" for none
+}
+
+// subscribedEvent is an event that an instance subscribes to.
+type subscribedEvent struct {
+	Publisher string `json:"publisher"`
+	Event     string `json:"event"`
+	Durable   bool   `json:"durable"` // stored events come, and no others
+	Queue     string `json:"queue"`   // the host whose instances share the events, "" if each instance gets all
+}
+
+//nolint:gochecknoglobals // it does not change
+var eventControlEndpoints = sync.OnceValues(func() ([]*endpoint, error) {
+	endpoints, _, err := plan(nil, eventControl{}, newServiceConfig([]ServeOption{
+		Port(subject.ControlPort), Undocumented(), NoQueue(),
+		ParamNames("Events", "", "publishes, subscribes"), Method("Events", HTTPMethod(http.MethodGet)),
+		ParamNames("Subscribed", "publisher, events", "publishes"), Method("Subscribed", HTTPMethod(http.MethodPost)),
+	}))
+	for _, e := range endpoints {
+		e.chain = controlChain(e)
+		e.route()
+	}
+	return endpoints, err
+})
+
+// listEvents serves the list of events, and reports whether it was not served before. The caller holds the lock of registrations. Events
+// do not need the list, so an error is logged, and the next publisher or subscription tries again.
+func (c *Conn) listEvents(ctx context.Context) (added bool) {
+	if c.registry.listing || c.isClosing() {
+		return false
+	}
+	endpoints, err := eventControlEndpoints()
+	if err == nil {
+		err = c.install(ctx, c.server.Router, endpoints, c.subscriptionsOf(endpoints), nil)
+	}
+	if err != nil {
+		c.log(c.logger.Warn().Err(err), "the events of this instance are not listed")
+		return false
+	}
+	c.registry.listing = true
+	return true
+}
+
+// listPublisher serves the list of events for a publisher.
+func (c *Conn) listPublisher(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, natsconn.DefaultTimeout)
+	defer cancel()
+	c.registry.registering.Lock()
+	defer c.registry.registering.Unlock()
+	if c.listEvents(ctx) {
+		c.announce(ctx, "hello")
+	}
+}
+
+// eventName identifies an event.
+type eventName struct{ host, path string }
+
+// publish notes that a publisher has an event, with the argument that orders it, "" for none. The latest publisher of an event counts,
+// but not in place of one that stores it.
+func (s *eventSources) publish(of *Publisher, path, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.published == nil {
+		s.published = make(map[eventName]publication)
+	}
+	name := eventName{of.host, path}
+	if known := s.published[name].publisher; known == nil || known.store == nil || of.store != nil {
+		s.published[name] = publication{of, key}
+	}
+}
+
+// publication is how an event is published.
+type publication struct {
+	publisher *Publisher
+	key       string
+}
+
+// publishes returns the events that the connection publishes, sorted.
+func (s *eventSources) publishes() []publishedEvent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]publishedEvent, 0, len(s.published))
+	for name, by := range s.published {
+		all = append(all, publishedEvent{name.host, strings.TrimPrefix(name.path, "/"), by.publisher.store != nil, by.key})
+	}
+	slices.SortFunc(all, func(a, b publishedEvent) int {
+		return cmp.Or(cmp.Compare(a.Publisher, b.Publisher), cmp.Compare(a.Event, b.Event))
+	})
+	return all
+}
+
+// subscribesTo returns the events that the connection subscribes to, sorted.
+func (c *Conn) subscribesTo() []subscribedEvent {
+	all := []subscribedEvent{}
+	for _, e := range c.registry.all() {
+		if e.source != "" {
+			all = append(all, subscribedEvent{e.source, strings.TrimPrefix(e.Path, "/"), e.stored, e.brokerQueue(c)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b subscribedEvent) int { return cmp.Compare(a.Publisher, b.Publisher) })
+	return all
+}

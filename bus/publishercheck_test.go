@@ -1,0 +1,83 @@
+package bus_test
+
+import (
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/bus"
+)
+
+// awaitNotes returns when operators are told this and nothing else.
+func awaitNotes(t *testing.T, conn *bus.Conn, want ...string) {
+	t.Helper()
+	eventually(t, func() bool {
+		got := bus.OperatorNotes(conn)
+		return assert.ObjectsAreEqual(want, got) || len(want) == 0 && len(got) == 0
+	})
+}
+
+// TestDurable_BothSidesOrNeither has a service subscribe to a publisher that does not exist, then does not store, and then stores all but one
+// event, which it does not publish. Both sides tell so, in their logs and for operators, until it fits.
+func TestDurable_BothSidesOrNeither(t *testing.T) {
+	t.Parallel()
+	const (
+		away     = "no instance of orders.example publishes events, and none has ever come (on-cancelled, on-ordered): see that it runs, and has bus.Durable(), too"
+		unknown  = "orders.example does not publish on-cancelled, to which this service subscribes; it publishes on-ordered"
+		unstored = "orders.example publishes on-ordered without bus.Durable() at "
+		wanted   = "mailer.example subscribes to on-ordered with bus.Durable(), but this publisher has no bus.Durable(), so it gets nothing"
+	)
+	b, log, sourceLog := newStored(t), new(journal), new(journal)
+	mailing := b.Connect("mailer.example", bus.WithLogger(zerolog.New(log)))
+	mailer := subscribe(t, mailing, newSink(), bus.Durable())
+	awaitNotes(t, mailing, away)
+
+	source := b.Connect(ordersHost, bus.WithLogger(zerolog.New(sourceLog)))
+	plain := subscribe(t, b.Connect("plain.example"), newSink())
+	fire(t, newOrdered(t, source), 1)
+	plain.await(t, 1)
+	awaitNotes(t, mailing, unknown, unstored+source.ID()+", so that is not stored for this service")
+	assert.Equal(t, []string{wanted}, bus.OperatorNotes(source))
+	require.NoError(t, source.Close(t.Context()))
+
+	source = b.Connect(ordersHost)
+	events, err := source.NewPublisher(ordersHost, bus.Durable())
+	require.NoError(t, err)
+	ordered := bus.NewEvent[orderedArguments](events, "/on-ordered")
+	awaitNotes(t, mailing, unknown)
+	fire(t, ordered, 2)
+	mailer.await(t, 1)
+	require.NoError(t, source.Close(t.Context()))
+
+	source = b.Connect(ordersHost)
+	events, err = source.NewPublisher(ordersHost, bus.Durable())
+	require.NoError(t, err)
+	bus.NewEvent[orderedArguments](events, "/on-ordered")
+	bus.NewEvent[bus.Args](events, "/on-cancelled")
+	awaitNotes(t, mailing)
+	bus.FlushLog(mailing)
+	for _, line := range []string{"none has ever come", "it publishes on-ordered", "so that is not stored", "the publisher is there"} {
+		assert.Len(t, log.lines(line), 1, line)
+	}
+	assert.Len(t, sourceLog.lines("so it gets nothing"), 1)
+}
+
+// TestDurable_PublisherDropsDurable has a version of a publisher without the option start after events have come.
+func TestDurable_PublisherDropsDurable(t *testing.T) {
+	t.Parallel()
+	b, source, ordered := newOrders(t)
+	mailing := b.Connect("mailer.example", quiet())
+	mailer := subscribe(t, mailing, newSink(), bus.Durable(), bus.ExcludeMethods("OnCancelled"))
+	fire(t, ordered, 1)
+	mailer.await(t, 1)
+	awaitNotes(t, mailing)
+	next := b.Connect(ordersHost)
+	newOrdered(t, next)
+	awaitNotes(t, mailing, "orders.example publishes on-ordered without bus.Durable() at "+next.ID()+", so that is not stored for this service")
+	require.NoError(t, next.Close(t.Context()))
+	require.NoError(t, source.Close(t.Context()))
+	newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	awaitNotes(t, mailing)
+}
