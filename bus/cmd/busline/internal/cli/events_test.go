@@ -21,6 +21,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/wire"
 )
 
 // mailer refuses the events of orders until it is mended.
@@ -362,4 +363,63 @@ func TestEvents_AskingIsInterrupted(t *testing.T) {
 	assert.Equal(t, 130, got.status)
 	assert.NoError(t, writer.Close())
 	assert.Equal(t, "mailer.example", o.subscription().Service)
+}
+
+// TestEvents_Publish answers in place of the publisher, which publishes what it gets.
+func TestEvents_Publish(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	var mu sync.Mutex // protects all below
+	document, published := "", []string{}
+	answer := func(status int, contentType, body string) *wire.Response {
+		return &wire.Response{Status: status, OpCode: wire.OpRes, Header: wire.Header{{Name: "Content-Type", Value: contentType}}, Body: []byte(body)}
+	}
+	inPlace := bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case call.Host != "orders.example" || call.Port != 888:
+				return next(ctx, call)
+			case call.Path == "/asyncapi.json" && document == "":
+				call.Response = answer(http.StatusNotFound, "application/problem+json", `{"status":404}`)
+			case call.Path == "/asyncapi.json":
+				call.Response = answer(http.StatusOK, "application/json", document)
+			case strings.HasSuffix(call.Path, "/on-lost"):
+				call.Response = answer(http.StatusNotFound, "application/problem+json", `{"status":404,"title":"Not Found","detail":"orders.example publishes no event on-lost"}`)
+			default:
+				published = append(published, call.Method+" "+call.Path+" "+call.Request.Header.Get("Content-Type")+" "+string(call.Request.Body))
+				call.Response = answer(http.StatusAccepted, "application/json", `{"msgId":"M"}`)
+			}
+			return nil
+		}
+	})
+	run := func(arguments ...string) result {
+		return e.run(t.Context(), func(environment *cli.Environment) {
+			environment.Connect = append(environment.Connect, inPlace)
+		}, append([]string{"events", "publish", "orders.example"}, arguments...)...)
+	}
+	assert.Equal(t, result{stdout: "orders.example has published on-ordered\n"}, run("on-ordered", "item=7", "number:=7"))
+	assert.Equal(t, result{stdout: `{"msgId":"M"}` + "\n"}, run("on-ordered", "--json", `{"number":8}`))
+	lost := run("on-lost")
+	assert.Equal(t, 1, lost.status)
+	assert.Contains(t, lost.stderr, "404 Not Found: orders.example publishes no event on-lost")
+	mu.Lock()
+	document = `{"channels":{"orders.example/on-ordered":{"messages":{"OnOrdered":{"payload":{"$ref":"#/components/schemas/OnOrdered_in"}}}}},
+		"components":{"schemas":{"X":null,"OnOrdered_in":{"type":"object","properties":{
+			"number":{"type":"integer","exclusiveMinimum":0},"item":{"type":["string","null"]},"tags":{"type":["array","null"],"items":{"type":"string"}}}}}}}`
+	mu.Unlock()
+	assert.Equal(t, result{stdout: "orders.example has published on-ordered\n"}, run("on-ordered", "item=7", "number=7", "tags=a", "tags=b"))
+	assert.Equal(t, []string{
+		`POST /publish/on-ordered application/json {"item":"7","number":7}`,
+		`POST /publish/on-ordered application/json {"number":8}`,
+		`POST /publish/on-ordered application/json {"item":"7","number":7,"tags":["a","b"]}`,
+	}, published)
+	wrong := run("on-ordered", "numbr=7")
+	assert.Equal(t, 2, wrong.status)
+	assert.Contains(t, wrong.stderr, "there is no argument numbr: orders.example:888/publish/on-ordered takes item, number, tags; did you mean number?")
+	assert.Contains(t, run("on-ordered", "number=x").stderr, `argument number is an integer, not "x"`)
+	e.refuses(3, "no instance serves orders.example in plane "+e.bus.Plane(), "events", "publish", "orders.example", "on-ordered")
+	e.refuses(3, "calculatr.example", "events", "publish", "calculatr.example", "on-ordered")
 }

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +49,7 @@ func (s *session) publishEvent(ctx context.Context, publisher, event string, ope
 	}
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
-	to := address{host: publisher, port: subject.ControlPort, path: "/publish/" + url.PathEscape(event)}
+	to := address{host: publisher, port: subject.ControlPort, path: "/publish/" + escapeRest(strings.TrimPrefix(event, "/"))}
 	made, err := s.publication(ctx, to, publisher+"/"+event).prepare(given, make(http.Header))
 	if err != nil {
 		return err
@@ -64,27 +65,33 @@ func (s *session) publishEvent(ctx context.Context, publisher, event string, ope
 	if err != nil {
 		return err
 	}
-	if response.StatusCode < http.StatusBadRequest && !s.settings.json {
-		defer response.Body.Close()
-		return s.print("%s has published %s\n", publisher, cleanLine(event))
+	if response.StatusCode >= http.StatusBadRequest || s.settings.json {
+		return s.answer(new(callFlags), response)
 	}
-	return s.answer(new(callFlags), response)
+	defer response.Body.Close()
+	return s.print("%s has published %s\n", publisher, cleanLine(event))
 }
 
 // publication plans the call that publishes an event: its body has the arguments that the publisher's AsyncAPI document describes, or any
 // if it has none.
 func (s *session) publication(ctx context.Context, to address, channel string) *plan {
 	document := &openapi.Document{}
+	described := &openapi.Operation{}
 	arguments := &reflectapi.Schema{Type: typeObject}
-	if described := s.fetchEvents(ctx, to.host); described != nil {
-		for _, message := range described.Channels[channel].Messages {
+	if events := s.fetchEvents(ctx, to.host); events != nil {
+		for name, message := range events.Channels[channel].Messages {
 			if message.Payload != nil {
-				document.Components.Schemas, arguments = described.Components.Schemas, message.Payload
+				described.OperationID, arguments = name, &message.Payload.Schema
+			}
+		}
+		document.Components.Schemas = make(map[string]*reflectapi.Schema)
+		for name, schema := range events.Components.Schemas {
+			if schema != nil {
+				document.Components.Schemas[name] = &schema.Schema
 			}
 		}
 	}
-	content := map[string]*openapi.MediaType{mediaJSON: {Schema: arguments}}
-	described := &openapi.Operation{RequestBody: &openapi.RequestBody{Content: content}}
+	described.RequestBody = &openapi.RequestBody{Content: map[string]*openapi.MediaType{mediaJSON: {Schema: arguments}}}
 	return &plan{to: to, method: http.MethodPost, operation: &operation{
 		method: http.MethodPost, place: to.place(), path: to.path, document: document, Operation: described,
 	}}
@@ -94,12 +101,54 @@ func (s *session) publication(ctx context.Context, to address, channel string) *
 type eventDocument struct {
 	Channels map[string]struct {
 		Messages map[string]struct {
-			Payload *reflectapi.Schema `json:"payload"`
+			Payload *eventSchema `json:"payload"`
 		} `json:"messages"`
 	} `json:"channels"` // by publisher and event: "orders.example/on-ordered"
 	Components struct {
-		Schemas map[string]*reflectapi.Schema `json:"schemas"`
+		Schemas map[string]*eventSchema `json:"schemas"`
 	} `json:"components"`
+}
+
+// eventSchema is a schema of JSON Schema Draft 07 in the notation of OpenAPI 3.0.0, as far as the command needs it to convert arguments. The
+// publisher checks the rest.
+type eventSchema struct{ reflectapi.Schema }
+
+// UnmarshalJSON reads a schema.
+func (s *eventSchema) UnmarshalJSON(text []byte) error {
+	var members any
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	return json.Unmarshal(jsonOf(toOpenAPI(members)), &s.Schema)
+}
+
+// toOpenAPI rewrites a schema, and those in it: null becomes a keyword of its own, and exclusive bounds are left out.
+func toOpenAPI(schema any) any {
+	switch schema := schema.(type) {
+	case []any:
+		for i := range schema {
+			schema[i] = toOpenAPI(schema[i])
+		}
+	case map[string]any:
+		for name, member := range schema {
+			schema[name] = toOpenAPI(member)
+		}
+		types, several := schema["type"].([]any)
+		if several {
+			left := slices.DeleteFunc(types, func(each any) bool { return each == "null" })
+			schema["nullable"] = len(left) < len(types)
+			delete(schema, "type")
+			if len(left) == 1 {
+				schema["type"] = left[0]
+			}
+		}
+		for _, bound := range []string{"exclusiveMinimum", "exclusiveMaximum"} {
+			if _, isNumber := schema[bound].(float64); isNumber {
+				delete(schema, bound)
+			}
+		}
+	}
+	return schema
 }
 
 // fetchEvents asks a host for its AsyncAPI document; nil if it has none that can be read.
