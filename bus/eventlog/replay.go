@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,17 +43,18 @@ func Replay(ctx context.Context, conn *bus.Conn, publisher, service, event strin
 	for i := range consumers {
 		pending, err := c.setBack(ctx, log, &consumers[i], from)
 		if err != nil {
-			return events, partly(c.failed(err), i)
+			return events, partly(c.failed(err), i, len(consumers))
 		}
 		events += int(pending)
 	}
 	return events, nil
 }
 
-// partly marks an error after some work was done.
-func partly(err error, done int) error {
+// partly tells in an error that some of the consumers were done before.
+func partly(err error, done, all int) error {
 	if failed, ok := errors.AsType[*bus.Error](err); ok && done > 0 {
 		failed.Executed = bus.ExecutedUnknown
+		failed.Detail += fmt.Sprintf("; %d of %d consumers were done before, repeat it for the others", done, all)
 	}
 	return err
 }
@@ -193,7 +195,7 @@ func Forget(ctx context.Context, conn *bus.Conn, publisher, service, event strin
 	for i, each := range consumers {
 		_, err := ask(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, log.DeleteConsumer(ctx, each.Name) })
 		if err != nil && !isGone(err) {
-			return len(removed), partly(c.failed(err), i)
+			return len(removed), partly(c.failed(err), i, len(consumers))
 		}
 		removed[each.Event] = true
 	}
