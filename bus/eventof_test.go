@@ -50,7 +50,7 @@ func TestEventOf_Stored(t *testing.T) {
 			require.NoError(t, ordered.Publish(ctx, orderedArguments{7}))
 			first, second := <-told, <-told
 			awaitHandled(t, b, source)
-			dead := parked(t, source)
+			dead := deadLetters(t, source)
 			require.Len(t, dead, 1)
 			require.NoError(t, dead[0].Redeliver(t.Context()))
 			again := <-told

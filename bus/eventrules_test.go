@@ -299,9 +299,9 @@ func TestEvents_HostileStored(t *testing.T) {
 	_, err := manager(t, source).PublishMsg(t.Context(), nothing)
 	require.NoError(t, err)
 	refused = append(refused, struct{ old, replacement, want string }{"all", "nothing", "400 Bad Request: head: "})
-	eventually(t, func() bool { return len(parked(t, source))+len(mailer.taken()) > len(refused)+len(accepted) })
+	eventually(t, func() bool { return len(deadLetters(t, source))+len(mailer.taken()) > len(refused)+len(accepted) })
 	var reasons []string
-	for _, event := range parked(t, source) {
+	for _, event := range deadLetters(t, source) {
 		reasons = append(reasons, fmt.Sprintf("after %d: %s", event.Attempts, event.Reason))
 	}
 	for _, test := range refused {

@@ -48,6 +48,7 @@ const importTable = `
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
 	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/fragment bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable internal/similar reflectapi restmap restmap/strictjson restmap/openapi
+	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable internal/similar
 	bus/interceptors:   bus bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
 	bus/broker:
@@ -56,7 +57,7 @@ const importTable = `
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare
 	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi restmap/openapi/compare
 	msgsvc:             bus
-	bus/cmd/busline/internal/cli: bus bus/wire bus/claims bus/claims/claimstest bus/subject internal/similar reflectapi restmap restmap/openapi
+	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject internal/similar reflectapi restmap restmap/openapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
@@ -85,6 +86,7 @@ const neverCompiled = `
 	restmap/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
 	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal
+	bus/eventlog:       github.com/nats-io/nats-server github.com/spf13
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal

@@ -22,7 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(cli.Run(ctx, cli.Environment{
-		Stdin:  os.Stdin,
+		Stdin: os.Stdin, StdinTerminal: isTerminal(os.Stdin),
 		Stdout: os.Stdout, StdoutTerminal: isTerminal(os.Stdout),
 		Stderr: os.Stderr, StderrTerminal: isTerminal(os.Stderr),
 		Height: height,

@@ -246,3 +246,12 @@ func matchesAny(patterns []string, host string) bool {
 		return matched
 	})
 }
+
+// hostsIn returns all hosts, also those that serve nothing, such as a mere publisher of events.
+func hostsIn(instances []instance) (hosts []string) {
+	for _, each := range instances {
+		hosts = append(hosts, each.Host)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}

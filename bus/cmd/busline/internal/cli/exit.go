@@ -32,7 +32,7 @@ const (
 const exitStatuses = `  0    all went well
   1    the call failed: a status of 400 or above, or an answer that was lost
   2    the command line is wrong, or does not fit the document of the host; nothing was called
-  3    not found: no such host, port, instance or parked event, no ack, or no instance at all
+  3    not found: no such host, port, instance, event or dead letter, no ack, or no instance at all
   4    no answer within --timeout
   5    the broker cannot be reached, or refuses the login
   130  interrupted

@@ -168,7 +168,7 @@ func TestUnreachable(t *testing.T) {
 	elsewhere := func(environment *cli.Environment) { environment.Connect = nil }
 	e := newTerminal(t)
 	for _, arguments := range [][]string{
-		{"ls"}, {"describe", "x"}, {"docs"}, {"call", "x/y"}, {"bench", "x/y"}, {"permissions"}, {"parked", "x"}, {"ls", "--watch"},
+		{"ls"}, {"describe", "x"}, {"docs"}, {"call", "x/y"}, {"bench", "x/y"}, {"permissions"}, {"events", "dead-letters", "x"}, {"events", "ls"}, {"ls", "--watch"},
 	} {
 		got := e.run(t.Context(), elsewhere, append([]string{"--url", "nats://127.0.0.1:1", "--timeout", "10ms"}, arguments...)...)
 		assert.Equal(t, 5, got.status, "busline %v", arguments)

@@ -20,7 +20,7 @@ func TestHelp(t *testing.T) {
 	got := e.busline(2)
 	assert.Equal(t, overview.stdout, got.stderr)
 	assert.Empty(t, got.stdout)
-	for _, name := range []string{"ls", "describe", "call", "docs", "tap", "parked", "bench", "token", "permissions", "completion", "version"} {
+	for _, name := range []string{"ls", "describe", "call", "docs", "tap", "events", "bench", "token", "permissions", "completion", "version"} {
 		if !strings.Contains(overview.stdout, "\n  "+name+" ") {
 			t.Errorf("the overview does not have %s", name)
 		}
@@ -28,6 +28,11 @@ func TestHelp(t *testing.T) {
 		golden(t, "help-"+name+".txt", help.stdout)
 		e.says(help.stdout, "help", name)
 		e.says(help.stdout, "--plane", "x", name, "-h")
+	}
+	for _, name := range []string{"ls", "describe", "tail", "publish", "replay", "dead-letters", "forget"} {
+		help := e.busline(0, "events", name, "--help")
+		golden(t, "help-events-"+name+".txt", help.stdout)
+		e.says(help.stdout, "help", "events", name)
 	}
 }
 
@@ -50,7 +55,7 @@ func TestComplete(t *testing.T) {
 	e.serveProducts()
 	e.bus.Connect("caller.example") // serves nothing, so that it gets no calls
 	for _, row := range []struct{ words, want string }{
-		{"", "bench call completion describe docs help ls parked permissions tap token version"},
+		{"", "bench call completion describe docs events help ls permissions tap token version"},
 		{"d", "describe docs"},
 		{"--j", "--json"},
 		{"--plane x comp", "completion"},

@@ -22,6 +22,8 @@ type Environment struct {
 	Stdout, Stderr io.Writer
 	// StdoutTerminal and StderrTerminal say whether the output is a terminal. Default: it is not.
 	StdoutTerminal, StderrTerminal bool
+	// StdinTerminal says whether Stdin is a terminal, on which to ask before something is deleted. Default: it is not.
+	StdinTerminal bool
 	// Height returns how many lines the terminal of Stdout has now, 0 if that is unknown. Default: unknown.
 	Height func() int
 	// Getenv returns environment variables: BUS_TOKEN, BUS_LOG_LEVEL, NO_COLOR, TERM. bus.Connect reads its variables
@@ -97,7 +99,7 @@ func (s *session) newRoot() *cobra.Command {
 	for group, commands := range map[string][]*cobra.Command{
 		explore: {s.newList(), s.newDescribe(), s.newDocs(), s.newTap()},
 		call:    {s.newCall(), s.newBench()},
-		operate: {s.newParked(), s.newToken(), s.newPermissions()},
+		operate: {s.newEvents(), s.newToken(), s.newPermissions()},
 		"":      {newCompletion(), s.newVersion()},
 	} {
 		for _, each := range commands {
@@ -144,9 +146,9 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// noCommand returns the error for an unknown command.
-func noCommand(root *cobra.Command, name string) error {
-	return misuse("there is no command %s, see busline --help%s", name, similar.DidYouMean(name, commandNames(root)))
+// noCommand returns the error for an unknown command below another one.
+func noCommand(above *cobra.Command, name string) error {
+	return misuse("there is no command %s, see %s --help%s", name, above.CommandPath(), similar.DidYouMean(name, commandNames(above)))
 }
 
 // commandNames returns the names that help shows.
@@ -266,11 +268,16 @@ func flagNames(c *cobra.Command) (names []string) {
 // accept them.
 func withTwoDashes(root *cobra.Command, arguments []string) []string {
 	long := map[string]bool{"help": true}
-	for _, each := range append(root.Commands(), root) {
-		for _, set := range []*pflag.FlagSet{each.Flags(), each.PersistentFlags()} {
+	var note func(c *cobra.Command)
+	note = func(c *cobra.Command) {
+		for _, set := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 			set.VisitAll(func(flag *pflag.Flag) { long[flag.Name] = true })
 		}
+		for _, each := range c.Commands() {
+			note(each)
+		}
 	}
+	note(root)
 	spelled := []string{} // not nil, which cobra takes for os.Args
 	for i, argument := range arguments {
 		if argument == "--" {

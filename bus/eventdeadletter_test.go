@@ -1,0 +1,142 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/eventlog"
+)
+
+// deadLetters returns the dead letters of orders.example.
+func deadLetters(t *testing.T, conn *bus.Conn) (all []eventlog.DeadLetter) {
+	t.Helper()
+	for each, err := range eventlog.DeadLetters(t.Context(), conn, ordersHost) {
+		require.NoError(t, err)
+		all = append(all, each)
+	}
+	return all
+}
+
+// newRefuser returns one whose events become dead letters at once.
+func newRefuser() *sink {
+	s := newSink()
+	s.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+	return s
+}
+
+// TestDeadLetters_Permissions has a user read, redeliver and delete dead letters who may do that and nothing else, as docs/guides/events.md
+// says.
+func TestDeadLetters_Permissions(t *testing.T) {
+	t.Parallel()
+	var block string
+	for _, run := range []string{"rehearsal", "held"} {
+		e := newEnforcing(t, map[string]string{ordersHost: "", "mailer.example": "", "operator.example": block}, broker.JetStream(t.TempDir()))
+		source, operator := e.connect(ordersHost), e.connect("operator.example")
+		ordered := newOrdered(t, source, bus.Durable())
+		mailer := newRefuser()
+		subscribe(t, e.connect("mailer.example"), mailer, bus.Durable())
+		fire(t, ordered, 1, 2)
+		eventually(t, func() bool { return len(deadLetters(t, source)) == 2 })
+		all := deadLetters(t, operator)
+		if err := all[0].Redeliver(t.Context()); err != nil {
+			t.Errorf("%s: %v", run, err)
+		}
+		if err := all[1].Delete(t.Context()); err != nil {
+			t.Errorf("%s: %v", run, err)
+		}
+		granted, err := operator.Permissions()
+		require.NoError(t, err)
+		more := bus.Permissions{Subscribe: []bus.Permission{{Subject: "_INBOX.>"}}}
+		for _, subject := range []string{
+			"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.*.bus_DEADLETTERS_orders_example",
+			"$JS.API.CONSUMER.INFO.bus_EVENTS_orders_example.*", "bus.a.example.orders.*.*.*",
+		} {
+			more.Publish = append(more.Publish, bus.Permission{Subject: subject})
+		}
+		block = granted.With(more).String()
+	}
+}
+
+// TestDeadLetters_StreamIsCreatedAgain has the stream of dead letters deleted under a running service: it is created as it was.
+func TestDeadLetters_StreamIsCreatedAgain(t *testing.T) {
+	t.Parallel()
+	b, source, ordered := newOrders(t)
+	subscribe(t, b.Connect("first.example"), newSink(), bus.Durable())
+	name := b.Plane() + "_DEADLETTERS_orders_example"
+	stream, err := manager(t, source).Stream(t.Context(), name)
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.MaxAge = time.Hour // as an operator wants it
+	_, err = manager(t, source).UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	mailer := newRefuser()
+	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
+	require.NoError(t, manager(t, source).DeleteStream(t.Context(), name))
+	fire(t, ordered, 1)
+	eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
+	stream, err = manager(t, source).Stream(t.Context(), name)
+	require.NoError(t, err)
+	if kept := stream.CachedInfo().Config.MaxAge; kept != time.Hour {
+		t.Errorf("made anew it keeps %s", kept)
+	}
+}
+
+// TestDeadLetters_StoringIsTriedAgain has no room for a dead letter, until another one is deleted.
+func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b, source, ordered := newOrders(t)
+	mailer, log := newSink(), new(journal)
+	mailer.handle = func(context.Context, int) error { return errors.New("the mail server is away") }
+	subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, bus.Durable(), bus.MaxDeliver(2), fastBackoff())
+	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_DEADLETTERS_orders_example")
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.Discard, config.MaxMsgs = jetstream.DiscardNew, 1
+	_, err = manager(t, source).UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	fire(t, ordered, 1)
+	eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
+	fire(t, ordered, 2)
+	log.await(t, "all attempts are used up")
+	require.NoError(t, deadLetters(t, source)[0].Delete(t.Context()))
+	eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
+	if reason := deadLetters(t, source)[0].Reason; !strings.Contains(reason, "died, did not finish in time, or could not park it, as their log says") {
+		t.Errorf("parked for the reason %q", reason)
+	}
+	if lost := log.lines("response lost"); len(lost) > 0 {
+		t.Errorf("an event has no response to lose: %s", lost)
+	}
+}
+
+// makeStream makes the stream of orders.example for some events, and nothing else, as another client may do.
+func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, events string, retention jetstream.RetentionPolicy) {
+	t.Helper()
+	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders." + events}, Retention: retention}
+	_, err := manager(t, source).CreateStream(t.Context(), stream)
+	require.NoError(t, err)
+}
+
+// TestDeadLetters_StreamsThatTakeOtherEvents has one made beforehand that takes another event than is fired: waiting for it would be in vain.
+func TestDeadLetters_StreamsThatTakeOtherEvents(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	makeStream(t, b, source, "on-paid", jetstream.InterestPolicy)
+	err := newOrdered(t, source, bus.Durable()).Publish(t.Context(), orderedArguments{1})
+	checkError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
+	failed := asBusError(t, err)
+	if !strings.Contains(failed.Detail, "no stream takes the events of orders.example") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,188 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/internal/durable"
+	"github.com/busline/busline/bus/subject"
+)
+
+// DeadLetter is a stored event that a service could not handle.
+type DeadLetter struct {
+	Publisher string    `json:"publisher"`
+	Service   string    `json:"service"`  // host that could not handle it
+	Event     string    `json:"event"`    // "on-ordered"
+	ID        string    `json:"id"`       // of the event, as bus.EventOf tells it
+	MsgID     string    `json:"msgId"`    // Bus-Msg-Id of the event
+	At        time.Time `json:"at"`       // when it became a dead letter
+	Attempts  int       `json:"attempts"` // number of deliveries
+	Reason    string    `json:"reason"`   // error of the last attempt
+	Body      string    `json:"body"`     // arguments, as JSON
+
+	stored *storedDeadLetter // nil in a value that does not come from DeadLetters
+}
+
+// storedDeadLetter is the dead letter in its stream.
+type storedDeadLetter struct {
+	client    *client
+	event     string // the token of the event
+	partition string
+	message   *jetstream.RawStreamMsg
+}
+
+// DeadLetters yields the dead letters of a publisher that exist when the sequence is ranged over, the oldest first; none if the publisher
+// has no log. An error ends the sequence.
+func DeadLetters(ctx context.Context, conn *bus.Conn, publisher string) iter.Seq2[DeadLetter, error] {
+	return func(yield func(DeadLetter, error) bool) {
+		c, err := newPublisherClient(conn, publisher)
+		if err == nil {
+			err = c.deadLetters(ctx, func(dead DeadLetter) bool { return yield(dead, nil) })
+		}
+		if err != nil {
+			yield(DeadLetter{}, err)
+		}
+	}
+}
+
+func (c *client) deadLetters(ctx context.Context, yield func(DeadLetter) bool) error {
+	stream, err := c.stream(ctx, c.names.DeadLetters())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // no service has subscribed
+	}
+	if err != nil {
+		return c.failed(err)
+	}
+	all := c.names.DeadLetter(durable.AnyToken, durable.AnyToken, durable.AnyToken)
+	return c.each(ctx, stream, all, func(message *jetstream.RawStreamMsg) bool {
+		dead := c.newDeadLetter(message)
+		return dead.stored.partition == durable.CutOffToken || yield(dead)
+	})
+}
+
+func (c *client) newDeadLetter(message *jetstream.RawStreamMsg) DeadLetter {
+	service, event, partition := lastTokens(message.Subject)
+	made := DeadLetter{
+		Publisher: c.names.Publisher, Service: durable.Host(service), Event: eventName(event),
+		At: message.Time, Reason: message.Header.Get(durable.ReasonHeader),
+		stored: &storedDeadLetter{c, event, partition, message},
+	}
+	made.Attempts, _ = strconv.Atoi(message.Header.Get(durable.AttemptsHeader))
+	made.MsgID, made.ID, made.Body = parse(message.Data, message.Header.Get(durable.EventIDHeader))
+	return made
+}
+
+// Redeliver delivers the event again, only to the service that could not handle it, with a full number of attempts, and deletes the dead
+// letter. It returns when JetStream has stored the event. It does not wait for the handler: the outcome appears in the log, and possibly
+// as a new dead letter. It returns an error with status 404 if the dead letter does not exist any more. It returns an error and keeps the
+// dead letter if the service does not subscribe to such events any more (404), or if its consumer does not accept redelivered events
+// (503).
+func (d DeadLetter) Redeliver(ctx context.Context) error {
+	stream, err := d.find(ctx)
+	if err != nil {
+		return err
+	}
+	c := d.stored.client
+	again := nats.NewMsg(c.names.Retried(d.Service, d.stored.event, d.stored.partition))
+	if err := d.checkSubscribed(ctx, again.Subject); err != nil {
+		return err
+	}
+	again.Data = d.stored.message.Data
+	again.Header.Set(durable.EventIDHeader, d.stored.message.Header.Get(durable.EventIDHeader))
+	id := "retry " + d.Service + " " + strconv.FormatInt(d.At.UnixNano(), 10)
+	_, err = ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return c.manager.PublishMsg(ctx, again, jetstream.WithMsgID(id))
+	})
+	if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return errorf(http.StatusServiceUnavailable, "the stream %s does not take %s, or the broker does not let this connection publish it: add %s to its subjects, see docs/guides/events.md",
+			c.names.Events(), again.Subject, c.names.Retried(durable.AnyToken, durable.AnyToken, durable.AnyToken))
+	}
+	if err != nil {
+		return c.failed(err)
+	}
+	return d.delete(ctx, stream)
+}
+
+// checkSubscribed returns an error if the service would not get the event under a subject. JetStream does not report that: it confirms a
+// message without a consumer, and delivers it to none.
+func (d DeadLetter) checkSubscribed(ctx context.Context, again string) error {
+	c := d.stored.client
+	name := durable.ConsumerName{Service: d.Service, Event: d.stored.event}
+	found, err := c.consumer(ctx, name.String())
+	if isGone(err) { // it may be handled in order
+		name.Partition = d.stored.partition
+		found, err = c.consumer(ctx, name.String())
+	}
+	switch {
+	case isGone(err):
+		return errorf(http.StatusNotFound, "%s does not subscribe to %s of %s any more, so it stays a dead letter", d.Service, d.Event, d.Publisher)
+	case err != nil:
+		return c.failed(err)
+	case !takes(&consumer{name, found.CachedInfo()}, again):
+		return errorf(http.StatusServiceUnavailable,
+			"the consumer %s does not take %s, so it stays a dead letter: if the stream %s does not either, add %s to its subjects, see docs/guides/events.md; then restart an instance of %s",
+			name, again, c.names.Events(), c.names.Retried(durable.AnyToken, durable.AnyToken, durable.AnyToken), d.Service)
+	default:
+		return nil
+	}
+}
+
+func (c *client) consumer(ctx context.Context, name string) (jetstream.Consumer, error) {
+	return ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return c.manager.Consumer(ctx, c.names.Events(), name)
+	})
+}
+
+// takes reports whether a consumer has a filter that takes a subject, or none at all.
+func takes(of *consumer, published string) bool {
+	filters := of.filters()
+	return len(filters) == 0 || slices.ContainsFunc(filters, func(filter string) bool { return subject.Covers(filter, published) })
+}
+
+// Delete deletes the dead letter; the event is lost for the service then. It returns an error with status 404 if the dead letter does not
+// exist any more.
+func (d DeadLetter) Delete(ctx context.Context) error {
+	stream, err := d.find(ctx)
+	if err != nil {
+		return err
+	}
+	return d.delete(ctx, stream)
+}
+
+// find returns the stream of the dead letter. It returns an error if the dead letter does not exist any more.
+func (d DeadLetter) find(ctx context.Context) (jetstream.Stream, error) {
+	if d.stored == nil {
+		return nil, errorf(http.StatusBadRequest, "the dead letter does not come from eventlog.DeadLetters")
+	}
+	c := d.stored.client
+	stream, err := c.stream(ctx, c.names.DeadLetters())
+	if err == nil {
+		_, err = ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return stream.GetMsg(ctx, d.stored.message.Sequence)
+		})
+	}
+	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, errorf(http.StatusNotFound, "the event %s of %s is no dead letter of %s any more", d.Event, d.Publisher, d.Service)
+	}
+	return stream, c.failed(err)
+}
+
+// delete deletes the dead letter. Another client may have deleted it just before; that is no error.
+func (d DeadLetter) delete(ctx context.Context, stream jetstream.Stream) error {
+	_, err := ask(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, stream.DeleteMsg(ctx, d.stored.message.Sequence)
+	})
+	if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+		return nil
+	}
+	return d.stored.client.failed(err)
+}

@@ -1,0 +1,185 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/internal/durable"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// Event is a stored event.
+type Event struct {
+	Publisher string    `json:"publisher"`
+	Event     string    `json:"event"` // "on-ordered"
+	ID        string    `json:"id"`    // as bus.EventOf tells it
+	MsgID     string    `json:"msgId"` // Bus-Msg-Id
+	Stored    time.Time `json:"stored"`
+	Sequence  uint64    `json:"sequence"` // in the log, which has gaps
+	Body      string    `json:"body"`     // arguments, as JSON
+}
+
+// TailOption is an option of [Tail].
+type TailOption func(*tailOptions)
+
+type tailOptions struct {
+	since    time.Time
+	isSince  bool
+	event    string
+	noFollow bool
+}
+
+// Since begins with the events that were stored at a time or later; the zero time stands for the beginning of the log. Default: with the
+// events that are stored from now on.
+func Since(at time.Time) TailOption {
+	return func(o *tailOptions) { o.since, o.isSince = at, true }
+}
+
+// OnlyEvent yields only events of one kind, such as "on-ordered". Default: all.
+func OnlyEvent(event string) TailOption { return func(o *tailOptions) { o.event = event } }
+
+// NoFollow ends the sequence after the events that are there. Default: it goes on until the context ends.
+func NoFollow() TailOption { return func(o *tailOptions) { o.noFollow = true } }
+
+// Tail yields the stored events of a publisher, in the order in which they were stored, whoever has handled them. An error ends the
+// sequence; so does the end of ctx, with the error of ctx. An event of which none was stored, and to which no service subscribes, is an
+// error with status 404.
+func Tail(ctx context.Context, conn *bus.Conn, publisher string, options ...TailOption) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		var chosen tailOptions
+		for _, option := range options {
+			option(&chosen)
+		}
+		c, err := newPublisherClient(conn, publisher)
+		if err == nil {
+			err = c.tail(ctx, &chosen, func(event Event) bool { return yield(event, nil) })
+		}
+		if err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// tailMemory is how long JetStream keeps the consumer of a tail that has gone.
+const tailMemory = 30 * time.Second
+
+func (c *client) tail(ctx context.Context, options *tailOptions, yield func(Event) bool) error {
+	log, err := c.log(ctx)
+	if err != nil {
+		return err
+	}
+	config, err := c.tailConfig(ctx, log, options)
+	if err != nil {
+		return err
+	}
+	reader, err := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) { return log.OrderedConsumer(ctx, config) })
+	if err != nil {
+		return c.failed(err)
+	}
+	left := reader.CachedInfo().NumPending
+	messages, err := reader.Messages()
+	if err != nil {
+		return c.failed(err)
+	}
+	defer messages.Stop()
+	for ; !options.noFollow || left > 0; left-- {
+		message, err := messages.Next(jetstream.NextContext(ctx))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return c.failed(err)
+		}
+		if !yield(c.newEvent(message)) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c *client) tailConfig(ctx context.Context, log jetstream.Stream, options *tailOptions) (jetstream.OrderedConsumerConfig, error) {
+	config := jetstream.OrderedConsumerConfig{
+		FilterSubjects:    []string{c.names.Event(durable.AnyToken, durable.AnyToken)},
+		DeliverPolicy:     jetstream.DeliverNewPolicy,
+		InactiveThreshold: tailMemory,
+	}
+	switch {
+	case !options.isSince:
+	case options.since.IsZero():
+		config.DeliverPolicy = jetstream.DeliverAllPolicy
+	case options.since.After(time.Now()):
+		return config, inFuture(options.since)
+	default:
+		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &options.since
+	}
+	if options.event == "" {
+		return config, nil
+	}
+	config.FilterSubjects = []string{c.names.Event(subject.Escape(options.event), durable.AnyToken)}
+	return config, c.checkEvent(ctx, log, options.event)
+}
+
+func inFuture(at time.Time) error {
+	return errorf(http.StatusBadRequest, "%s is in the future: choose a time up to now", at.Format(time.RFC3339))
+}
+
+// checkEvent returns an error if a log has no event of a kind, and no service subscribes to it.
+func (c *client) checkEvent(ctx context.Context, log jetstream.Stream, event string) error {
+	kinds, err := c.kinds(ctx, log)
+	if err != nil {
+		return err
+	}
+	var there []string
+	for _, kind := range kinds {
+		there = append(there, kind.Event)
+	}
+	consumers, err := c.consumers(ctx, log)
+	if err != nil {
+		return err
+	}
+	for _, each := range consumers {
+		there = append(there, eventName(each.Event))
+	}
+	if slices.Contains(there, event) {
+		return nil
+	}
+	return unknown(c.names.Publisher+" has stored no event "+event, event, there)
+}
+
+func (c *client) newEvent(message jetstream.Msg) Event {
+	_, token, _ := lastTokens(message.Subject())
+	made := Event{Publisher: c.names.Publisher, Event: eventName(token)}
+	if told, err := message.Metadata(); err == nil {
+		made.Stored, made.Sequence = told.Timestamp, told.Sequence.Stream
+	}
+	made.MsgID, made.ID, made.Body = parse(message.Data(), message.Headers().Get(jetstream.MsgIDHeader))
+	return made
+}
+
+// parse returns what a stored event tells. storedAs is what JetStream knows it by: the path and the id that the publisher chose, or its
+// message id.
+func parse(text []byte, storedAs string) (msgID, id, body string) {
+	var request wire.Request
+	if wire.ParseRequest(text, &request) != nil {
+		return "", storedAs, string(text)
+	}
+	path, _, _ := strings.Cut(request.Target, "?")
+	if chosen, ok := strings.CutPrefix(storedAs, path+" "); ok {
+		return request.MsgID, chosen, string(request.Body)
+	}
+	return request.MsgID, request.MsgID, string(request.Body)
+}
+
+// isGone reports whether a consumer or its log does not exist.
+func isGone(err error) bool {
+	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound)
+}
