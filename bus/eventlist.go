@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/reflectapi"
 )
 
 // eventControl is the service of an instance that publishes or subscribes to events, on port 888 of its host.
@@ -126,4 +128,47 @@ func (c *Conn) subscribesTo() []subscribedEvent {
 	}
 	slices.SortStableFunc(all, func(a, b subscribedEvent) int { return cmp.Compare(a.Publisher, b.Publisher) })
 	return all
+}
+
+// describe describes the events of the interface of a publisher, if it is known, and compiles the claims.
+func (p *Publisher) describe(config *publishConfig) error {
+	p.access = &endpoint{endpointConfig: config.described.endpoints}
+	if err := cmp.Or(config.described.endpoints.err, p.access.compileClaims()); err != nil {
+		return err
+	}
+	if config.events == nil {
+		return nil
+	}
+	service, err := reflectapi.DescribeInterface(config.events)
+	if err != nil {
+		return fmt.Errorf("bus.EventsOf: %w", err)
+	}
+	endpoints, err := mapEvents(p.host, service, &config.described, nil)
+	if err == nil {
+		err = validEndpoints(defaultPlane, p.host, endpoints)
+	}
+	if err != nil {
+		return fmt.Errorf("bus.EventsOf: %v is no interface of events: %w", config.events, err)
+	}
+	p.doc, p.described = service.Doc, make(map[eventName]*endpoint)
+	for _, e := range endpoints {
+		e.stored = config.durable != nil
+		p.described[eventName{p.host, e.Path}] = e
+	}
+	return nil
+}
+
+// declaredKey returns the argument that orders an event, as its interface declares it, "" for none.
+func (p *Publisher) declaredKey(path string) string {
+	if e := p.described[eventName{p.host, path}]; e != nil {
+		return e.mapped.Method.Declared.Key
+	}
+	return ""
+}
+
+// describe notes all events of the interface of a publisher.
+func (s *eventSources) describe(of *Publisher) {
+	for name := range of.described {
+		s.publish(of, name.path, of.declaredKey(name.path))
+	}
 }
