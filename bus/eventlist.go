@@ -39,44 +39,80 @@ type subscribedEvent struct {
 	Queue     string `json:"queue"`   // the host whose instances share the events, "" if each instance gets all
 }
 
-//nolint:gochecknoglobals // it does not change
-var eventControlEndpoints = sync.OnceValues(func() ([]*endpoint, error) {
+// The endpoints of port 888 for events are planned once.
+//
+//nolint:gochecknoglobals // they do not change
+var (
+	eventListEndpoints = sync.OnceValues(planEventList)
+	publishEndpoints   = sync.OnceValues(planPublish)
+)
+
+func planEventList() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, eventControl{}, newServiceConfig([]ServeOption{
 		Port(subject.ControlPort), Undocumented(), NoQueue(),
 		ParamNames("Events", "", "publishes, subscribes"), Method("Events", HTTPMethod(http.MethodGet)),
 	}))
+	if err != nil {
+		return nil, err
+	}
+	document, err := controlHandler(http.MethodGet, asyncAPIPath)
+	if err != nil {
+		return nil, err
+	}
+	document.run = runWeb(document, serveAsyncAPI)
+	return controlled(append(endpoints, document)), nil
+}
+
+func planPublish() ([]*endpoint, error) {
+	publish, err := controlHandler(http.MethodPost, publishPath+"{event+}")
+	if err != nil {
+		return nil, err
+	}
+	publish.run = publishByHand
+	return controlled([]*endpoint{publish}), nil
+}
+
+// controlled completes endpoints of port 888.
+func controlled(endpoints []*endpoint) []*endpoint {
 	for _, e := range endpoints {
 		e.chain = controlChain(e)
 		e.route()
 	}
-	return endpoints, err
-})
+	return endpoints
+}
 
-// listEvents serves the list of events, and reports whether it was not served before. The caller holds the lock of registrations. Events
-// do not need the list, so an error is logged, and the next publisher or subscription tries again.
+// listEvents serves the list of events and their document, and reports whether it did not do so before. The caller holds the lock of
+// registrations. Events do not need that, so an error is logged, and the next publisher or subscription tries again.
 func (c *Conn) listEvents(ctx context.Context) (added bool) {
-	if c.registry.listing || c.isClosing() {
+	return c.addControl(ctx, &c.registry.listing, eventListEndpoints, "the events of this instance are not listed")
+}
+
+// addControl serves endpoints of port 888, unless they are served, and reports whether it has. A failure is logged.
+func (c *Conn) addControl(ctx context.Context, served *bool, plan func() ([]*endpoint, error), failure string) (added bool) {
+	if *served || c.isClosing() {
 		return false
 	}
-	endpoints, err := eventControlEndpoints()
+	endpoints, err := plan()
 	if err == nil {
 		err = c.install(ctx, c.server.Router, endpoints, c.subscriptionsOf(endpoints), nil)
 	}
 	if err != nil {
-		c.log(c.logger.Warn().Err(err), "the events of this instance are not listed")
+		c.log(c.logger.Warn().Err(err), failure)
 		return false
 	}
-	c.registry.listing = true
+	*served = true
 	return true
 }
 
-// listPublisher serves the list of events for a publisher.
+// listPublisher serves what port 888 has for a publisher.
 func (c *Conn) listPublisher(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, natsconn.DefaultTimeout)
 	defer cancel()
 	c.registry.registering.Lock()
 	defer c.registry.registering.Unlock()
-	if c.listEvents(ctx) {
+	listed := c.listEvents(ctx)
+	publishes := c.addControl(ctx, &c.registry.publishing, publishEndpoints, "the events of this instance cannot be published by hand")
+	if listed || publishes {
 		c.announce(ctx, "hello")
 	}
 }
@@ -102,6 +138,13 @@ func (s *eventSources) publish(of *Publisher, path, key string) {
 type publication struct {
 	publisher *Publisher
 	key       string
+}
+
+// publicationOf returns how an event is published, the zero value if it is not.
+func (s *eventSources) publicationOf(host, event string) publication {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.published[eventName{host, "/" + event}]
 }
 
 // publishes returns the events that the connection publishes, sorted.

@@ -129,7 +129,7 @@ func TestDescribeInterface(t *testing.T) {
 	_, err = reflectapi.DescribeInterface(nil)
 	require.EqualError(t, err, "<nil> is not an interface")
 	_, err = reflectapi.DescribeInterface(reflect.TypeFor[unimplemented]())
-	require.ErrorContains(t, err, "minimun")
+	require.EqualError(t, err, "method Misspelt: //busline:arg z: the method has no argument of that name; it has x")
 	service, err := reflectapi.DescribeInterface(reflect.TypeFor[unimplemented](), reflectapi.ExcludeMethods("Misspelt"))
 	require.NoError(t, err)
 	require.Len(t, service.Methods, 1)
@@ -148,6 +148,6 @@ type unimplemented interface {
 var _ = reflectapi.Register[unimplemented](`type unimplemented interface {
 	// Add adds.
 	Add(x, y int) (sum int, err error)
-	//busline:arg x minimun=1
+	//busline:arg z minimum=1
 	Misspelt(x int) error
 }`)
