@@ -198,10 +198,10 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 		"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier")
 }
 
-// actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor.
+// actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor, except those that concern events.
 func actFor(ctx context.Context, request *clientCall) error {
 	token := ActorOf(ctx)
-	if token == "" || request.Address.Port == subject.ControlPort {
+	if token == "" || request.Address.Port == subject.ControlPort && !takesActor(request.Address.Path) {
 		request.Actor = ""
 		return nil
 	}

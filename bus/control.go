@@ -125,11 +125,7 @@ func planDirectory() ([]*endpoint, error) {
 		Port(subject.ControlPort), Undocumented(), NoQueue(),
 		ParamNames("Allow", "port, path, name", "httpResponseBody"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))
-	for _, e := range endpoints {
-		e.chain = controlChain(e)
-		e.route()
-	}
-	return endpoints, err
+	return controlled(endpoints), err
 }
 
 // announce sends a greeting to every instance of the plane, without waiting for an answer.

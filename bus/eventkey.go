@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/busline/busline/internal/similar"
+	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/reflectapi"
 )
 

@@ -150,21 +150,25 @@ func (keyedOrders) Order(int) error { return nil }
 
 // keyedEvents has a key that is no argument.
 type keyedEvents interface {
-	OnOrdered(ctx context.Context, number int) error
+	OnMarked(ctx context.Context, number int) error
 }
 
 var _ = reflectapi.Register[keyedEvents](`
 type keyedEvents interface {
 	//busline:key numbr
-	OnOrdered(ctx context.Context, number int) error
+	OnMarked(ctx context.Context, number int) error
 }
 `)
+
+type marked struct{}
+
+func (marked) OnMarked(context.Context, int) error { return nil }
 
 func TestEventKey_Declared(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect(ordersHost)
 	err := bus.Serve[keyedCalls](conn, keyedOrders{})
 	assert.ErrorContains(t, err, "keyedCalls.Order: its interface has //busline:key number, which is for events: leave it out, as calls have no order")
-	err = bus.Subscribe[keyedEvents](conn, ordersHost, newSink())
-	assert.ErrorContains(t, err, "method OnOrdered: //busline:key numbr: the method has no argument of that name; it has number; did you mean number?")
+	err = bus.Subscribe[keyedEvents](conn, ordersHost, marked{})
+	assert.ErrorContains(t, err, "method OnMarked: //busline:key numbr: the method has no argument of that name; it has number; did you mean number?")
 }

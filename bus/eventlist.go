@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/reflectapi"
 )
 
 // eventControl is the service of an instance that publishes or subscribes to events, on port 888 of its host.
@@ -51,45 +53,81 @@ type subscribedEvent struct {
 	Queue     string `json:"queue"`   // the host whose instances share the events, "" if each instance gets all
 }
 
-//nolint:gochecknoglobals // it does not change
-var eventControlEndpoints = sync.OnceValues(func() ([]*endpoint, error) {
+// The endpoints of port 888 for events are planned once.
+//
+//nolint:gochecknoglobals // they do not change
+var (
+	eventListEndpoints = sync.OnceValues(planEventList)
+	publishEndpoints   = sync.OnceValues(planPublish)
+)
+
+func planEventList() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, eventControl{}, newServiceConfig([]ServeOption{
 		Port(subject.ControlPort), Undocumented(), NoQueue(),
 		ParamNames("Events", "", "publishes, subscribes"), Method("Events", HTTPMethod(http.MethodGet)),
 		ParamNames("Subscribed", "publisher, events", "publishes"), Method("Subscribed", HTTPMethod(http.MethodPost)),
 	}))
+	if err != nil {
+		return nil, err
+	}
+	document, err := controlHandler(http.MethodGet, asyncAPIPath)
+	if err != nil {
+		return nil, err
+	}
+	document.run = runWeb(document, serveAsyncAPI)
+	return controlled(append(endpoints, document)), nil
+}
+
+func planPublish() ([]*endpoint, error) {
+	publish, err := controlHandler(http.MethodPost, publishPath+"{event+}")
+	if err != nil {
+		return nil, err
+	}
+	publish.run = publishByHand
+	return controlled([]*endpoint{publish}), nil
+}
+
+// controlled completes endpoints of port 888.
+func controlled(endpoints []*endpoint) []*endpoint {
 	for _, e := range endpoints {
 		e.chain = controlChain(e)
 		e.route()
 	}
-	return endpoints, err
-})
+	return endpoints
+}
 
-// listEvents serves the list of events, and reports whether it was not served before. The caller holds the lock of registrations. Events
-// do not need the list, so an error is logged, and the next publisher or subscription tries again.
+// listEvents serves the list of events and their document, and reports whether it did not do so before. The caller holds the lock of
+// registrations. Events do not need that, so an error is logged, and the next publisher or subscription tries again.
 func (c *Conn) listEvents(ctx context.Context) (added bool) {
-	if c.registry.listing || c.isClosing() {
+	return c.addControl(ctx, &c.registry.listing, eventListEndpoints, "the events of this instance are not listed")
+}
+
+// addControl serves endpoints of port 888, unless they are served, and reports whether it has. A failure is logged.
+func (c *Conn) addControl(ctx context.Context, served *bool, plan func() ([]*endpoint, error), failure string) (added bool) {
+	if *served || c.isClosing() {
 		return false
 	}
-	endpoints, err := eventControlEndpoints()
+	endpoints, err := plan()
 	if err == nil {
 		err = c.install(ctx, c.server.Router, endpoints, c.subscriptionsOf(endpoints), nil)
 	}
 	if err != nil {
-		c.log(c.logger.Warn().Err(err), "the events of this instance are not listed")
+		c.log(c.logger.Warn().Err(err), failure)
 		return false
 	}
-	c.registry.listing = true
+	*served = true
 	return true
 }
 
-// listPublisher serves the list of events for a publisher.
+// listPublisher serves what port 888 has for a publisher.
 func (c *Conn) listPublisher(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, natsconn.DefaultTimeout)
 	defer cancel()
 	c.registry.registering.Lock()
 	defer c.registry.registering.Unlock()
-	if c.listEvents(ctx) {
+	listed := c.listEvents(ctx)
+	publishes := c.addControl(ctx, &c.registry.publishing, publishEndpoints, "the events of this instance cannot be published by hand")
+	if listed || publishes {
 		c.announce(ctx, "hello")
 	}
 }
@@ -117,6 +155,13 @@ type publication struct {
 	key       string
 }
 
+// publicationOf returns how an event is published, the zero value if it is not.
+func (s *eventSources) publicationOf(host, event string) publication {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.published[eventName{host, "/" + event}]
+}
+
 // publishes returns the events that the connection publishes, sorted.
 func (s *eventSources) publishes() []publishedEvent {
 	s.mu.Lock()
@@ -141,4 +186,47 @@ func (c *Conn) subscribesTo() []subscribedEvent {
 	}
 	slices.SortStableFunc(all, func(a, b subscribedEvent) int { return cmp.Compare(a.Publisher, b.Publisher) })
 	return all
+}
+
+// describe describes the events of the interface of a publisher, if it is known, and compiles the claims.
+func (p *Publisher) describe(config *publishConfig) error {
+	p.access = &endpoint{endpointConfig: config.described.endpoints}
+	if err := cmp.Or(config.described.endpoints.err, p.access.compileClaims()); err != nil {
+		return err
+	}
+	if config.events == nil {
+		return nil
+	}
+	service, err := reflectapi.DescribeInterface(config.events)
+	if err != nil {
+		return fmt.Errorf("bus.EventsOf: %w", err)
+	}
+	endpoints, err := mapEvents(p.host, service, &config.described, nil)
+	if err == nil {
+		err = validEndpoints(defaultPlane, p.host, endpoints)
+	}
+	if err != nil {
+		return fmt.Errorf("bus.EventsOf: %v is no interface of events: %w", config.events, err)
+	}
+	p.doc, p.described = service.Doc, make(map[eventName]*endpoint)
+	for _, e := range endpoints {
+		e.stored = config.durable != nil
+		p.described[eventName{p.host, e.Path}] = e
+	}
+	return nil
+}
+
+// declaredKey returns the argument that orders an event, as its interface declares it, "" for none.
+func (p *Publisher) declaredKey(path string) string {
+	if e := p.described[eventName{p.host, path}]; e != nil {
+		return e.mapped.Method.Declared.Key
+	}
+	return ""
+}
+
+// describe notes all events of the interface of a publisher.
+func (s *eventSources) describe(of *Publisher) {
+	for name := range of.described {
+		s.publish(of, name.path, of.declaredKey(name.path))
+	}
 }

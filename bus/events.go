@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"reflect"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -22,6 +23,10 @@ type Publisher struct {
 	conn  *Conn
 	host  string
 	store eventStore // nil: events are not stored
+
+	doc       string                  // of the interface
+	described map[eventName]*endpoint // events of the interface, as for a subscriber; nil if it is not known
+	access    *endpoint               // whose rule says which callers see the events, and may publish them by hand
 }
 
 // PublishOption configures the events of a publisher, in [Conn.NewPublisher].
@@ -32,6 +37,16 @@ type publishConfig struct {
 	durable *storing // nil: events are not stored
 	limits  durable.Limits
 	limited bool // an option has set limits
+
+	events    reflect.Type  // the interface; nil if it is not known
+	described serviceConfig // of its events: the claims
+}
+
+// EventsOf tells a publisher the interface of its events, which generated publishers do: EventsOf[ordersapi.Events](). The events are then
+// described in documents, and can be published by hand. The names of their arguments come from the signature table that apigen writes.
+// Default: only the paths of events are known.
+func EventsOf[T any]() PublishOption {
+	return publishOption(func(c *publishConfig) { c.events = reflect.TypeFor[T]() })
 }
 
 // eventStore stores events for services that subscribe with [Durable].
@@ -47,7 +62,7 @@ type eventStore interface {
 // stored: NewPublisher creates the stream if there is none, and returns an error if the broker has no JetStream. It
 // takes at most 5 s.
 func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, error) {
-	var config publishConfig
+	config := publishConfig{described: *newEventsConfig(nil)}
 	for i, option := range options {
 		if option == nil {
 			return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: %s", host, noOption(i))
@@ -58,6 +73,9 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 		return nil, unsent(err)
 	}
 	events := &Publisher{conn: c, host: host}
+	if err := events.describe(&config); err != nil {
+		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "events of %s: %s", host, err)
+	}
 	if c != nil {
 		c.callees.note(subject.Address{Host: host, Port: subject.EventPort}, nil) // Permissions may be called before the first event is published
 	}
@@ -70,7 +88,9 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	if c == nil {
 		return nil, noConnection("https://" + host)
 	}
+	c.tokens.noteRequired([]*endpoint{events.access})
 	if config.durable == nil {
+		c.events.describe(events)
 		c.listPublisher(c.life.base)
 		return events, nil
 	}
@@ -81,6 +101,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 		return nil, err
 	}
 	events.store = store
+	c.events.describe(events)
 	c.listPublisher(ctx)
 	return events, nil
 }
@@ -105,10 +126,14 @@ type Event[Arguments any] struct {
 // argument, or [Args]. If the path is invalid, every Publish returns the error.
 func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
 	call := NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(subject.EventPort)+path)
+	event := Event[Arguments]{events: of, path: path, call: call}
+	if key := of.declaredKey(path); key != "" {
+		return event.KeyedBy(key)
+	}
 	if call.err == nil {
 		of.conn.events.publish(of, path, "")
 	}
-	return Event[Arguments]{events: of, path: path, call: call}
+	return event
 }
 
 // Publish sends the event to the broker, which delivers it at most once to one instance of each service that subscribes

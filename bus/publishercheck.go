@@ -15,7 +15,7 @@ import (
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/internal/similar"
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // A service that subscribes with Durable gets nothing of a publisher without it, of one that does not exist, or of an event that is not

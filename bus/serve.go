@@ -202,9 +202,10 @@ func (c *Conn) register(endpoints []*endpoint) error {
 
 // registry holds what a connection serves, except for the framework itself.
 type registry struct {
-	registering sync.Mutex // one registration at a time; protects serving and listing
+	registering sync.Mutex // one registration at a time; protects serving, listing and publishing
 	serving     bool       // something is registered
 	listing     bool       // the events are listed
+	publishing  bool       // events can be published by hand
 
 	mu        sync.Mutex // protects endpoints
 	endpoints []*endpoint

@@ -44,6 +44,12 @@ type HandlerOption interface {
 	SubscribeOption
 }
 
+// ClaimsOption may be used wherever a HandlerOption may, and in [Conn.NewPublisher].
+type ClaimsOption interface {
+	HandlerOption
+	PublishOption
+}
+
 // DescriptionOption may be used in [Method] and [Conn.Handle]. It may not be used in [Serve]: one text does not fit all
 // methods.
 type DescriptionOption interface {
@@ -241,9 +247,16 @@ func NoQueue() HandlerOption {
 //
 // In [Method] it replaces that of [Serve]. An empty expression is an error: see [AllowAnonymous]. A second expression
 // in the same place is an error as well: join both with "and".
-func RequireClaims(expression string) HandlerOption {
-	return handlerOption{func(c *endpointConfig) { c.judge(true, expression) }}
+//
+// In [Conn.NewPublisher] it says which callers see the events in documents, and may publish them by hand. It does not restrict the program
+// itself, nor who subscribes.
+func RequireClaims(expression string) ClaimsOption {
+	return claimsOption{handlerOption{func(c *endpointConfig) { c.judge(true, expression) }}}
 }
+
+type claimsOption struct{ handlerOption }
+
+func (o claimsOption) applyToPublisher(c *publishConfig) { o.applyToService(&c.described) }
 
 // AllowAnonymous requires no token; use it in [Method] where [Serve] has RequireClaims. It is an error in the same
 // place as RequireClaims. Default: no token is required.

@@ -78,8 +78,14 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 	if err != nil {
 		return nil, nil, err
 	}
+	endpoints, err := mapEvents(source, service, config, config.checkEvents())
+	return endpoints, service, err
+}
+
+// mapEvents makes the endpoints of events that are described. It returns all errors, joined with those of the options.
+func mapEvents(source string, service *reflectapi.Service, config *serviceConfig, invalid error) ([]*endpoint, error) {
 	routing := config.routing()
-	errs := []error{config.checkEvents()}
+	errs := []error{invalid}
 	if line := service.Declared.OfCalls(); line != "" {
 		errs = append(errs, fmt.Errorf("the interface has %s, which is for calls", line))
 	}
@@ -90,17 +96,17 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 		routing.Methods[method.Name] = restmap.MethodOptions{HTTPMethod: http.MethodPost}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	mapped, err := restmap.Map(service, routing)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	endpoints := endpointsOf(mapped, service, config)
 	for _, e := range endpoints {
 		e.source, e.stored = source, config.durable != nil
 	}
-	return endpoints, service, nil
+	return endpoints, nil
 }
 
 // checkEvents returns an error for options that do not apply to events.

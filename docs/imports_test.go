@@ -23,7 +23,7 @@ import (
 // a mock has the types of the interface that it stands in for. It is imported
 // by tests alone.
 const importTable = `
-	internal/similar:
+	reflectapi/similar:
 	bus/wire:
 	bus/subject:
 	bus/internal/batch:
@@ -41,23 +41,24 @@ const importTable = `
 	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status bus/internal/testbroker bus/internal/worker
 	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
 	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/worker restmap/strictjson
-	reflectapi:         internal/similar restmap/strictjson
+	reflectapi:         reflectapi/similar restmap/strictjson
 	restmap:            reflectapi restmap/strictjson
 	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/worker restmap
 	bus/internal/durable: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
-	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/fragment bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable internal/similar reflectapi restmap restmap/strictjson restmap/openapi
-	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable internal/similar
+	restmap/asyncapi:   reflectapi restmap restmap/openapi restmap/strictjson
+	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/fragment bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi/similar reflectapi restmap restmap/strictjson restmap/openapi restmap/asyncapi
+	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
 	bus/interceptors:   bus bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
 	bus/broker:
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare
-	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi restmap/openapi/compare
+	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
-	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject internal/similar reflectapi restmap restmap/openapi
+	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi/similar reflectapi restmap restmap/openapi restmap/asyncapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
@@ -85,6 +86,7 @@ const neverCompiled = `
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
+	restmap/asyncapi:   github.com/nats-io
 	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal
 	bus/eventlog:       github.com/nats-io/nats-server github.com/spf13
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks

@@ -31,7 +31,7 @@ var optionTables = []optionTable{
 	{"options of Run", "bus", map[string]string{"RunOption": ""}},
 	{"options of Serve", "bus", map[string]string{
 		"ServeOption": "`Serve`", "MethodOption": "`Method`", "ServiceOption": "`Serve`, `Subscribe`",
-		"EndpointOption": "`Serve`, `Method`, `Handle`", "HandlerOption": "all four", "DescriptionOption": "`Method`, `Handle`",
+		"EndpointOption": "`Serve`, `Method`, `Handle`", "HandlerOption": "all four", "ClaimsOption": "all four, `NewPublisher`", "DescriptionOption": "`Method`, `Handle`",
 	}},
 	{"options of events", "bus", map[string]string{
 		"PublishOption": "`NewPublisher`", "SubscribeOption": "`Subscribe`", "DurableOption": "`NewPublisher`, `Subscribe`",

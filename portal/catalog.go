@@ -34,11 +34,13 @@ type catalog struct {
 	roster   *roster
 
 	snapshots shared[*snapshot]
+	events    shared[[]byte] // the AsyncAPI document, as JSON
 }
 
 func newCatalog(conn *bus.Conn, config *portalConfig, known *roster, token string) *catalog {
 	c := &catalog{conn: conn, token: token, ports: config.ports, patience: config.patience, roster: known}
 	c.snapshots = shared[*snapshot]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gather}
+	c.events = shared[[]byte]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gatherEvents}
 	return c
 }
 
@@ -46,7 +48,7 @@ func newCatalog(conn *bus.Conn, config *portalConfig, known *roster, token strin
 func (c *catalog) read(ctx context.Context) (*snapshot, error) { return c.snapshots.read(ctx) }
 
 // outdated reports whether neither the latest snapshot nor one being gathered is of use to a reader.
-func (c *catalog) outdated() bool { return c.snapshots.outdated() }
+func (c *catalog) outdated() bool { return c.snapshots.outdated() && c.events.outdated() }
 
 // maxCatalogs bounds how many callers have a catalog at a time.
 const maxCatalogs = 128
@@ -130,7 +132,16 @@ type instance struct {
 type presence struct {
 	places    []hostPort            // those of instances that are known longest come first
 	instances map[string][]instance // by host, sorted by ID
+	hosts     []string              // of all instances, also of those without a public port, sorted
 	leftOut   int                   // instances that exceed maxPeers
+}
+
+// overflow says how many instances are left out, nothing if none are.
+func (p *presence) overflow() []string {
+	if p.leftOut == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", p.leftOut, maxPeers)}
 }
 
 // discover asks every instance on the plane which hosts and ports it serves, and returns the public ones. An instance
@@ -152,6 +163,7 @@ func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	found := &presence{instances: make(map[string][]instance), leftOut: leftOut}
 	listed := make(map[hostPort]bool)
 	for _, from := range admitted {
+		found.hosts = append(found.hosts, from.host)
 		ports := public[from].Ports
 		if len(ports) > 0 {
 			found.instances[from.host] = append(found.instances[from.host], public[from])
@@ -163,6 +175,8 @@ func (c *catalog) discover(ctx context.Context) (*presence, error) {
 			}
 		}
 	}
+	slices.Sort(found.hosts)
+	found.hosts = slices.Compact(found.hosts)
 	for _, of := range found.instances {
 		slices.SortFunc(of, func(a, b instance) int { return cmp.Compare(a.ID, b.ID) })
 	}
@@ -200,7 +214,16 @@ const maxMemberBytes = 4 << 20
 // fetch returns the document of a place, or nil if it has none. to is the host, or an instance of it. The error is a sentence that says why
 // the place is left out.
 func (c *catalog) fetch(ctx context.Context, from hostPort, to string) (*openapi.Document, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+hostPort{to, from.port}.String()+"/openapi.json", http.NoBody)
+	body, err := c.get(ctx, "https://"+hostPort{to, from.port}.String()+"/openapi.json")
+	if body == nil || err != nil {
+		return nil, err
+	}
+	return parseMember(body, from)
+}
+
+// get returns the document at an address, or nil if there is none.
+func (c *catalog) get(ctx context.Context, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -217,11 +240,7 @@ func (c *catalog) fetch(ctx context.Context, from hostPort, to string) (*openapi
 	case response.ContentLength > maxMemberBytes:
 		return nil, fmt.Errorf("its document exceeds %d bytes", maxMemberBytes)
 	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	return parseMember(body, from)
+	return io.ReadAll(response.Body)
 }
 
 // notFetched returns nil for a place that has left the bus meanwhile, because that is no error.
@@ -297,9 +316,7 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 		return nil, err
 	}
 	members, leftOut := c.fetchAll(ctx, found)
-	if found.leftOut > 0 {
-		leftOut = append(leftOut, fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", found.leftOut, maxPeers))
-	}
+	leftOut = append(leftOut, found.overflow()...)
 	instances, err := c.describeInstances(found, members)
 	if err != nil {
 		return nil, err
@@ -325,16 +342,9 @@ func (c *catalog) fetchAll(ctx context.Context, found *presence) (members []open
 	notes := make([]string, len(places))
 	documents := make([]*openapi.Document, len(places))
 	errs := make([]error, len(places))
-	room := make(chan struct{}, parallelFetches)
-	var fetching sync.WaitGroup
-	for at, from := range places {
-		room <- struct{}{}
-		fetching.Go(func() {
-			defer func() { <-room }()
-			documents[at], notes[at], errs[at] = c.fetchShown(ctx, found, from)
-		})
-	}
-	fetching.Wait()
+	inParallel(len(places), func(at int) {
+		documents[at], notes[at], errs[at] = c.fetchShown(ctx, found, places[at])
+	})
 	order := make([]int, len(places))
 	for at := range order {
 		order[at] = at
@@ -352,6 +362,20 @@ func (c *catalog) fetchAll(ctx context.Context, found *presence) (members []open
 		}
 	}
 	return members, leftOut
+}
+
+// inParallel calls fetch for each of a number of documents, and returns when all calls have.
+func inParallel(count int, fetch func(at int)) {
+	room := make(chan struct{}, parallelFetches)
+	var fetching sync.WaitGroup
+	for at := range count {
+		room <- struct{}{}
+		fetching.Go(func() {
+			defer func() { <-room }()
+			fetch(at)
+		})
+	}
+	fetching.Wait()
 }
 
 // newSnapshot marshals the document once; only the base URL differs from reader to reader.

@@ -35,7 +35,7 @@ func defaultPatience() patience {
 }
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
-// /openapi.json one document of everything that is served on public ports of the plane.
+// /openapi.json one document of everything that is served on public ports of the plane. At /asyncapi.json is one of all events.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
@@ -74,6 +74,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	}
 	all := newCatalogs(conn, config)
 	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
+	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
 	handlers["/live.json"] = newLive(conn, all, config)
 	for path, handler := range handlers {

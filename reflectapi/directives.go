@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/busline/busline/internal/similar"
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // DirectivePrefix begins the lines in the comments of an interface that declare more of it than Go's syntax does:

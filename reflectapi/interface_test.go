@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
 	politeness "github.com/busline/busline/reflectapi/testdata/greeting"
@@ -119,3 +120,34 @@ func TestPortable(t *testing.T) {
 	assert.Equal(t, "embedded source", visit.Origin)
 	assert.Equal(t, "Visit goes somewhere.", visit.Doc)
 }
+
+// TestDescribeInterface describes an interface without an implementation.
+func TestDescribeInterface(t *testing.T) {
+	t.Parallel()
+	_, err := reflectapi.DescribeInterface(reflect.TypeFor[int]())
+	require.EqualError(t, err, "int is not an interface")
+	_, err = reflectapi.DescribeInterface(nil)
+	require.EqualError(t, err, "<nil> is not an interface")
+	_, err = reflectapi.DescribeInterface(reflect.TypeFor[unimplemented]())
+	require.EqualError(t, err, "method Misspelt: //busline:arg z: the method has no argument of that name; it has x")
+	service, err := reflectapi.DescribeInterface(reflect.TypeFor[unimplemented](), reflectapi.ExcludeMethods("Misspelt"))
+	require.NoError(t, err)
+	require.Len(t, service.Methods, 1)
+	method := service.Methods[0]
+	assert.Equal(t, "Add(x int, y int) (sum int)", method.Signature())
+	assert.Equal(t, "Add adds.", method.Doc)
+	_, err = method.Call(t.Context(), reflect.New(method.In).Elem())
+	assert.EqualError(t, err, "method Add is described only by its signature: there is no code to call")
+}
+
+type unimplemented interface {
+	Add(x, y int) (sum int, err error)
+	Misspelt(x int) error
+}
+
+var _ = reflectapi.Register[unimplemented](`type unimplemented interface {
+	// Add adds.
+	Add(x, y int) (sum int, err error)
+	//busline:arg z minimum=1
+	Misspelt(x int) error
+}`)

@@ -53,6 +53,19 @@ func DescribeAs(iface reflect.Type, impl any, options ...Option) (*Service, erro
 	return s.service()
 }
 
+// DescribeInterface describes an interface of which there is no implementation, like DescribeAs. Calling a method of the service returns
+// an error.
+func DescribeInterface(iface reflect.Type, options ...Option) (*Service, error) {
+	if iface == nil || iface.Kind() != reflect.Interface {
+		return nil, fmt.Errorf("%v is not an interface", iface)
+	}
+	s, err := newInspection(iface, reflect.Value{}, options)
+	if err != nil {
+		return nil, err
+	}
+	return s.service()
+}
+
 // inspectAs examines a value, all of it or, if iface is not nil, the methods of that interface.
 func inspectAs(iface reflect.Type, impl any, options []Option) (*inspection, error) {
 	value, err := receiverOf(impl)
@@ -98,7 +111,7 @@ func unreachable(t reflect.Type, s *settings) []error {
 // inspection is a value that is being described: its methods, and where to look for their names.
 type inspection struct {
 	as         reflect.Type // the type of the value, or the interface that describes it
-	impl       reflect.Type
+	impl       reflect.Type // the same if there is only an interface
 	candidates []*candidate // without those that are left out
 	naming     *naming
 	errs       []error // of options
@@ -114,9 +127,12 @@ func newInspection(t reflect.Type, impl reflect.Value, options []Option) (*inspe
 	if err != nil {
 		return nil, err
 	}
-	all := candidatesOf(t, impl)
+	all, of := candidatesOf(t, impl), t
+	if impl.IsValid() {
+		of = impl.Type()
+	}
 	s := &inspection{
-		as: t, impl: impl.Type(),
+		as: t, impl: of,
 		naming: newNaming(settings, all),
 		errs:   settings.check(t),
 		mock:   mockError(t, settings),

@@ -100,29 +100,37 @@ func (m *Method) uncallable() error {
 // candidate is an exported method of which it is not yet known whether it can be served.
 type candidate struct {
 	name     string
-	receiver reflect.Value
+	receiver reflect.Value // the zero Value for a method without code
 	shape    signature
 	promoted string // why it cannot be served, if that is where it is promoted from
 	subjects []*methodDecl
 }
 
+// candidatesOf returns the methods of a type, or of an interface, whose implementation is the zero Value if there is none.
 func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 	var candidates []*candidate
 	for m := range t.Methods() {
 		if !m.IsExported() {
 			continue // only an interface can have unexported methods
 		}
-		fn := impl.MethodByName(m.Name)
-		c := &candidate{name: m.Name, receiver: impl}
-		c.shape, _ = signatureOf(fn.Type())
+		c, fn := &candidate{name: m.Name, receiver: impl}, m.Type
+		if impl.IsValid() {
+			fn = impl.MethodByName(m.Name).Type()
+		}
+		c.shape, _ = signatureOf(fn)
 		if declarer, _ := declaredIn(t, m.Name); declarer.PkgPath() == "sync" {
 			c.promoted = fmt.Sprintf("it is promoted from the embedded %v, which callers could then use: give that field a name", declarer)
 		}
 		if t.Kind() == reflect.Interface {
 			c.subjects = append(c.subjects, &methodDecl{method: m.Name, receiver: t, shape: c.shape})
 		}
-		c.subjects = append(c.subjects, methodDeclOf(impl.Type(), m.Name, c.shape))
+		if impl.IsValid() {
+			c.subjects = append(c.subjects, methodDeclOf(impl.Type(), m.Name, c.shape))
+		}
 		candidates = append(candidates, c)
+	}
+	if !impl.IsValid() {
+		return candidates
 	}
 	near := anchorOf(candidates, base(impl.Type()))
 	for _, c := range candidates {
@@ -133,7 +141,7 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 	return candidates
 }
 
-// implementation returns the candidate's subject that has code.
+// implementation returns the candidate's subject that has code, if one has.
 func (c *candidate) implementation() *methodDecl { return c.subjects[len(c.subjects)-1] }
 
 // describe turns the candidate into a method, or returns why it cannot be served.
@@ -150,7 +158,9 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 	case err != nil:
 		return nil, fmt.Errorf("method %s: %w", c.name, err)
 	}
-	m.plan = newPlan(c.receiver, c.name, c.shape.kind)
+	if c.receiver.IsValid() {
+		m.plan = newPlan(c.receiver, c.name, c.shape.kind)
+	}
 	if m.Kind == Function {
 		m.In, m.Out = structOf(m.Args), structOf(m.Results)
 	}

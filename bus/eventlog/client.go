@@ -16,7 +16,7 @@ import (
 	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/internal/similar"
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // client asks JetStream about one publisher.

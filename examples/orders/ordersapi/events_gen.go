@@ -32,7 +32,7 @@ var _ Events = (*Publisher)(nil)
 // services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
 // that an event was not published, never that a service failed to handle it.
 func NewPublisher(conn *bus.Conn, options ...bus.PublishOption) (*Publisher, error) {
-	events, err := conn.NewPublisher(Host, options...)
+	events, err := conn.NewPublisher(Host, append([]bus.PublishOption{bus.EventsOf[Events]()}, options...)...)
 	if err != nil {
 		return nil, err
 	}

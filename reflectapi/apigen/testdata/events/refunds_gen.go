@@ -30,7 +30,7 @@ var _ Refunds = (*RefundsPublisher)(nil)
 // services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
 // that an event was not published, never that a service failed to handle it.
 func NewRefundsPublisher(conn *bus.Conn, options ...bus.PublishOption) (*RefundsPublisher, error) {
-	events, err := conn.NewPublisher("refunds.example", options...)
+	events, err := conn.NewPublisher("refunds.example", append([]bus.PublishOption{bus.EventsOf[Refunds]()}, options...)...)
 	if err != nil {
 		return nil, err
 	}

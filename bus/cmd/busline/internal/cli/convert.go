@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busline/busline/internal/similar"
+	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/reflectapi"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/internal/similar"
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // plainPort is the default port of http://.

@@ -20,7 +20,7 @@ func TestHelp(t *testing.T) {
 	got := e.busline(2)
 	assert.Equal(t, overview.stdout, got.stderr)
 	assert.Empty(t, got.stdout)
-	for _, name := range []string{"ls", "describe", "call", "docs", "tap", "events", "bench", "token", "permissions", "completion", "version"} {
+	for _, name := range []string{"ls", "describe", "call", "docs", "asyncapi", "tap", "events", "bench", "token", "permissions", "completion", "version"} {
 		if !strings.Contains(overview.stdout, "\n  "+name+" ") {
 			t.Errorf("the overview does not have %s", name)
 		}
@@ -55,7 +55,7 @@ func TestComplete(t *testing.T) {
 	e.serveProducts()
 	e.bus.Connect("caller.example") // serves nothing, so that it gets no calls
 	for _, row := range []struct{ words, want string }{
-		{"", "bench call completion describe docs events help ls permissions tap token version"},
+		{"", "asyncapi bench call completion describe docs events help ls permissions tap token version"},
 		{"d", "describe docs"},
 		{"--j", "--json"},
 		{"--plane x comp", "completion"},

@@ -43,6 +43,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"completion"}, "name a shell: one of bash, fish, powershell, zsh"},
 		{[]string{"completion", "tcsh"}, "name a shell: "},
 		{[]string{"version", "1"}, "version takes no arguments"},
+		{[]string{"asyncapi", "a.example", "b.example"}, "name one host, or none for all hosts"},
 		{[]string{"docs", "a.example", "b.example"}, "name one host, or none for all hosts"},
 		{[]string{"docs", "calculator.example/add"}, "busline describe calculator.example/add shows one path"},
 		{[]string{"docs", "--base-url", "api"}, `--base-url: "api" is not an address such as https://api.example.com`},

@@ -17,7 +17,7 @@ import (
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/internal/similar"
+	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/restmap/openapi"
 )
 

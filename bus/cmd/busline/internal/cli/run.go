@@ -13,7 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/internal/similar"
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // Environment is the environment of a run of the command.
@@ -97,7 +97,7 @@ func (s *session) newRoot() *cobra.Command {
 	s.settings.register(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: explore, Title: "Explore:"}, &cobra.Group{ID: call, Title: "Call:"}, &cobra.Group{ID: operate, Title: "Operate:"})
 	for group, commands := range map[string][]*cobra.Command{
-		explore: {s.newList(), s.newDescribe(), s.newDocs(), s.newTap()},
+		explore: {s.newList(), s.newDescribe(), s.newDocs(), s.newAsyncAPI(), s.newTap()},
 		call:    {s.newCall(), s.newBench()},
 		operate: {s.newEvents(), s.newToken(), s.newPermissions()},
 		"":      {newCompletion(), s.newVersion()},

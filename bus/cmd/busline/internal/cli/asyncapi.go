@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busline/busline/restmap/asyncapi"
+)
+
+func (s *session) newAsyncAPI() *cobra.Command {
+	return &cobra.Command{
+		Use:   "asyncapi [host]",
+		Short: "The AsyncAPI document of a host's events, or of all events",
+		Long: `Prints an AsyncAPI 3.0.0 document, indented on a terminal, else unchanged: of the events that a host publishes and subscribes
+to, or, without a host, of all, as the portal has it. Without a portal it is put together here. Documents show each caller what it
+may see.`,
+		Example: examples("busline asyncapi orders.example", "busline asyncapi | jq '.channels | keys'"),
+		RunE: func(c *cobra.Command, operands []string) error {
+			switch len(operands) {
+			case 0:
+				return s.asyncAPIOfAll(c.Context())
+			case 1:
+				to, err := parseAddress(operands[0])
+				if err != nil {
+					return err
+				}
+				text, err := s.fetchAsyncAPI(c.Context(), to.host+":888")
+				if isUnanswered(err) {
+					err = s.hostNotFound(c.Context(), to.host, err)
+				}
+				if err != nil {
+					return err
+				}
+				return s.printDocument(text)
+			default:
+				return misuse("name one host, or none for all hosts")
+			}
+		},
+		ValidArgsFunction: s.completing(func(ctx context.Context, before []string, word string) []string {
+			if len(before) > 0 {
+				return nil
+			}
+			return s.completeHost(ctx, word, "")
+		}),
+	}
+}
+
+// asyncAPIOfAll prints the document of the portal, or builds one if there is no portal.
+func (s *session) asyncAPIOfAll(ctx context.Context) error {
+	text, err := s.fetchAsyncAPI(ctx, "portal")
+	if err == nil {
+		return s.printDocument(text)
+	}
+	if !isUnanswered(err) {
+		return err
+	}
+	instances, err := s.discover(ctx, "all")
+	if err != nil {
+		return err
+	}
+	var members []asyncapi.Member
+	for _, host := range hostsIn(instances) {
+		text, err := s.fetchAsyncAPI(ctx, host+":888")
+		var document *asyncapi.Document
+		if err == nil {
+			document, err = asyncapi.Parse(text)
+		}
+		switch {
+		case err == nil:
+			members = append(members, asyncapi.Member{Host: host, Document: document})
+		case !errors.Is(err, errUndescribed) && !isUnanswered(err): // others have no events
+			s.notef("%s is left out: %s", host, clean(err.Error()))
+		}
+	}
+	if text, err = asyncapi.Merge(asyncapi.Info{Title: "Events on the bus"}, members).JSON(); err != nil {
+		return err
+	}
+	return s.printDocument(text)
+}
+
+// fetchAsyncAPI returns the document of a host and a port.
+func (s *session) fetchAsyncAPI(ctx context.Context, where string) ([]byte, error) {
+	conn, err := s.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+where+"/asyncapi.json", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := conn.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode == http.StatusNotFound:
+		return nil, fmt.Errorf("%s: port 888 %w", request.URL.Hostname(), errUndescribed)
+	case response.StatusCode != http.StatusOK:
+		return nil, s.answerFailed(response, text)
+	}
+	return text, nil
+}
