@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // eventKey finds the argument that orders an event. It is immutable.

@@ -45,7 +45,6 @@ type ledger struct {
 	mu      sync.Mutex // protects all below
 	running map[string]bool
 	booked  map[string][]int
-	count   int
 	most    int // accounts at once
 	wrong   []string
 	news    chan struct{}

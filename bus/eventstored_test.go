@@ -286,7 +286,7 @@ func awaitHandled(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
 		backlog := 0
 		listed := stream.ListConsumers(t.Context())
 		for info := range listed.Info() {
-			backlog += int(info.NumPending) + info.NumAckPending //nolint:gosec // a few
+			backlog += int(info.NumPending) + info.NumAckPending
 		}
 		return listed.Err() == nil && backlog == 0
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -57,9 +58,7 @@ func (s *eventSources) check(c *Conn, publisher string, subscriptions map[string
 	}
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	for event, subscription := range subscriptions {
-		known.subscriptions[event] = subscription
-	}
+	maps.Copy(known.subscriptions, subscriptions)
 	if known.timer == nil {
 		known.timer = time.AfterFunc(0, known.check)
 		context.AfterFunc(c.life.base, func() { known.timer.Stop() })
@@ -89,21 +88,11 @@ func (p *publisherCheck) check() {
 	defer cancel()
 	p.mu.Lock()
 	p.greeted = false
-	subscriptions := make(map[string]eventReader, len(p.subscriptions))
-	var events []string
-	for event, subscription := range p.subscriptions {
-		subscriptions[event] = subscription
-		events = append(events, event)
-	}
+	subscriptions := maps.Clone(p.subscriptions)
 	p.mu.Unlock()
-	slices.Sort(events)
-	notes, err := []string(nil), error(nil)
-	if told, failed := p.ask(ctx, events); failed == nil {
-		notes = p.compare(events, subscriptions, told)
-	} else {
-		err = failed
-	}
-	p.note(notes, err)
+	events := slices.Sorted(maps.Keys(subscriptions))
+	told, err := p.ask(ctx, events)
+	p.note(p.compare(events, subscriptions, told), err)
 }
 
 // note logs what is new, and sets the next check.

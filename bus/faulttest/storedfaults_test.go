@@ -84,7 +84,7 @@ func (r *storedRun) backlog(t *testing.T) (events int) {
 	t.Helper()
 	listed := r.log(t).ListConsumers(t.Context())
 	for info := range listed.Info() {
-		events += int(info.NumPending) + info.NumAckPending //nolint:gosec // a stream has fewer events
+		events += int(info.NumPending) + info.NumAckPending
 	}
 	if listed.Err() != nil {
 		return -1
@@ -119,7 +119,7 @@ func (r *storedRun) deadLetters(t *testing.T) (count int) {
 	require.NoError(t, err)
 	for subject, messages := range info.State.Subjects {
 		if !strings.HasSuffix(subject, ".cut") {
-			count += int(messages) //nolint:gosec // a few
+			count += int(messages)
 		}
 	}
 	return count

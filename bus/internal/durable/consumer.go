@@ -139,8 +139,7 @@ func (c ConsumerName) otherForm() (names []ConsumerName) {
 		return []ConsumerName{{Service: c.Service, Event: c.Event}}
 	}
 	for partition := range Partitions {
-		c.Partition = strconv.Itoa(partition)
-		names = append(names, c)
+		names = append(names, ConsumerName{c.Service, c.Event, strconv.Itoa(partition)})
 	}
 	return names
 }

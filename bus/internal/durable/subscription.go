@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -57,9 +56,8 @@ func (s *Stream) Subscribe(e *server.Endpoint, published string, options Options
 		made.consumers = []*Consumer{newConsumer(made, name)}
 		return made
 	}
-	for partition := range Partitions {
-		name.Partition = strconv.Itoa(partition)
-		made.consumers = append(made.consumers, newConsumer(made, name))
+	for _, each := range name.otherForm() {
+		made.consumers = append(made.consumers, newConsumer(made, each))
 	}
 	return made
 }

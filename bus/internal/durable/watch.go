@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -60,7 +59,7 @@ type told struct {
 }
 
 const (
-	watchPause = 10 * time.Second // between two looks, about
+	watchPause = 10 * time.Second // between two looks
 	tellPause  = time.Hour        // until it is logged again that a service is cut off
 )
 
@@ -129,7 +128,7 @@ func (w *Watch) lookAgain() {
 		w.denied = true
 		w.mu.Unlock()
 	}
-	w.timer.Reset(watchPause/2 + rand.N(watchPause))
+	w.timer.Reset(watchPause)
 }
 
 // Look looks at all consumers of the log.
@@ -165,7 +164,7 @@ func (w *Watch) Look(ctx context.Context) error {
 
 func newPlace(info *jetstream.ConsumerInfo, log *jetstream.StreamState, events string) place {
 	made := place{
-		backlog: int(info.NumPending) + info.NumAckPending, pending: int(info.NumPending), //nolint:gosec // a stream has fewer events
+		backlog: int(info.NumPending) + info.NumAckPending, pending: int(info.NumPending),
 		inFlight: info.NumAckPending, redelivered: info.NumRedelivered,
 		delivered: info.Delivered, last: log.LastSeq, oldest: info.AckFloor.Stream + 1,
 	}
@@ -233,30 +232,30 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 
 // dropped returns about how many events the log has dropped since a look before an instance got them. What was stored since then is
 // estimated by the share of the kind in the log, so it is exact if the log has no other events, and if none was delivered twice.
-func (before place) dropped(now place, first uint64) int {
-	delivered := before.delivered.Stream + 1
+func (p place) dropped(now place, first uint64) int {
+	delivered := p.delivered.Stream + 1
 	switch {
-	case first <= delivered, now.delivered.Consumer < before.delivered.Consumer: // nothing that was to come, or the consumer was set back
+	case first <= delivered, now.delivered.Consumer < p.delivered.Consumer: // nothing that was to come, or the consumer was set back
 		return 0
-	case before.pending == 0 && now.share < 1: // the estimate is too coarse to tell
+	case p.pending == 0 && now.share < 1: // the estimate is too coarse to tell
 		return 0
 	}
-	stored := float64(now.last-before.last) * now.share
-	lost := float64(before.pending) + stored - float64(now.delivered.Consumer-before.delivered.Consumer) - float64(now.pending)
-	return max(0, min(int(lost+0.5), int(first-delivered))) //nolint:gosec // a stream has fewer events
+	stored := float64(now.last-p.last) * now.share
+	lost := float64(p.pending) + stored - float64(now.delivered.Consumer-p.delivered.Consumer) - float64(now.pending)
+	return max(0, min(int(lost+0.5), int(first-delivered)))
 }
 
 // isLate reports whether the log drops the oldest event soon that the consumer has not handled: it is in the last fifth of what the log
 // keeps.
-func (at place) isLate(log *jetstream.StreamInfo) bool {
-	if at.stored.IsZero() {
+func (p place) isLate(log *jetstream.StreamInfo) bool {
+	if p.stored.IsZero() {
 		return false
 	}
 	const fifth = 5
 	state, config := log.State, log.Config
-	byAge := config.MaxAge > 0 && time.Since(at.stored) > config.MaxAge-config.MaxAge/fifth
-	bySize := config.MaxBytes > 0 && state.Bytes > uint64(config.MaxBytes-config.MaxBytes/fifth) && //nolint:gosec // above zero
-		at.oldest-min(at.oldest, state.FirstSeq) < (state.LastSeq-state.FirstSeq)/fifth
+	byAge := config.MaxAge > 0 && time.Since(p.stored) > config.MaxAge-config.MaxAge/fifth
+	bySize := config.MaxBytes > 0 && state.Bytes > uint64(config.MaxBytes-config.MaxBytes/fifth) &&
+		p.oldest-min(p.oldest, state.FirstSeq) < (state.LastSeq-state.FirstSeq)/fifth
 	return byAge || bySize
 }
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // filledParameter is an argument with its value.
