@@ -197,7 +197,7 @@ func (s *Consumer) recreate() {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.fetchTimer.Reset(fetchRetry)
-		s.warnLocked("the consumer cannot be created again: " + s.of.store.failed(err).Detail)
+		s.warn("the consumer cannot be created again: " + s.of.store.failed(err).Detail)
 		return
 	}
 	s.missing = false

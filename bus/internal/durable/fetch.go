@@ -74,13 +74,12 @@ func (s *Consumer) fetchLater() {
 	s.fetch()
 }
 
-// warnLocked logs that no events come, once.
-func (s *Consumer) warnLocked(why string) {
-	if !s.warned && !s.of.config.IsClosing() {
+// warn logs that no events come, once for all consumers of the subscription.
+func (s *Consumer) warn(why string) {
+	if !s.of.config.IsClosing() && !s.of.warned.Swap(true) {
 		s.of.config.Log(s.of.config.Logger.Warn().Str("publisher", s.of.store.Publisher).Str("consumer", s.name.String()).Str("reason", why),
 			"stored events cannot be fetched; the instance keeps trying")
 	}
-	s.warned = true
 }
 
 // handleStatus handles what JetStream sends in place of an event: usually, that none has come in time. It does not warn if a server shuts
@@ -97,10 +96,10 @@ func (s *Consumer) handleStatus(status, description string) {
 	case says("Server Shutdown"):
 	case status == "503":
 		s.missing = true
-		s.warnLocked("503 no server answers for the consumer: it is gone, or they are")
+		s.warn("503 no server answers for the consumer: it is gone, or they are")
 	default:
 		s.missing = s.missing || strings.Contains(strings.ToLower(description), "deleted") || says("Exceeded MaxRequest")
-		s.warnLocked(status + " " + description)
+		s.warn(status + " " + description)
 	}
 	s.fetchTimer.Reset(fetchRetry)
 	s.mu.Unlock()

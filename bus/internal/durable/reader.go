@@ -39,7 +39,6 @@ type Consumer struct {
 	roomTimer  *time.Timer    // checks again whether the handlers have room
 	was        position       // at the last look
 	missing    bool           // the consumer has to be created again, or to be looked at
-	warned     bool           // a warning was logged since the last event
 }
 
 func newConsumer(of *Subscription, name ConsumerName) *Consumer {
@@ -126,7 +125,7 @@ func (s *Consumer) arrived() (turn bool) {
 	turn = len(s.waiting) == 0 && s.hasTurnLocked()
 	s.fetching = max(0, s.fetching-1)
 	s.inFlight++
-	s.warned = false
+	s.of.warned.Store(false)
 	return turn
 }
 

@@ -28,6 +28,7 @@ type Subscription struct {
 	replaces    atomic.Bool  // the consumers have taken the place of others
 	isNew       atomic.Bool  // the service has never subscribed before
 	came        atomic.Bool  // an event has come
+	warned      atomic.Bool  // a warning was logged since the last event
 	look        *time.Timer  // looks where the consumers are
 }
 
