@@ -1,4 +1,4 @@
-// Orders puts the service of orderssvc on the bus. It takes orders and fires an event for each; the mailer beside it, and
+// Orders puts the service of orderssvc on the bus. It takes orders and publishes an event for each; the mailer beside it, and
 // any other service, can subscribe to these events. They are stored: a mailer that is stopped gets them when it is back.
 //
 // Start a bus in one terminal, the services in two others, and order from a fourth:

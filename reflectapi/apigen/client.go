@@ -14,7 +14,7 @@ type client struct {
 	Maker      string // the function that makes clients: "newClient"
 	Comment    string // more about the client, "" for none
 	Implements bool   // the client implements the interface; false if a web method is missing
-	Events     bool   // it fires events
+	Events     bool   // it publishes events
 	HostGo     string // as an expression: "Host", `"calculator.example"`
 	Host       string // its value
 	Ported     bool   // it calls ports that the interface declares

@@ -28,7 +28,7 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 	if m.Comment == "" {
 		does := "calls the method"
 		if names.events {
-			does = "fires the event"
+			does = "publishes the event"
 		}
 		m.Comment = fmt.Sprintf("%s %s %s, which has no comment.", o.name, does, o.name)
 	}

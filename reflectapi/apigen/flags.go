@@ -31,7 +31,7 @@ Flags:
 	                returning only an error. Instead of a client a publisher is written,
 	                which publishes them. It is called Publisher, unless -client names it
 	-host host      the host that the client calls, "host" or "host:port", or that
-	                fires the events. Default: the package's constant Host if it has
+	                publishes the events. Default: the package's constant Host if it has
 	                one, else for a client the type's name in kebab-case
 	-output file    the file to write. Default: the type's name in lower case, and _gen.go
 

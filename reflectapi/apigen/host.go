@@ -9,14 +9,14 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// host is the host that a client calls, or that a source fires events for.
+// host is the host that a client calls, or that a publisher publishes events for.
 type host struct {
 	expression string // in Go: "Host", `"calculator.example"`
 	address    string // its value
 }
 
 // host returns the host of the flags, otherwise the package's constant Host, otherwise one named like the interface. There
-// is no such default for events: those of a wrong host reach no subscriber, which is no error when they are fired.
+// is no such default for events: those of a wrong host reach no subscriber, which is no error when they are published.
 func (d *description) host(wanted request) host {
 	if wanted.host != "" {
 		return host{strconv.Quote(wanted.host), wanted.host}
@@ -30,7 +30,7 @@ func (d *description) host(wanted request) host {
 		return d.constantHost(declared)
 	}
 	if wanted.events {
-		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("nothing says which host fires the events of %s: declare a constant Host, or name it with -host", d.api.named.Name())})
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("nothing says which host publishes the events of %s: declare a constant Host, or name it with -host", d.api.named.Name())})
 		return host{}
 	}
 	address := restmap.Kebab(d.api.named.Name())

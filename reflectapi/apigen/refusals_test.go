@@ -95,7 +95,7 @@ func TestRefusedEvents(t *testing.T) {
 		"a port": {"-type E -events", files("package p\n\nconst Host = \"h:443\"\n\ntype E interface{ OnX() error }\n"),
 			"api.go:5: the host h:443 has a port, but events have a port of their own: give the host without a port, with -host"},
 		"no host": {"-type E -events", files("package p\n\ntype E interface{ OnX() error }\n"),
-			"api.go:3: nothing says which host fires the events of E: declare a constant Host, or name it with -host"},
+			"api.go:3: nothing says which host publishes the events of E: declare a constant Host, or name it with -host"},
 		"a name": {"-type E -events -host h", files("package p\n\ntype Publisher int\n\ntype E interface{ OnX() error }\n"),
 			"api.go:3: Publisher is declared here, but the client needs the name: rename it, or the client with -client"},
 	})

@@ -189,7 +189,7 @@ func (s *Stream) failed(err error) *status.Error {
 	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
 		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedNo, err, "the event is not stored: the stream %s has no room: %s; let it drop the oldest events (nats stream edit --discard old), or give it more", s.Events(), strings.TrimPrefix(err.Error(), "nats: "))
 	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
-		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedNo, err, "JetStream has no room for the stream %s: %s; give it more, or remove what is not needed", s.Events(), apiError.Description)
+		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedNo, err, "JetStream has no room for the stream %s: %s; give it more (max_file_store), or ask for less with bus.MaxBytes", s.Events(), apiError.Description)
 	case apiError != nil:
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err, "the stream %s: %s", s.Events(), apiError.Description)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):

@@ -1,4 +1,4 @@
-// Package orderssvc takes orders, and fires the events of ordersapi, to which every service can subscribe.
+// Package orderssvc takes orders, and publishes the events of ordersapi, to which every service can subscribe.
 //
 //	POST /order    {"item":"Tea","quantity":2}    {"number":1}
 package orderssvc
@@ -19,10 +19,10 @@ type Orders struct {
 }
 
 // New returns a service that tells events of the orders that it takes. It knows them as the interface that others
-// implement: what is behind it fires them, or is a mock.
+// implement: what is behind it publishes them, or is a mock.
 func New(events ordersapi.Events) *Orders { return &Orders{events: events} }
 
-// Order takes an order. When the event cannot be fired, the order is not taken.
+// Order takes an order. When the event cannot be published, the order is not taken.
 func (o *Orders) Order(ctx context.Context, item string, quantity int) (number int, err error) {
 	if item == "" || quantity < 1 {
 		return 0, bus.Errorf(http.StatusUnprocessableEntity, "%d of %q cannot be ordered: name an item, and how many", quantity, item)

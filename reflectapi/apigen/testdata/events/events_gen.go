@@ -67,12 +67,12 @@ type onHTTPFailureArguments struct {
 	M string `json:"m"`
 }
 
-// OnHTTPFailure fires the event OnHTTPFailure, which has no comment.
+// OnHTTPFailure publishes the event OnHTTPFailure, which has no comment.
 func (c *Publisher) OnHTTPFailure(ctx context.Context, c_ string, m_ string) (events error) {
 	return c.onHTTPFailure.Publish(ctx, onHTTPFailureArguments{c_, m_})
 }
 
-// OnNight fires the event OnNight, which has no comment.
+// OnNight publishes the event OnNight, which has no comment.
 //
 // It takes no context, so that it cannot be cancelled.
 func (c *Publisher) OnNight() (err error) {

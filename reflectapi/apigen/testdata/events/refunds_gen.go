@@ -46,7 +46,7 @@ type refundsOnRefundedArguments struct {
 	Number int `json:"number"`
 }
 
-// OnRefunded fires the event OnRefunded, which has no comment.
+// OnRefunded publishes the event OnRefunded, which has no comment.
 func (c *RefundsPublisher) OnRefunded(ctx context.Context, number int) (err error) {
 	return c.onRefunded.Publish(ctx, refundsOnRefundedArguments{number})
 }
