@@ -168,3 +168,14 @@ func TestOwnInboxes(t *testing.T) {
 		t.Errorf("denied: %s", denied)
 	}
 }
+
+// TestWatch_Denied has a publisher that may not look how far its subscribers are: it says so once, and publishes.
+func TestWatch_Denied(t *testing.T) {
+	t.Parallel()
+	e := newEnforcing(t, map[string]string{ordersHost: `permissions { publish { deny: ["$JS.API.CONSUMER.LIST.>"] } }`}, broker.JetStream(t.TempDir()))
+	source := e.connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	e.log.await(t, "and so not tell of those that are cut off")
+	fire(t, ordered, 1)
+	assert.False(t, bus.WatchGoesOn(source))
+}

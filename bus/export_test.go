@@ -160,6 +160,14 @@ func LookAtSubscribers(ctx context.Context, c *Conn) (err error) {
 	return err
 }
 
+// WatchGoesOn stops the watches of a connection, and reports whether one would have looked again.
+func WatchGoesOn(c *Conn) (again bool) {
+	for _, watch := range c.events.watches {
+		again = watch.(*durable.Watch).Stop() || again
+	}
+	return again
+}
+
 // TraceIDOf returns the trace that a traceparent names.
 func TraceIDOf(parent string) string {
 	return traceIDOf(wire.Header{{Name: "traceparent", Value: parent}})

@@ -60,11 +60,10 @@ func (s *eventSources) check(c *Conn, publisher string, subscriptions map[string
 	defer known.mu.Unlock()
 	maps.Copy(known.subscriptions, subscriptions)
 	if known.timer == nil {
-		known.timer = time.AfterFunc(0, known.check)
+		known.timer = time.AfterFunc(time.Hour, known.check)
 		context.AfterFunc(c.life.base, func() { known.timer.Stop() })
-	} else {
-		known.timer.Reset(0)
 	}
+	known.timer.Reset(0)
 }
 
 // greetedBy checks a publisher of which an instance has greeted.

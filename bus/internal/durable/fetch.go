@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// fetchExpiry is how long JetStream keeps a fetch.
-	fetchExpiry = 5 * time.Second
+	// fetchExpiry is how long JetStream keeps a fetch, and orderedExpiry one of a consumer among many.
+	fetchExpiry   = 5 * time.Second
+	orderedExpiry = 15 * time.Second
 	// fetchGrace is the time after that until the fetch counts as lost.
 	fetchGrace = time.Second
 	// fetchRetry is the pause before the next fetch after a failure.
@@ -27,7 +28,11 @@ func (s *Consumer) fetch() {
 	if s.maxBatch > 0 {
 		room = min(room, s.maxBatch)
 	}
-	expiry := min(fetchExpiry, cmp.Or(s.maxExpiry, fetchExpiry))
+	expiry := fetchExpiry
+	if s.isOrdered() {
+		expiry = orderedExpiry
+	}
+	expiry = min(expiry, cmp.Or(s.maxExpiry, expiry))
 	if s.fetching > 0 || len(s.waiting) > 0 || room <= 0 || s.missing {
 		return
 	}

@@ -30,14 +30,14 @@ type Subscriber struct {
 // the log has dropped events that they had not handled. Every instance of the publisher looks. It is safe for concurrent use.
 type Watch struct {
 	stream *Stream
-
-	mu     sync.Mutex // protects all below
 	timer  *time.Timer
+	failed bool // the latest look of the timer
+
+	mu     sync.Mutex             // protects all below
 	places map[ConsumerName]place // at the latest look; nil before the first one
 	cutOff map[ConsumerName]int   // without partitions
 	told   map[ConsumerName]told  // without partitions: what was last logged of cutOff
 	warned map[ConsumerName]bool  // without partitions: about to be cut off
-	denied bool                   // looking has failed, which was logged
 	state  jetstream.StreamState  // of the log
 	limit  int64                  // of its bytes
 }
@@ -85,12 +85,14 @@ func (s *Stream) watchPermissions() []Permission {
 func (s *Stream) Watch() *Watch {
 	w := &Watch{stream: s, cutOff: make(map[ConsumerName]int), told: make(map[ConsumerName]told), warned: make(map[ConsumerName]bool)}
 	s.watch.Store(w)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(0, w.lookAgain)
-	context.AfterFunc(s.config.Base, func() { w.timer.Stop() })
+	w.timer = time.AfterFunc(time.Hour, w.lookAgain)
+	w.timer.Reset(0)
+	context.AfterFunc(s.config.Base, func() { w.Stop() })
 	return w
 }
+
+// Stop ends the looks, and reports whether there would have been another.
+func (w *Watch) Stop() bool { return w.timer.Stop() }
 
 // laggard names the subscriber that is the furthest behind; "" if there is none.
 func (s *Stream) laggard() string {
@@ -119,16 +121,21 @@ func (w *Watch) lookAgain() {
 	}
 	ctx, cancel := context.WithTimeout(w.stream.config.Base, natsconn.DefaultTimeout)
 	defer cancel()
-	if err := w.Look(ctx); err != nil && w.stream.config.Base.Err() == nil {
-		w.mu.Lock()
-		if !w.denied {
-			w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("reason", w.stream.failed(err).Detail),
-				"cannot look how far the subscribers of stored events are; the instance keeps trying")
-		}
-		w.denied = true
-		w.mu.Unlock()
+	err := w.Look(ctx)
+	warning, again := "", true
+	switch {
+	case err == nil:
+	case slices.ContainsFunc(w.stream.watchPermissions(), func(each Permission) bool { return w.stream.denies(each.Subject) }):
+		warning, again = "cannot look how far the subscribers of stored events are, and so not tell of those that are cut off", false
+	case !w.failed:
+		warning = "cannot look how far the subscribers of stored events are; the instance keeps trying"
 	}
-	w.timer.Reset(watchPause)
+	if warning != "" && w.stream.config.Base.Err() == nil {
+		w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("reason", w.stream.failed(err).Detail), warning)
+	}
+	if w.failed = err != nil; again {
+		w.timer.Reset(watchPause)
+	}
 }
 
 // Look looks at all consumers of the log.
@@ -227,7 +234,7 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 	for kind := range late {
 		w.warned[kind] = true
 	}
-	w.places, w.state, w.limit, w.denied = places, log.State, log.Config.MaxBytes, false
+	w.places, w.state, w.limit = places, log.State, log.Config.MaxBytes
 }
 
 // dropped returns about how many events the log has dropped since a look before an instance got them. What was stored since then is
