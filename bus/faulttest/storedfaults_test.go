@@ -309,7 +309,7 @@ func TestStored_OneOfThreeBrokersLost(t *testing.T) {
 func TestStored_ConsumerDeleted(t *testing.T) {
 	t.Parallel()
 	r := beginStored(t, 1, brokerConfig{}, noted)
-	rounds := pick(2, 10)
+	const rounds = 2
 	for range rounds {
 		r.await(t, 100)
 		require.NoError(t, r.log(t).DeleteConsumer(t.Context(), "listener_example__on-happened"))
