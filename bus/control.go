@@ -52,9 +52,7 @@ func greeted(ctx context.Context, stays bool) {
 	caller, _ := CallerOf(ctx)
 	conn := servingConn(ctx)
 	conn.client.Greeted(client.Peer{Host: caller.Host, ID: caller.ID}, stays)
-	if stays {
-		conn.events.greetedBy(caller.Host)
-	}
+	conn.events.greetedBy(caller, stays)
 	if !stays && caller.Host == conn.host {
 		conn.differing.forget(caller.ID)
 	}

@@ -23,18 +23,15 @@ func (eventControl) Events(ctx context.Context) (publishes []publishedEvent, sub
 	return conn.events.publishes(), conn.subscribesTo()
 }
 
-// subscribedPath is where [publisherCheck] asks.
-const subscribedPath = "/subscribed"
-
-// Subscribed tells a publisher that the caller subscribes to some of its events, which have to be stored, and returns those that the
-// instance publishes.
-func (eventControl) Subscribed(ctx context.Context, publisher string, events []string) (publishes []publishedEvent) {
+// Subscribed tells a publisher that the caller subscribes to some of its events, which have to be stored, and returns the instance and what it
+// publishes.
+func (eventControl) Subscribed(ctx context.Context, publisher string, events []string) (id string, publishes []publishedEvent) {
 	caller, _ := CallerOf(ctx)
 	conn := servingConn(ctx)
 	for _, each := range conn.events.wanted(publisher, caller.Host, events) {
 		conn.log(conn.logger.Warn().Str("publisher", publisher), each.String())
 	}
-	return slices.DeleteFunc(conn.events.publishes(), func(each publishedEvent) bool { return each.Publisher != publisher })
+	return conn.id, slices.DeleteFunc(conn.events.publishes(), func(each publishedEvent) bool { return each.Publisher != publisher })
 }
 
 // publishedEvent is an event that an instance publishes.
@@ -63,9 +60,9 @@ var (
 
 func planEventList() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, eventControl{}, newServiceConfig([]ServeOption{
-		Port(subject.ControlPort), Undocumented(), NoQueue(),
-		ParamNames("Events", "", "publishes, subscribes"), Method("Events", HTTPMethod(http.MethodGet)),
-		ParamNames("Subscribed", "publisher, events", "publishes"), Method("Subscribed", HTTPMethod(http.MethodPost)),
+		Port(subject.ControlPort), Undocumented(),
+		ParamNames("Events", "", "publishes, subscribes"), Method("Events", HTTPMethod(http.MethodGet), NoQueue()),
+		ParamNames("Subscribed", "publisher, events", "id, publishes"), Method("Subscribed", HTTPMethod(http.MethodPost)),
 	}))
 	if err != nil {
 		return nil, err

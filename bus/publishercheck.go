@@ -1,28 +1,25 @@
 package bus
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi/similar"
 )
 
 // A service that subscribes with Durable gets nothing of a publisher without it, of one that does not exist, or of an event that is not
-// published. JetStream does not tell. So the service tells the instances of the publisher what it subscribes to, and they answer what they
-// publish: at Subscribe, when an instance of the publisher greets, and from time to time. Both sides log what does not fit, and tell
-// operators.
+// published. JetStream does not tell. So the service tells an instance of the publisher what it subscribes to, which answers what it
+// publishes: any instance at Subscribe and from time to time, and each that greets. Both sides log what does not fit, and tell operators.
 
 const (
 	checkWithin      = 5 * time.Second
@@ -30,6 +27,8 @@ const (
 	checkPause       = 10 * time.Minute // between two checks of a publisher that fits
 	checkPauseIfNot  = time.Minute
 	unstoredForgiven = 5 * time.Minute // after the last time that a subscriber has told of an event that is not stored
+
+	maxChecked = 16 // instances that one check asks; of a fleet that starts, not all are
 )
 
 // publisherCheck checks one publisher of stored events. The subscriptions are those of all Subscribe to it.
@@ -39,9 +38,10 @@ type publisherCheck struct {
 
 	mu            sync.Mutex // protects all below
 	timer         *time.Timer
-	subscriptions map[string]eventReader // by event
+	subscriptions map[string]eventReader     // by event
+	greeted       map[string]bool            // instances that are to be asked
+	unfit         map[string]map[string]bool // what instances publish that do not fit, and whether it is stored
 	notes         []string
-	greeted       bool // an instance has greeted since the latest check began
 }
 
 // check begins to check the publisher of subscriptions, until the connection closes.
@@ -50,7 +50,12 @@ func (s *eventSources) check(c *Conn, publisher string, subscriptions map[string
 	defer s.mu.Unlock()
 	known := s.checks[publisher]
 	if known == nil {
-		known = &publisherCheck{conn: c, publisher: publisher, subscriptions: make(map[string]eventReader)}
+		known = &publisherCheck{
+			conn: c, publisher: publisher, subscriptions: make(map[string]eventReader),
+			greeted: make(map[string]bool), unfit: make(map[string]map[string]bool),
+		}
+		known.timer = time.AfterFunc(time.Hour, known.check)
+		context.AfterFunc(c.life.base, func() { known.timer.Stop() })
 		if s.checks == nil {
 			s.checks = make(map[string]*publisherCheck)
 		}
@@ -59,23 +64,24 @@ func (s *eventSources) check(c *Conn, publisher string, subscriptions map[string
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	maps.Copy(known.subscriptions, subscriptions)
-	if known.timer == nil {
-		known.timer = time.AfterFunc(time.Hour, known.check)
-		context.AfterFunc(c.life.base, func() { known.timer.Stop() })
-	}
 	known.timer.Reset(0)
 }
 
-// greetedBy checks a publisher of which an instance has greeted.
-func (s *eventSources) greetedBy(host string) {
+// greetedBy has an instance of a publisher be checked, or forgotten if it leaves.
+func (s *eventSources) greetedBy(caller Caller, stays bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.checks[host]; known != nil {
-		known.mu.Lock()
-		defer known.mu.Unlock()
-		known.greeted = true
-		known.timer.Reset(checkAfterHello)
+	known := s.checks[caller.Host]
+	s.mu.Unlock()
+	if known == nil {
+		return
 	}
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	delete(known.unfit, caller.ID)
+	if stays && len(known.greeted) < maxChecked {
+		known.greeted[caller.ID] = true
+	}
+	known.timer.Reset(checkAfterHello)
 }
 
 // check is called by the timer.
@@ -86,21 +92,45 @@ func (p *publisherCheck) check() {
 	ctx, cancel := context.WithTimeout(p.conn.life.base, checkWithin)
 	defer cancel()
 	p.mu.Lock()
-	p.greeted = false
 	subscriptions := maps.Clone(p.subscriptions)
+	ask := maps.Clone(p.greeted)
+	clear(p.greeted)
+	for id := range p.unfit {
+		ask[id] = true
+	}
 	p.mu.Unlock()
 	events := slices.Sorted(maps.Keys(subscriptions))
-	told, err := p.ask(ctx, events)
-	p.note(p.compare(events, subscriptions, told), err)
+	unfit, there, err := make(map[string]map[string]bool), false, error(nil)
+	for id := range ask {
+		published, by, failed := p.ask(ctx, id+"."+p.publisher, events)
+		there = there || by != ""
+		if by != "" && !fits(events, published) {
+			unfit[by] = published
+		}
+		err = cmp.Or(err, failed)
+	}
+	if !there {
+		published, by, failed := p.ask(ctx, p.publisher, events)
+		if there = by != ""; there && !fits(events, published) {
+			unfit[by] = published
+		}
+		err = failed
+	}
+	p.note(unfit, p.compare(events, subscriptions, unfit, there), err)
+}
+
+// fits reports whether all events are published and stored.
+func fits(events []string, published map[string]bool) bool {
+	return !slices.ContainsFunc(events, func(event string) bool { return !published[event] })
 }
 
 // note logs what is new, and sets the next check.
-func (p *publisherCheck) note(notes []string, err error) {
+func (p *publisherCheck) note(unfit map[string]map[string]bool, notes []string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pause := checkPause
 	switch {
-	case p.greeted:
+	case len(p.greeted) > 0:
 		pause = checkAfterHello
 	case err != nil || len(notes) > 0:
 		pause = checkPauseIfNot
@@ -118,72 +148,57 @@ func (p *publisherCheck) note(notes []string, err error) {
 	if len(notes) == 0 && len(p.notes) > 0 {
 		p.conn.log(p.conn.logger.Info().Str("publisher", p.publisher), "the publisher is there, and stores all events that this service subscribes to")
 	}
-	p.notes = notes
+	p.unfit, p.notes = unfit, notes
 }
 
-// toldEvents are what one instance of a publisher publishes.
-type toldEvents struct {
-	id     string
-	events map[string]bool // whether it is stored
-}
-
-// ask tells all instances of the publisher of the subscriptions, and returns what they publish.
-func (p *publisherCheck) ask(ctx context.Context, events []string) (told []toldEvents, err error) {
-	body, err := json.Marshal(map[string]any{"publisher": p.publisher, "events": events})
-	if err != nil {
-		return nil, err
+// ask tells an instance of the subscriptions, and returns which one has answered, "" for none, and what it publishes.
+func (p *publisherCheck) ask(ctx context.Context, host string, events []string) (published map[string]bool, by string, err error) {
+	var answer struct {
+		ID        string           `json:"id"`
+		Publishes []publishedEvent `json:"publishes"`
 	}
-	to := &url.URL{Scheme: "https", Host: p.publisher + ":" + strconv.Itoa(subject.ControlPort), Path: subscribedPath}
-	question, err := client.NewOutgoing(http.MethodPost, to, jsonContent(), body)
-	if err != nil {
-		return nil, err
+	err = p.conn.Call(ctx, "POST https://"+host+":"+strconv.Itoa(subject.ControlPort)+"/subscribed", Args{"publisher": p.publisher, "events": events}, &answer)
+	if failed, ok := errors.AsType[*Error](err); ok && failed.Executed == ExecutedNo && (failed.Status == http.StatusNotFound || failed.Status == http.StatusServiceUnavailable) && p.conn.Connected() {
+		return nil, "", nil // none is there, or none publishes
 	}
-	err = p.conn.client.Ask(ctx, &question, func(response *wire.Response, failed error) bool {
-		var answer struct {
-			Publishes []publishedEvent `json:"publishes"`
-		}
-		if failed != nil || json.Unmarshal(response.Body, &answer) != nil {
-			return true
-		}
-		one := toldEvents{response.FromID, make(map[string]bool)}
-		for _, each := range answer.Publishes {
-			one.events[each.Event] = each.Durable
-		}
-		told = append(told, one)
-		return true
-	})
-	return told, err
+	if err != nil {
+		return nil, "", err
+	}
+	published = make(map[string]bool)
+	for _, each := range answer.Publishes {
+		published[each.Event] = each.Durable
+	}
+	return published, answer.ID, nil
 }
 
 // compare has a sentence for each way in which the publisher does not fit. One that is away is no such way if events have come.
-func (p *publisherCheck) compare(events []string, subscriptions map[string]eventReader, told []toldEvents) (notes []string) {
-	if len(told) == 0 {
+func (p *publisherCheck) compare(events []string, subscriptions map[string]eventReader, unfit map[string]map[string]bool, there bool) (notes []string) {
+	if !there {
 		never := slices.DeleteFunc(slices.Clone(events), func(event string) bool { return subscriptions[event].HasCome() })
 		if len(never) > 0 {
 			notes = append(notes, fmt.Sprintf("no instance of %s publishes events, and none has ever come (%s): see that it runs, and has bus.Durable(), too", p.publisher, strings.Join(never, ", ")))
 		}
 		return notes
 	}
-	var published []string
-	for _, one := range told {
-		for event := range one.events {
-			published = append(published, event)
-		}
-	}
-	slices.Sort(published)
-	published = slices.Compact(published)
 	for _, event := range events {
-		var without []string
-		for _, one := range told {
-			if stored, publishes := one.events[event]; publishes && !stored {
-				without = append(without, one.id)
+		var without, unknown []string
+		names := make(map[string]bool)
+		for _, id := range slices.Sorted(maps.Keys(unfit)) {
+			published := unfit[id]
+			switch stored, publishes := published[event]; {
+			case !publishes:
+				unknown = append(unknown, id)
+				maps.Copy(names, published)
+			case !stored:
+				without = append(without, id)
 			}
 		}
-		switch {
-		case !slices.Contains(published, event):
-			notes = append(notes, fmt.Sprintf("%s does not publish %s, to which this service subscribes%s; it publishes %s",
-				p.publisher, event, similar.DidYouMean(event, published), strings.Join(published, ", ")))
-		case len(without) > 0:
+		if len(unknown) > 0 {
+			published := slices.Sorted(maps.Keys(names))
+			notes = append(notes, fmt.Sprintf("%s does not publish %s at %s, to which this service subscribes%s; it publishes %s",
+				p.publisher, event, strings.Join(unknown, ", "), similar.DidYouMean(event, published), strings.Join(published, ", ")))
+		}
+		if len(without) > 0 {
 			notes = append(notes, fmt.Sprintf("%s publishes %s without bus.Durable() at %s, so that is not stored for this service", p.publisher, event, strings.Join(without, ", ")))
 		}
 	}
