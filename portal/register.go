@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"os"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -18,9 +20,10 @@ import (
 
 // portalConfig is the configuration of the portal: defaults, then options.
 type portalConfig struct {
-	ports    []int
-	now      func() time.Time
-	patience patience
+	ports     []int
+	operators *string // the rule of those who operate events, "" for every caller; nil: for none
+	now       func() time.Time
+	patience  patience
 }
 
 // patience says how long the portal waits for answers of the instances.
@@ -59,6 +62,13 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), hostPortal)
 	}
 	config := &portalConfig{ports: defaultPorts(), now: time.Now, patience: defaultPatience()}
+	if rule, isSet := os.LookupEnv("BUS_EVENT_OPERATORS"); isSet && rule != "" {
+		rule = strings.TrimSpace(rule)
+		if rule == everyCaller {
+			rule = ""
+		}
+		config.operators = &rule
+	}
 	for i, option := range options {
 		if option == nil {
 			return fmt.Errorf("portal: %w", errNilOption(i))
@@ -66,6 +76,10 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		option.applyToPortal(config)
 	}
 	if err := validPorts(config.ports); err != nil {
+		return err
+	}
+	operators, err := newEventOperators(config.operators)
+	if err != nil {
 		return err
 	}
 	handlers, err := pageHandlers()
@@ -77,6 +91,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
 	handlers["/live.json"] = newLive(conn, all, config)
+	handlers["/events.json"] = newEventFigures(conn, all, operators, config)
 	for path, handler := range handlers {
 		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Undocumented()); err != nil {
 			return fmt.Errorf("portal: %w", err)

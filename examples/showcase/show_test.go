@@ -106,8 +106,8 @@ func TestPrints(t *testing.T) {
 			t.Errorf("%s answers %d %s", url, status, answer)
 		}
 	}
-	if len(show.lines) != 8 {
-		t.Errorf("%d lines, want 8:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
+	if len(show.lines) != 9 {
+		t.Errorf("%d lines, want 9:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
 	}
 }
 
