@@ -2,7 +2,6 @@ package portal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,9 +16,8 @@ import (
 
 // Limits of one look at the logs.
 const (
-	maxLogs          = 512
-	unavailableAge   = 10 * time.Second // how long JetStream is not asked again after it could not be
-	eventLookTimeout = 5 * time.Second
+	maxLogs        = 512
+	unavailableAge = 10 * time.Second // how long JetStream is not asked again after it could not be
 )
 
 // eventFigures knows the logs of all publishers while readers ask for them.
@@ -60,7 +58,7 @@ func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, c
 		return &eventSummary{seen, looks[0]}, nil
 	}
 	return &eventFigures{
-		looks:    shared[*eventSummary]{age: liveAge, timeout: eventLookTimeout, now: config.now, look: look},
+		looks:    shared[*eventSummary]{age: liveAge, timeout: config.patience.logs, now: config.now, look: look},
 		catalogs: all, operators: operators,
 	}
 }
@@ -114,12 +112,9 @@ func (f *eventFigures) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	view := current.view(described)
 	view.Operator = f.operators.check(r.Context()) == nil
-	body, err := json.Marshal(view)
-	if err != nil {
+	if err := writeJSON(w, view); err != nil {
 		bus.WriteError(w, r, err)
-		return
 	}
-	serveJSON(w, body)
 }
 
 // eventsView are the figures that a caller may see, the response of /events.json.
