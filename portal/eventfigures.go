@@ -199,13 +199,14 @@ func (s *eventSummary) publisher(host string, visible map[string]bool) publisher
 	change := newLogChange(s.earlier.logs[host], log, s.window())
 	stored, isStored := countKinds(log), make(map[string]bool)
 	sum, hidden := 0, false
-	for _, each := range log.Subscriptions {
+	for at := range log.Subscriptions {
+		each := &log.Subscriptions[at]
 		if _, may := visible[each.Event]; !may {
 			hidden = true
 			continue
 		}
 		isStored[each.Event] = true
-		view.Subscriptions = append(view.Subscriptions, newSubscriptionView(&each, change))
+		view.Subscriptions = append(view.Subscriptions, newSubscriptionView(each, change))
 	}
 	for event := range stored {
 		_, may := visible[event]
@@ -286,7 +287,8 @@ func (c *logChange) handled(of *eventlog.Subscription) float64 {
 	if c.seconds == 0 {
 		return 0
 	}
-	for _, before := range c.earlier.Subscriptions {
+	for at := range c.earlier.Subscriptions {
+		before := &c.earlier.Subscriptions[at]
 		if before.Service == of.Service && before.Event == of.Event {
 			return max(0, c.count(of.Event)+float64(before.Backlog-of.Backlog)) / c.seconds
 		}

@@ -107,11 +107,11 @@ type eventFigures struct {
 			Rate   float64
 		}
 		Subscriptions []struct {
-			Service, Event                                      string
-			Ordered                                             bool
+			Service, Event                                       string
+			Ordered                                              bool
 			Backlog, InFlight, Redelivered, Waiting, DeadLetters int
-			Oldest, LastHandled                                 *time.Time
-			Rate                                                float64
+			Oldest, LastHandled                                  *time.Time
+			Rate                                                 float64
 		}
 	}
 	LeftOut []string
