@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/reflectapi"
 )
 
 // post makes a POST request of JSON to the portal.
@@ -177,6 +179,21 @@ func TestDeadLetters_Refuses(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, e.get("/portal/deadletters.json").problem(t).Status)
 }
 
+// parcelEvents are events whose arguments have a constraint.
+type parcelEvents interface {
+	OnSent(ctx context.Context, parcel parcel) error
+}
+
+var _ = reflectapi.Register[parcelEvents](`
+type parcelEvents interface {
+	OnSent(ctx context.Context, parcel parcel) error
+}
+`)
+
+type parcel struct {
+	To string `json:"to" jsonschema:"minLength=1"`
+}
+
 // TestPublish_ByOperator has a publisher publish, on behalf of the caller.
 func TestPublish_ByOperator(t *testing.T) {
 	t.Parallel()
@@ -184,6 +201,8 @@ func TestPublish_ByOperator(t *testing.T) {
 	secret, err := e.bus.Connect("vault.example", e.issuer.Trust()).NewPublisher("vault.example", bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	bus.NewEvent[bus.Args](secret, "/on-closed")
+	_, err = e.bus.Connect("parcels.example").NewPublisher("parcels.example", bus.EventsOf[parcelEvents]())
+	require.NoError(t, err)
 	odd := e.bus.Connect("odd.example", bus.WithLogger(zerolog.Nop()))
 	require.NoError(t, odd.Handle("GET", "/x", http.NotFoundHandler()))
 
@@ -199,8 +218,8 @@ func TestPublish_ByOperator(t *testing.T) {
 		status             int
 		text               string
 	}{
-		{"missing arguments", `{"publisher":"orders.example","event":"on-ordered"}`, "X: y", 422, `"name":"number"`},
-		{"violation", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":"seven"}}`, "X: y", 400, `"name":"number"`},
+		{"violation", `{"publisher":"parcels.example","event":"on-sent","arguments":{"parcel":{"to":""}}}`, "X: y", 422, `"errors":[{"name":"parcel.to"`},
+		{"of another type", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":"seven"}}`, "X: y", 400, `"name":"number"`},
 		{"no such event", `{"publisher":"orders.example","event":"on-ordred"}`, "X: y", 404, "orders.example publishes no event on-ordred; it has on-ordered; did you mean on-ordered?"},
 		{"no events", `{"publisher":"odd.example","event":"on-ordered"}`, "X: y", 404, "odd.example serves nothing at /publish/on-ordered"},
 		{"no publisher", `{"publisher":"nobody.example","event":"on-ordered"}`, "X: y", 503, "no instance serves nobody.example"},
