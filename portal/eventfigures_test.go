@@ -240,7 +240,20 @@ func TestEventFigures_WithoutJetStream(t *testing.T) {
 	assert.Empty(t, got.Publishers[0].Events)
 }
 
-// TestEventFigures_Denied has the broker deny the portal what JetStream is asked for, and then allow it as much as docs/guides/portal.md says.
+// openRestricted starts an ingress and a portal on a broker with JetStream, which restricts the user of the portal.
+func openRestricted(t *testing.T, permissions string, options ...portal.RegisterOption) *testIngress {
+	t.Helper()
+	b := bustest.New(t, broker.JetStream(t.TempDir()), broker.Listen("127.0.0.1:0"), broker.Config(`
+no_auth_user: all
+authorization { users: [ {user: all, password: all}, {user: portal, password: portal, permissions: {`+permissions+`}} ] }`))
+	ingress := openOn(t, b, nil)
+	url := strings.Replace(b.Broker().URL(), "nats://", "nats://portal:portal@", 1)
+	conn := b.Connect("portal", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
+	require.NoError(t, portal.Register(conn, append(patient(), options...)...))
+	return ingress
+}
+
+// TestEventFigures_Denied has the broker deny the portal what JetStream is asked for, and allow it what docs/guides/portal.md says.
 func TestEventFigures_Denied(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -259,12 +272,7 @@ func TestEventFigures_Denied(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			b := bustest.New(t, broker.JetStream(t.TempDir()), broker.Listen("127.0.0.1:0"), broker.Config(`
-no_auth_user: all
-authorization { users: [ {user: all, password: all}, {user: portal, password: portal, permissions: {publish: {`+test.publish+`}}} ] }`))
-			ingress := openOn(t, b, nil)
-			conn := ingress.bus.Connect("portal", bus.WithURL(strings.Replace(b.Broker().URL(), "nats://", "nats://portal:portal@", 1)), bus.WithLogger(zerolog.Nop()))
-			require.NoError(t, portal.Register(conn, patient()...))
+			ingress := openRestricted(t, `publish: {`+test.publish+`}`)
 			publisher, err := ordersapi.NewPublisher(ingress.bus.Connect(ordersapi.Host), bus.Durable())
 			require.NoError(t, err)
 			require.NoError(t, bus.Subscribe[ordersapi.Events](ingress.bus.Connect("mailer.example"), ordersapi.Host, orderReader{}, bus.Durable()))

@@ -179,6 +179,37 @@ func TestDeadLetters_Refuses(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, e.get("/portal/deadletters.json").problem(t).Status)
 }
 
+// TestDeadLetters_Permissions has the broker allow the portal what docs/guides/portal.md says, and else say what is denied.
+func TestDeadLetters_Permissions(t *testing.T) {
+	t.Parallel()
+	const figures = `"*.888.>", "*.r.>", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.STREAM.MSG.GET.*"`
+	for _, test := range []struct {
+		name, allow       string
+		redeliver, remove string // the answers
+	}{
+		{"enough", figures + `, "$JS.API.STREAM.MSG.DELETE.*", "$JS.API.CONSUMER.INFO.>", "*.a.>"`, `{"done":1,"failed":[],"more":false}`, `{"done":1,"failed":[],"more":false}`},
+		{"figures only", figures, "does not let this connection publish to $JS.API.CONSUMER.INFO.", "does not let this connection publish to $JS.API.STREAM.MSG.DELETE."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ingress := openRestricted(t, `publish: {allow: [`+test.allow+`]}, subscribe: {allow: ["*.*.portal.>", "*.888.>", "*.r.>", "_INBOX.>"]}`, portal.WithEventOperators(""))
+			publisher, err := ordersapi.NewPublisher(ingress.bus.Connect(ordersapi.Host), bus.Durable())
+			require.NoError(t, err)
+			stock := &orderRefuser{handled: make(chan int, 10)}
+			require.NoError(t, bus.Subscribe[ordersapi.Events](ingress.bus.Connect("stock.example", bus.WithLogger(zerolog.Nop())), ordersapi.Host, stock, bus.Durable()))
+			require.NoError(t, publisher.OnOrdered(t.Context(), 1, "Tea", 1000))
+			require.NoError(t, publisher.OnOrdered(t.Context(), 2, "Tea", 1000))
+			dead := ingress.awaitDeadLetters(2).DeadLetters
+			stock.accept()
+			for at, want := range []string{test.redeliver, test.remove} {
+				action := []string{"redeliver", "delete"}[at]
+				got := ingress.post("/deadletters", anyDeadLetter+fmt.Sprintf(`"sequences":[%d],"action":%q}`, dead[at].Sequence, action))
+				assert.Contains(t, got.text, want, action)
+			}
+		})
+	}
+}
+
 // parcelEvents are events whose arguments have a constraint.
 type parcelEvents interface {
 	OnSent(ctx context.Context, parcel parcel) error
