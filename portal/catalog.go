@@ -34,13 +34,13 @@ type catalog struct {
 	roster   *roster
 
 	snapshots shared[*snapshot]
-	events    shared[[]byte] // the AsyncAPI document, as JSON
+	events    shared[*eventsDocument]
 }
 
 func newCatalog(conn *bus.Conn, config *portalConfig, known *roster, token string) *catalog {
 	c := &catalog{conn: conn, token: token, ports: config.ports, patience: config.patience, roster: known}
 	c.snapshots = shared[*snapshot]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gather}
-	c.events = shared[[]byte]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gatherEvents}
+	c.events = shared[*eventsDocument]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gatherEvents}
 	return c
 }
 

@@ -22,11 +22,18 @@ func (h *eventsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	serveJSON(w, document)
+	serveJSON(w, document.body)
+}
+
+// eventsDocument is the AsyncAPI document of all events that a caller may see. It is not changed once it is made.
+type eventsDocument struct {
+	body    []byte
+	visible map[string]map[string]bool // the events of each publisher, and whether they are stored
+	leftOut []string                   // sentences
 }
 
 // gatherEvents makes the AsyncAPI document with the rights of the caller. Hosts without events, or without some for this caller, have none.
-func (c *catalog) gatherEvents(ctx context.Context, _ time.Time) ([]byte, error) {
+func (c *catalog) gatherEvents(ctx context.Context, _ time.Time) (*eventsDocument, error) {
 	ctx = bus.WithActor(ctx, c.token)
 	found, err := c.discover(ctx)
 	if err != nil {
@@ -46,9 +53,19 @@ func (c *catalog) gatherEvents(ctx context.Context, _ time.Time) ([]byte, error)
 		}
 	}
 	leftOut = append(leftOut, found.overflow()...)
-	return asyncapi.Merge(asyncapi.Info{
+	merged := asyncapi.Merge(asyncapi.Info{
 		Title: "Events on the bus", Description: strings.Join(leftOut, "\n"), LeftOut: leftOut, Version: cmp.Or(c.conn.Version(), "0"),
-	}, members).JSON()
+	}, members)
+	made := &eventsDocument{visible: make(map[string]map[string]bool), leftOut: leftOut}
+	for id, channel := range merged.Channels {
+		publisher, event, _ := strings.Cut(id, "/")
+		if made.visible[publisher] == nil {
+			made.visible[publisher] = make(map[string]bool)
+		}
+		made.visible[publisher][event] = channel.Durable
+	}
+	made.body, err = merged.JSON()
+	return made, err
 }
 
 // fetchEvents returns the AsyncAPI document of a host, or nil if it has none.

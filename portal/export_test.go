@@ -25,7 +25,7 @@ type patienceOption time.Duration
 
 func (o patienceOption) applyToPortal(c *portalConfig) {
 	long := time.Duration(o)
-	c.patience = patience{discovery: long, documents: long, traffic: long}
+	c.patience = patience{discovery: long, documents: long, traffic: long, logs: long}
 }
 
 // NewServer is Listen with a listener of the test.

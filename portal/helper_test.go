@@ -70,7 +70,13 @@ func open(t *testing.T, options ...portal.IngressOption) *testIngress {
 // openWith is open with options of the ingress's connection.
 func openWith(t *testing.T, connect []bus.ConnectOption, options ...portal.IngressOption) *testIngress {
 	t.Helper()
-	d := &testIngress{t: t, bus: bustest.New(t)}
+	return openOn(t, bustest.New(t), connect, options...)
+}
+
+// openOn is openWith on a bus.
+func openOn(t *testing.T, b *bustest.Bus, connect []bus.ConnectOption, options ...portal.IngressOption) *testIngress {
+	t.Helper()
+	d := &testIngress{t: t, bus: b}
 	ingress, err := portal.NewIngress(d.bus.Connect("ingress", connect...), options...)
 	require.NoError(t, err)
 	d.handler = ingress

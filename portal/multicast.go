@@ -2,7 +2,6 @@ package portal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -65,28 +64,16 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	text, err := json.Marshal(list)
-	if err != nil {
+	if err := writeJSON(w, list); err != nil {
 		bus.WriteError(w, r, err)
-		return
 	}
-	serveJSON(w, text)
 }
 
 // read returns the call that a request asks for, and the path by which the page knows it.
 func (h *multicastHandler) read(r *http.Request) (call *http.Request, path string, err error) {
-	if kind := mediaType(r.Header); kind != "application/json" {
-		return nil, "", bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)
-	}
 	var wanted multicastRequest
-	decoder := json.NewDecoder(r.Body)
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(&wanted)
-	if err == nil && decoder.More() {
-		err = errors.New("there is more after it")
-	}
-	if err != nil {
-		return nil, "", bus.Errorf(http.StatusBadRequest, "the body is not one JSON object with method, target, contentType and body: %w", err)
+	if err := readJSON(r, &wanted, "method, target, contentType and body"); err != nil {
+		return nil, "", err
 	}
 	if !carried(wanted.Method) {
 		return nil, "", bus.Errorf(http.StatusBadRequest, "the method %.40q is not forwarded", wanted.Method)

@@ -38,6 +38,18 @@ type portsOption []int
 func (o portsOption) applyToIngress(c *ingressConfig) { c.ports = o }
 func (o portsOption) applyToPortal(c *portalConfig)   { c.ports = o }
 
+// WithEventOperators says which callers may operate events on the portal's pages: publish by hand, and read, redeliver and delete dead
+// letters, whose arguments they see. The rule is an expression on claims as in [bus.RequireClaims]; "" allows it to everyone who reaches the
+// portal. Default: BUS_EVENT_OPERATORS, where * stands for everyone; else it is allowed to no caller.
+func WithEventOperators(rule string) RegisterOption { return eventOperatorsOption(rule) }
+
+type eventOperatorsOption string
+
+func (o eventOperatorsOption) applyToPortal(c *portalConfig) { c.operators = (*string)(&o) }
+
+// everyCaller is the value of BUS_EVENT_OPERATORS that has no rule.
+const everyCaller = "*"
+
 // defaultPorts returns the ports that are public by convention.
 func defaultPorts() []int { return []int{443, 80} }
 

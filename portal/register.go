@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"os"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -18,9 +20,10 @@ import (
 
 // portalConfig is the configuration of the portal: defaults, then options.
 type portalConfig struct {
-	ports    []int
-	now      func() time.Time
-	patience patience
+	ports     []int
+	operators *string // the rule of those who operate events, "" for every caller; nil: for none
+	now       func() time.Time
+	patience  patience
 }
 
 // patience says how long the portal waits for answers of the instances.
@@ -28,10 +31,11 @@ type patience struct {
 	discovery time.Duration // to say what they serve; it leaves time to fetch documents
 	documents time.Duration // to return their documents, discovery included
 	traffic   time.Duration // to return their counts
+	logs      time.Duration // that JetStream has to describe all logs
 }
 
 func defaultPatience() patience {
-	return patience{discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond}
+	return patience{discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond, logs: 3 * time.Second}
 }
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
@@ -48,7 +52,9 @@ func defaultPatience() patience {
 // only under the ports of the document.
 //
 // /live.json says which services run and who calls whom, how often and how fast, limited to what the document
-// describes; see docs/guides/portal.md. The portal asks the instances at most once a second, and only while a client looks.
+// describes; /events.json says how full the logs of stored events are, limited to the events in /asyncapi.json; see docs/guides/portal.md. The
+// portal asks the instances and JetStream at most once a second, and only while a client looks. Callers that [WithEventOperators] allows
+// to get dead letters from /deadletters.json, POST /deadletters redelivers or deletes them, and POST /publish publishes an event.
 //
 // All of it is live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {
@@ -59,6 +65,13 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), hostPortal)
 	}
 	config := &portalConfig{ports: defaultPorts(), now: time.Now, patience: defaultPatience()}
+	if rule, isSet := os.LookupEnv("BUS_EVENT_OPERATORS"); isSet && rule != "" {
+		rule = strings.TrimSpace(rule)
+		if rule == everyCaller {
+			rule = ""
+		}
+		config.operators = &rule
+	}
 	for i, option := range options {
 		if option == nil {
 			return fmt.Errorf("portal: %w", errNilOption(i))
@@ -66,6 +79,10 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		option.applyToPortal(config)
 	}
 	if err := validPorts(config.ports); err != nil {
+		return err
+	}
+	operators, err := newEventOperators(config.operators)
+	if err != nil {
 		return err
 	}
 	handlers, err := pageHandlers()
@@ -77,14 +94,26 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
 	handlers["/live.json"] = newLive(conn, all, config)
+	handlers["/events.json"] = newEventFigures(conn, all, operators, config)
+	operations := &eventOperations{conn}
+	handlers["/deadletters.json"] = operators.only(operations.list)
 	for path, handler := range handlers {
 		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Undocumented()); err != nil {
 			return fmt.Errorf("portal: %w", err)
 		}
 	}
-	multicast := secured(newMulticastHandler(conn, config.ports))
-	if err := conn.Handle(http.MethodPost, "/multicast", multicast, bus.Undocumented(), bus.MaxBodyBytes(maxMulticastBytes)); err != nil {
-		return fmt.Errorf("portal: %w", err)
+	for _, each := range []struct {
+		path     string
+		handler  http.Handler
+		maxBytes int
+	}{
+		{"/multicast", newMulticastHandler(conn, config.ports), maxMulticastBytes},
+		{"/deadletters", operators.only(operations.operate), maxOperationBytes},
+		{"/publish", operators.only(operations.publish), maxPublishBytes},
+	} {
+		if err := conn.Handle(http.MethodPost, each.path, secured(each.handler), bus.Undocumented(), bus.MaxBodyBytes(each.maxBytes)); err != nil {
+			return fmt.Errorf("portal: %w", err)
+		}
 	}
 	return nil
 }
@@ -116,6 +145,32 @@ func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serveJSON(w, current.json(h.conn.BaseURL(r)))
+}
+
+// readJSON reads the body of a request of the page, one JSON object with these members.
+func readJSON(r *http.Request, into any, members string) error {
+	if kind := mediaType(r.Header); kind != "application/json" {
+		return bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)
+	}
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(into)
+	if err == nil && decoder.More() {
+		err = errors.New("there is more after it")
+	}
+	if err != nil {
+		return bus.Errorf(http.StatusBadRequest, "the body is not one JSON object with %s: %w", members, err)
+	}
+	return nil
+}
+
+// writeJSON serves a value as [serveJSON] does.
+func writeJSON(w http.ResponseWriter, value any) error {
+	text, err := json.Marshal(value)
+	if err == nil {
+		serveJSON(w, text)
+	}
+	return err
 }
 
 // instanceList lists the running instances.

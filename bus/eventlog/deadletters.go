@@ -27,6 +27,7 @@ type DeadLetter struct {
 	At        time.Time `json:"at"`       // when it became a dead letter
 	Attempts  int       `json:"attempts"` // number of deliveries
 	Reason    string    `json:"reason"`   // error of the last attempt
+	Sequence  uint64    `json:"sequence"` // among the dead letters of the publisher, with gaps
 	Body      string    `json:"body"`     // arguments, as JSON
 
 	stored *storedDeadLetter // nil in a value that does not come from DeadLetters
@@ -40,13 +41,35 @@ type storedDeadLetter struct {
 	message   *jetstream.RawStreamMsg
 }
 
+// DeadLetterOption is an option of [DeadLetters].
+type DeadLetterOption func(*deadLetterOptions)
+
+type deadLetterOptions struct {
+	service, event string
+	after          uint64
+}
+
+// Of yields only the dead letters of a service and of one kind of events; "" stands for all. Default: all.
+func Of(service, event string) DeadLetterOption {
+	return func(o *deadLetterOptions) { o.service, o.event = service, event }
+}
+
+// After begins after the dead letter with a sequence number. Default: with the oldest.
+func After(sequence uint64) DeadLetterOption {
+	return func(o *deadLetterOptions) { o.after = sequence }
+}
+
 // DeadLetters yields the dead letters of a publisher that exist when the sequence is ranged over, the oldest first; none if the publisher
 // has no log. An error ends the sequence.
-func DeadLetters(ctx context.Context, conn *bus.Conn, publisher string) iter.Seq2[DeadLetter, error] {
+func DeadLetters(ctx context.Context, conn *bus.Conn, publisher string, options ...DeadLetterOption) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
+		var chosen deadLetterOptions
+		for _, option := range options {
+			option(&chosen)
+		}
 		c, err := newPublisherClient(conn, publisher)
 		if err == nil {
-			err = c.deadLetters(ctx, func(dead DeadLetter) bool { return yield(dead, nil) })
+			err = c.deadLetters(ctx, &chosen, func(dead DeadLetter) bool { return yield(dead, nil) })
 		}
 		if err != nil {
 			yield(DeadLetter{}, err)
@@ -54,7 +77,17 @@ func DeadLetters(ctx context.Context, conn *bus.Conn, publisher string) iter.Seq
 	}
 }
 
-func (c *client) deadLetters(ctx context.Context, yield func(DeadLetter) bool) error {
+func (c *client) deadLetters(ctx context.Context, options *deadLetterOptions, yield func(DeadLetter) bool) error {
+	service, event := durable.AnyToken, durable.AnyToken
+	if options.service != "" {
+		if err := subject.CheckHost(options.service); err != nil {
+			return errorf(http.StatusBadRequest, "the service: %w", err)
+		}
+		service = options.service
+	}
+	if options.event != "" {
+		event = subject.Escape(options.event)
+	}
 	stream, err := c.stream(ctx, c.names.DeadLetters())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil // no service has subscribed
@@ -62,8 +95,7 @@ func (c *client) deadLetters(ctx context.Context, yield func(DeadLetter) bool) e
 	if err != nil {
 		return c.failed(err)
 	}
-	all := c.names.DeadLetter(durable.AnyToken, durable.AnyToken, durable.AnyToken)
-	return c.each(ctx, stream, all, func(message *jetstream.RawStreamMsg) bool {
+	return c.each(ctx, stream, c.names.DeadLetter(service, event, durable.AnyToken), options.after, func(message *jetstream.RawStreamMsg) bool {
 		dead := c.newDeadLetter(message)
 		return dead.stored.partition == durable.CutOffToken || yield(dead)
 	})
@@ -73,7 +105,7 @@ func (c *client) newDeadLetter(message *jetstream.RawStreamMsg) DeadLetter {
 	service, event, partition := lastTokens(message.Subject)
 	made := DeadLetter{
 		Publisher: c.names.Publisher, Service: durable.Host(service), Event: eventName(event),
-		At: message.Time, Reason: message.Header.Get(durable.ReasonHeader),
+		At: message.Time, Reason: message.Header.Get(durable.ReasonHeader), Sequence: message.Sequence,
 		stored: &storedDeadLetter{c, event, partition, message},
 	}
 	made.Attempts, _ = strconv.Atoi(message.Header.Get(durable.AttemptsHeader))

@@ -126,3 +126,47 @@ func TestDeadLetters_NeedAFilter(t *testing.T) {
 	require.NoError(t, dead.Redeliver(t.Context()))
 	s.await(t, 1)
 }
+
+// TestDeadLetters_Selected lists those of one service or event, after a sequence number.
+func TestDeadLetters_Selected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.subscribe(mailer, newRefuser())
+	w.subscribe("stock.example", newRefuser())
+	w.publish(w.ordered, 1, 2)
+	all := awaitDeadLetters(t, w.operator, 4)
+	var ofMailer []uint64
+	for _, each := range all {
+		if each.Service == mailer {
+			ofMailer = append(ofMailer, each.Sequence)
+		}
+	}
+	for _, row := range []struct {
+		name    string
+		options []eventlog.DeadLetterOption
+		want    []uint64
+	}{
+		{"service", []eventlog.DeadLetterOption{eventlog.Of(mailer, "")}, ofMailer},
+		{"service and event", []eventlog.DeadLetterOption{eventlog.Of(mailer, "on-ordered")}, ofMailer},
+		{"another event", []eventlog.DeadLetterOption{eventlog.Of("", "on-paid")}, nil},
+		{"another service", []eventlog.DeadLetterOption{eventlog.Of("door.example", "")}, nil},
+		{"after", []eventlog.DeadLetterOption{eventlog.Of(mailer, ""), eventlog.After(ofMailer[0])}, ofMailer[1:]},
+		{"after all", []eventlog.DeadLetterOption{eventlog.After(all[3].Sequence)}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var got []uint64
+			for each, err := range eventlog.DeadLetters(t.Context(), w.operator, orders, row.options...) {
+				require.NoError(t, err)
+				got = append(got, each.Sequence)
+			}
+			assert.Equal(t, row.want, got)
+		})
+	}
+	for _, err := range eventlog.DeadLetters(t.Context(), w.operator, orders, eventlog.Of("no host", "")) {
+		checkError(t, err, http.StatusBadRequest, `the service: host "no host"`)
+	}
+	hosts, err := eventlog.Hosts(t.Context(), w.operator)
+	require.NoError(t, err)
+	assert.Equal(t, []string{orders}, hosts)
+}

@@ -27,6 +27,8 @@ type Log struct {
 	First     time.Time     `json:"first,omitzero"` // when the first event that is kept was stored; zero if there is none
 	Last      time.Time     `json:"last,omitzero"`  // when the last message was stored; zero if there is none
 
+	FirstSequence uint64 `json:"firstSequence"` // of the oldest message; what is below has been dropped
+
 	Kinds         []Kind         `json:"kinds"`         // by event
 	Subscriptions []Subscription `json:"subscriptions"` // by service and event
 }
@@ -61,11 +63,7 @@ type CutOff struct {
 
 // Publishers describes the logs of all publishers on the plane of a connection, sorted by publisher.
 func Publishers(ctx context.Context, conn *bus.Conn) ([]Log, error) {
-	c, err := newClient(conn)
-	if err != nil {
-		return nil, err
-	}
-	publishers, err := c.publishers(ctx)
+	publishers, err := Hosts(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +81,15 @@ func Publishers(ctx context.Context, conn *bus.Conn) ([]Log, error) {
 	return logs, nil
 }
 
+// Hosts returns the publishers on the plane of a connection that have a log, sorted.
+func Hosts(ctx context.Context, conn *bus.Conn) ([]string, error) {
+	c, err := newClient(conn)
+	if err != nil {
+		return nil, err
+	}
+	return c.publishers(ctx)
+}
+
 // Describe describes the log of a publisher.
 func Describe(ctx context.Context, conn *bus.Conn, publisher string) (Log, error) {
 	c, err := newPublisherClient(conn, publisher)
@@ -96,7 +103,7 @@ func Describe(ctx context.Context, conn *bus.Conn, publisher string) (Log, error
 	info := log.CachedInfo()
 	described := Log{
 		Publisher: publisher, Bytes: int64(info.State.Bytes),
-		MaxBytes: info.Config.MaxBytes, MaxAge: info.Config.MaxAge, Replicas: info.Config.Replicas,
+		MaxBytes: info.Config.MaxBytes, MaxAge: info.Config.MaxAge, Replicas: info.Config.Replicas, FirstSequence: info.State.FirstSeq,
 	}
 	if described.Kinds, err = c.kinds(ctx, log); err != nil {
 		return Log{}, err
@@ -232,7 +239,7 @@ func (c *client) addDeadLetters(ctx context.Context, byName map[durable.Consumer
 
 // cutOff reads the records under a subject.
 func (c *client) cutOff(ctx context.Context, stream jetstream.Stream, of string) (records []CutOff, err error) {
-	err = c.each(ctx, stream, of, func(message *jetstream.RawStreamMsg) bool {
+	err = c.each(ctx, stream, of, 0, func(message *jetstream.RawStreamMsg) bool {
 		record := CutOff{At: message.Time}
 		record.Events, _ = strconv.Atoi(message.Header.Get(durable.CutOffEventsHeader))
 		record.Until, _ = time.Parse(time.RFC3339Nano, message.Header.Get(durable.CutOffUntilHeader))
@@ -242,10 +249,10 @@ func (c *client) cutOff(ctx context.Context, stream jetstream.Stream, of string)
 	return records, err
 }
 
-// each yields the messages that a stream has now under a subject, the oldest first, until yield returns false.
-func (c *client) each(ctx context.Context, stream jetstream.Stream, filter string, yield func(*jetstream.RawStreamMsg) bool) error {
+// each yields the messages that a stream has now under a subject and after a sequence number, the oldest first, until yield returns false.
+func (c *client) each(ctx context.Context, stream jetstream.Stream, filter string, after uint64, yield func(*jetstream.RawStreamMsg) bool) error {
 	last := stream.CachedInfo().State.LastSeq
-	for next := uint64(1); next <= last; {
+	for next := after + 1; next <= last; {
 		message, err := c.message(ctx, stream, next, filter)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/examples/internal/exampletest"
 	program "github.com/busline/busline/examples/showcase"
 )
@@ -92,6 +93,20 @@ func TestTwo(t *testing.T) {
 		if _, answer := ask(t, "GET", show.baseURL+"/messaging.example/home", "", ""); !matches(answer, home(6)) {
 			t.Errorf("want six instances:\n%s", answer)
 		}
+	}
+}
+
+// TestBroker_WithoutJetStream keeps products in memory, and stores no events.
+func TestBroker_WithoutJetStream(t *testing.T) {
+	t.Parallel()
+	plain, err := broker.Start(broker.Listen("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plain.Close)
+	show := start(t, plain.URL())
+	if _, answer := ask(t, "GET", show.baseURL+"/portal/events.json", "", ""); !matches(answer, `.*"unavailable":"Stored events cannot be read: .*"host":"orders.example","log":null.*`) {
+		t.Errorf("the figures are %s", answer)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // startServices puts the services on the bus. Each has a connection of its own, as if it ran alone.
 func (s *showcase) startServices(ctx context.Context) error {
 	for _, start := range []func(context.Context) error{
-		s.startPortal, s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll, s.startTrouble,
+		s.startPortal, s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll, s.startOrders, s.startTrouble,
 	} {
 		if err := start(ctx); err != nil {
 			return err
@@ -31,7 +31,7 @@ func (s *showcase) startPortal(ctx context.Context) error {
 	}
 	s.show("https://portal/", "all services, described; try them there")
 	s.show("https://portal/openapi.json", "one OpenAPI document for all of them")
-	return portal.Register(conn)
+	return portal.Register(conn, portal.WithEventOperators("")) // everyone may try what it can do
 }
 
 // startMessaging starts three instances, so that there are instances to choose from.

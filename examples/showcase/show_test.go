@@ -44,6 +44,8 @@ func TestShow(t *testing.T) {
 		{"GET", "/messaging.example/cache-store?key=k&value=v", "", "", 200, `key: k\nvalue: v\nStored by \w{10}\n`},
 		{"GET", "/messaging.example/cache-load?key=k", "", "", 200, `key: k\nfound: yes\nvalue: v\nLoaded by \w{10}\n`},
 		{"GET", "/portal/openapi.json", "", "", 200, `{"openapi":"3.0.0",.*"/products.example:443/products/{id}".*}`},
+		{"GET", "/orders.example/order?item=Tea&quantity=2", "", "", 200, `{"number":\d}`},
+		{"GET", "/portal/events.json", "", "", 200, `.*"operator":true,"unavailable":"".*"service":"mailer.example".*"service":"stock.example".*`},
 		{"GET", "/portal/", "", "", 200, `<!doctype html>.*`},
 		{"GET", "/", "", "", 302, ``},
 		{"GET", "/calculator.example/add" + strings.Repeat("x", 5000), "", "", 414, `.*`},
@@ -106,8 +108,8 @@ func TestPrints(t *testing.T) {
 			t.Errorf("%s answers %d %s", url, status, answer)
 		}
 	}
-	if len(show.lines) != 8 {
-		t.Errorf("%d lines, want 8:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
+	if len(show.lines) != 9 {
+		t.Errorf("%d lines, want 9:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
 	}
 }
 

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/orders/ordersapi"
+	"github.com/busline/busline/examples/orders/orderssvc"
+)
+
+// startOrders starts a service that publishes events, and two that subscribe. The events are stored if the broker has JetStream.
+func (s *showcase) startOrders(ctx context.Context) error {
+	conn, err := s.connect(ctx, ordersapi.Host)
+	if err != nil {
+		return err
+	}
+	events, err := ordersapi.NewPublisher(conn, bus.Durable())
+	subscribeOptions := []bus.SubscribeOption{bus.Durable()}
+	if bus.StatusOf(err) == http.StatusServiceUnavailable {
+		subscribeOptions = nil
+		events, err = ordersapi.NewPublisher(conn)
+	}
+	if err != nil {
+		return err
+	}
+	mailing, err := s.connect(ctx, "mailer.example")
+	if err != nil {
+		return err
+	}
+	if err := bus.Subscribe[ordersapi.Events](mailing, ordersapi.Host, mailer{}, subscribeOptions...); err != nil {
+		return err
+	}
+	stocking, err := s.connect(ctx, "stock.example", bus.WithLogger(zerolog.Nop())) // it refuses on purpose
+	if err != nil {
+		return err
+	}
+	if err := bus.Subscribe[ordersapi.Events](stocking, ordersapi.Host, stock{}, subscribeOptions...); err != nil {
+		return err
+	}
+	orders := orderssvc.New(events)
+	if _, err := orders.Order(ctx, "Sugar", 10*inStock); err != nil {
+		return err
+	}
+	s.show("https://orders.example/order?item=Tea&quantity=2", "an order, an event that two services get; one of them refuses large ones")
+	return bus.Serve[ordersapi.Orders](conn, orders)
+}
+
+// mailer handles every order.
+type mailer struct{}
+
+func (mailer) OnOrdered(context.Context, int, string, int) error { return nil }
+
+// stock handles orders for what it has. A stored event of another one becomes a dead letter.
+type stock struct{}
+
+const inStock = 100
+
+func (stock) OnOrdered(_ context.Context, number int, item string, quantity int) error {
+	if quantity > inStock {
+		return bus.Errorf(http.StatusUnprocessableEntity, "order %d: there are only %d of %s", number, inStock, item)
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+package portal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/eventlog"
+)
+
+// Limits of one look at the logs.
+const (
+	maxLogs        = 512
+	unavailableAge = 10 * time.Second // how long JetStream is not asked again after it could not be
+)
+
+// eventFigures knows the logs of all publishers while readers ask for them.
+type eventFigures struct {
+	looks     shared[*eventSummary]
+	catalogs  *catalogs
+	operators *eventOperators
+}
+
+// eventLook is what the logs were at one moment. It is not changed once it is made.
+type eventLook struct {
+	taken       time.Time
+	logs        map[string]*eventlog.Log // by publisher
+	omissions   []omission
+	unavailable string // a sentence
+}
+
+// eventSummary is the latest look, and an earlier one that it is compared with.
+type eventSummary struct {
+	*eventLook
+
+	earlier *eventLook // the same look while there is no other
+}
+
+func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, config *portalConfig) *eventFigures {
+	var looks []*eventLook // recent ones, the oldest first
+	look := func(ctx context.Context, began time.Time) (*eventSummary, error) {
+		if len(looks) > 0 {
+			if last := looks[len(looks)-1]; last.unavailable != "" && began.Sub(last.taken) < unavailableAge {
+				return &eventSummary{last, last}, nil
+			}
+		}
+		seen := lookAtLogs(ctx, conn, began)
+		looks = slices.DeleteFunc(looks, func(old *eventLook) bool {
+			return old.unavailable != "" || seen.taken.Sub(old.taken) > windowLength || seen.taken.Before(old.taken)
+		})
+		looks = append(looks, seen)
+		return &eventSummary{seen, looks[0]}, nil
+	}
+	return &eventFigures{
+		looks:    shared[*eventSummary]{age: liveAge, timeout: config.patience.logs, now: config.now, look: look},
+		catalogs: all, operators: operators,
+	}
+}
+
+// lookAtLogs describes the logs of all publishers on the plane.
+func lookAtLogs(ctx context.Context, conn *bus.Conn, taken time.Time) *eventLook {
+	seen := &eventLook{taken: taken, logs: make(map[string]*eventlog.Log)}
+	hosts, err := eventlog.Hosts(ctx, conn)
+	if err != nil {
+		seen.unavailable = "Stored events cannot be read: " + detailOf(err) + "."
+		return seen
+	}
+	if len(hosts) > maxLogs {
+		seen.omissions = append(seen.omissions, omission{"", fmt.Sprintf("%d logs are left out: there are more than %d.", len(hosts)-maxLogs, maxLogs)})
+		hosts = hosts[:maxLogs]
+	}
+	var mu sync.Mutex // protects seen
+	inParallel(len(hosts), func(at int) {
+		log, err := eventlog.Describe(ctx, conn, hosts[at])
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
+			seen.logs[hosts[at]] = &log
+		case bus.StatusOf(err) != http.StatusNotFound: // it was deleted just now
+			seen.omissions = append(seen.omissions, omission{hosts[at], "The log of " + hosts[at] + " is left out: " + detailOf(err) + "."})
+		}
+	})
+	return seen
+}
+
+// detailOf returns what an error says, without its status.
+func detailOf(err error) string {
+	if failed, ok := errors.AsType[*bus.Error](err); ok {
+		return failed.Detail
+	}
+	return err.Error()
+}
+
+// ServeHTTP serves the figures of the events that the caller may see, as JSON.
+func (f *eventFigures) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	described, err := f.catalogs.of(bus.ActorOf(r.Context())).events.read(r.Context())
+	if err != nil {
+		bus.WriteError(w, r, err)
+		return
+	}
+	current, err := f.looks.read(r.Context())
+	if err != nil {
+		bus.WriteError(w, r, err)
+		return
+	}
+	view := current.view(described)
+	view.Operator = f.operators.check(r.Context()) == nil
+	if err := writeJSON(w, view); err != nil {
+		bus.WriteError(w, r, err)
+	}
+}
+
+// eventsView are the figures that a caller may see, the response of /events.json.
+type eventsView struct {
+	Taken       time.Time       `json:"taken"`
+	Window      float64         `json:"window"`      // seconds that the rates cover; 0: there are none yet
+	Operator    bool            `json:"operator"`    // the caller may operate events
+	Unavailable string          `json:"unavailable"` // a sentence that says why there are no logs
+	Publishers  []publisherView `json:"publishers"`
+	LeftOut     []string        `json:"leftOut"` // sentences
+}
+
+// publisherView is a publisher of events that the caller may see.
+type publisherView struct {
+	Host          string             `json:"host"`
+	Log           *logView           `json:"log"` // nil: it stores none, or they cannot be read
+	Events        []eventView        `json:"events"`
+	Subscriptions []subscriptionView `json:"subscriptions"`
+}
+
+// logView is the log of a publisher. Bytes, First and Last are nil if some of its events are not for the caller.
+type logView struct {
+	Events   int        `json:"events"` // that the caller may see
+	Bytes    *int64     `json:"bytes"`
+	MaxBytes int64      `json:"maxBytes"` // -1: no limit
+	MaxAge   float64    `json:"maxAge"`   // seconds; 0: no limit
+	First    *time.Time `json:"first"`
+	Last     *time.Time `json:"last"`
+	Replicas int        `json:"replicas"`
+}
+
+// eventView is a kind of stored events.
+type eventView struct {
+	Event  string  `json:"event"`
+	Stored int     `json:"stored"` // in the log
+	Rate   float64 `json:"rate"`   // stored per second
+}
+
+// subscriptionView is a service that subscribes to stored events.
+type subscriptionView struct {
+	Service     string            `json:"service"`
+	Event       string            `json:"event"`
+	Ordered     bool              `json:"ordered"`
+	Backlog     int               `json:"backlog"`
+	Oldest      *time.Time        `json:"oldest"`
+	InFlight    int               `json:"inFlight"`
+	Redelivered int               `json:"redelivered"`
+	Waiting     int               `json:"waiting"`
+	DeadLetters int               `json:"deadLetters"`
+	CutOff      []eventlog.CutOff `json:"cutOff"`
+	LastHandled *time.Time        `json:"lastHandled"`
+	Rate        float64           `json:"rate"` // handled per second
+}
+
+// view returns what a caller with this document may see.
+func (s *eventSummary) view(described *eventsDocument) *eventsView {
+	view := &eventsView{
+		Taken: s.taken.UTC(), Window: s.window(), Unavailable: s.unavailable,
+		Publishers: []publisherView{}, LeftOut: append([]string{}, described.leftOut...),
+	}
+	for _, host := range slices.Sorted(maps.Keys(described.visible)) {
+		view.Publishers = append(view.Publishers, s.publisher(host, described.visible[host]))
+	}
+	for _, each := range s.omissions {
+		if _, may := described.visible[each.host]; may || each.host == "" {
+			view.LeftOut = append(view.LeftOut, each.text)
+		}
+	}
+	return view
+}
+
+// window returns how many seconds are between the two looks.
+func (s *eventSummary) window() float64 { return s.taken.Sub(s.earlier.taken).Seconds() }
+
+// publisher returns the figures of the visible events of a publisher.
+func (s *eventSummary) publisher(host string, visible map[string]bool) publisherView {
+	view := publisherView{Host: host, Events: []eventView{}, Subscriptions: []subscriptionView{}}
+	log := s.logs[host]
+	if log == nil {
+		return view
+	}
+	change := newLogChange(s.earlier.logs[host], log, s.window())
+	stored, isStored := countKinds(log), make(map[string]bool)
+	sum, hidden := 0, false
+	for at := range log.Subscriptions {
+		each := &log.Subscriptions[at]
+		if _, may := visible[each.Event]; !may {
+			hidden = true
+			continue
+		}
+		isStored[each.Event] = true
+		view.Subscriptions = append(view.Subscriptions, newSubscriptionView(each, change))
+	}
+	for event := range stored {
+		_, may := visible[event]
+		isStored[event] = may
+		hidden = hidden || !may
+	}
+	for _, event := range slices.Sorted(maps.Keys(visible)) {
+		if isStored[event] || visible[event] {
+			sum += stored[event]
+			view.Events = append(view.Events, eventView{event, stored[event], change.stored(event)})
+		}
+	}
+	view.Log = &logView{Events: sum, MaxBytes: log.MaxBytes, MaxAge: log.MaxAge.Seconds(), Replicas: log.Replicas}
+	if !hidden {
+		view.Log.Bytes, view.Log.First, view.Log.Last = &log.Bytes, timeOrNil(log.First), timeOrNil(log.Last)
+	}
+	return view
+}
+
+func newSubscriptionView(of *eventlog.Subscription, change *logChange) subscriptionView {
+	return subscriptionView{
+		Service: of.Service, Event: of.Event, Ordered: of.Ordered, Backlog: of.Backlog, Oldest: timeOrNil(of.Oldest), InFlight: of.InFlight,
+		Redelivered: of.Redelivered, Waiting: of.Waiting, DeadLetters: of.DeadLetters, CutOff: of.CutOff, LastHandled: of.LastHandled,
+		Rate: change.handled(of),
+	}
+}
+
+func timeOrNil(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+// logChange is what has changed in a log between two looks.
+type logChange struct {
+	seconds       float64        // 0 without an earlier look at the same log
+	earlier       *eventlog.Log  // which it was compared with
+	before, after map[string]int // number of events that were kept, by kind
+	dropped       float64        // share of the earlier events that the log has dropped meanwhile
+}
+
+// newLogChange compares two looks; there may be no earlier one.
+func newLogChange(earlier, now *eventlog.Log, seconds float64) *logChange {
+	if earlier == nil || seconds <= 0 || now.FirstSequence < earlier.FirstSequence { // the log was made anew
+		return &logChange{}
+	}
+	change := &logChange{earlier: earlier, seconds: seconds, before: countKinds(earlier), after: countKinds(now)}
+	if earlier.Events > 0 {
+		change.dropped = min(1, float64(now.FirstSequence-earlier.FirstSequence)/float64(earlier.Events))
+	}
+	return change
+}
+
+func countKinds(log *eventlog.Log) map[string]int {
+	stored := make(map[string]int, len(log.Kinds))
+	for _, kind := range log.Kinds {
+		stored[kind.Event] = kind.Stored
+	}
+	return stored
+}
+
+// count returns how many events of a kind were stored. Those that the log has dropped meanwhile count in proportion to the kinds.
+func (c *logChange) count(event string) float64 {
+	return max(0, float64(c.after[event])-float64(c.before[event])*(1-c.dropped))
+}
+
+// stored returns how many events of a kind were stored, per second.
+func (c *logChange) stored(event string) float64 {
+	if c.seconds == 0 {
+		return 0
+	}
+	return c.count(event) / c.seconds
+}
+
+// handled returns how many events a subscription has handled, per second: those that were stored less the growth of the backlog.
+func (c *logChange) handled(of *eventlog.Subscription) float64 {
+	if c.seconds == 0 {
+		return 0
+	}
+	for at := range c.earlier.Subscriptions {
+		before := &c.earlier.Subscriptions[at]
+		if before.Service == of.Service && before.Event == of.Event {
+			return max(0, c.count(of.Event)+float64(before.Backlog-of.Backlog)) / c.seconds
+		}
+	}
+	return 0
+}
