@@ -1,16 +1,15 @@
 // Orders puts the service of orderssvc on the bus. It takes orders and publishes an event for each; the mailer beside it, and
 // any other service, can subscribe to these events. They are stored: a mailer that is stopped gets them when it is back.
 //
-// Start a bus in one terminal, the services in two others, and order from a fourth:
+// The showcase has it, too. Start that in one terminal, the mailer in another, and order from a third:
 //
 //	go run ./examples/showcase
-//	go run ./examples/orders
 //	go run ./examples/orders/mailer
 //	curl localhost:8080/orders.example/order -H 'Content-Type: application/json' -d '{"item":"Tea","quantity":2}'
 //
-// The last prints {"number":1}, and the mailer:
+// The last prints {"number":2}, as the showcase has ordered sugar, and the mailer:
 //
-//	to the customer: order 1, 2 × Tea, is on its way
+//	to the customer: order 2, 2 × Tea, is on its way
 //
 // Stop the mailer, order once more, and start it again: then it gets the event.
 package main

@@ -26,11 +26,11 @@ func (s *showcase) startOrders(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mailing, err := s.connect(ctx, "mailer.example")
+	shipped, err := s.connect(ctx, "shipping.example")
 	if err != nil {
 		return err
 	}
-	if err := bus.Subscribe[ordersapi.Events](mailing, ordersapi.Host, mailer{}, subscribeOptions...); err != nil {
+	if err := bus.Subscribe[ordersapi.Events](shipped, ordersapi.Host, shipping{}, subscribeOptions...); err != nil {
 		return err
 	}
 	stocking, err := s.connect(ctx, "stock.example", bus.WithLogger(zerolog.Nop())) // it refuses on purpose
@@ -48,10 +48,10 @@ func (s *showcase) startOrders(ctx context.Context) error {
 	return bus.Serve[ordersapi.Orders](conn, orders)
 }
 
-// mailer handles every order.
-type mailer struct{}
+// shipping handles every order.
+type shipping struct{}
 
-func (mailer) OnOrdered(context.Context, int, string, int) error { return nil }
+func (shipping) OnOrdered(context.Context, int, string, int) error { return nil }
 
 // stock handles orders for what it has. A stored event of another one becomes a dead letter.
 type stock struct{}

@@ -45,7 +45,7 @@ func TestShow(t *testing.T) {
 		{"GET", "/messaging.example/cache-load?key=k", "", "", 200, `key: k\nfound: yes\nvalue: v\nLoaded by \w{10}\n`},
 		{"GET", "/portal/openapi.json", "", "", 200, `{"openapi":"3.0.0",.*"/products.example:443/products/{id}".*}`},
 		{"GET", "/orders.example/order?item=Tea&quantity=2", "", "", 200, `{"number":\d}`},
-		{"GET", "/portal/events.json", "", "", 200, `.*"operator":true,"unavailable":"".*"service":"mailer.example".*"service":"stock.example".*`},
+		{"GET", "/portal/events.json", "", "", 200, `.*"operator":true,"unavailable":"".*"service":"shipping.example".*"service":"stock.example".*`},
 		{"GET", "/portal/", "", "", 200, `<!doctype html>.*`},
 		{"GET", "/", "", "", 302, ``},
 		{"GET", "/calculator.example/add" + strings.Repeat("x", 5000), "", "", 414, `.*`},
