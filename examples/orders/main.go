@@ -7,9 +7,9 @@
 //	go run ./examples/orders/mailer
 //	curl localhost:8080/orders.example/order -H 'Content-Type: application/json' -d '{"item":"Tea","quantity":2}'
 //
-// The last prints {"number":2}, as the showcase has ordered sugar, and the mailer:
+// The last prints {"number":3}, as the showcase has ordered twice, and the mailer:
 //
-//	to the customer: order 2, 2 × Tea, is on its way
+//	to the customer: order 3, 2 × Tea, is on its way
 //
 // Stop the mailer, order once more, and start it again: then it gets the event.
 package main
