@@ -105,20 +105,21 @@ function textOf(bytes, type) {
  * Makes the call to all instances, through the portal: {answers, complete}, or {status, …} like send if it is refused.
  */
 export async function multicast(request, caller, signal) {
-  const started = performance.now();
   const {method, target, headers, body, type} = request;
   if (Object.keys(headers).length > 0) {
     throw new NotSent('Not sent: a multicast from this page has no headers.');
   }
-  const response = await fetch('multicast', {
-    method: 'POST',
-    headers: {'Content-Type': 'application/json', ...caller.headers},
-    body: JSON.stringify({method, target, body: body ?? '', contentType: type}),
-    credentials: 'omit',
-    signal,
+  const result = await post('multicast', JSON.stringify({method, target, body: body ?? '', contentType: type}), caller, signal);
+  return result.status < 300 ? {...JSON.parse(result.text), milliseconds: result.milliseconds} : result;
+}
+
+/** Sends JSON to the portal itself; returns what send does. */
+export async function post(name, json, caller, signal) {
+  const started = performance.now();
+  const response = await fetch(name, {
+    method: 'POST', headers: {'Content-Type': 'application/json', ...caller.headers}, body: json, credentials: 'omit', signal,
   });
-  const result = await read(response, started);
-  return response.ok ? {...JSON.parse(result.text), milliseconds: result.milliseconds} : result;
+  return read(response, started);
 }
 
 /** Which instance responded, and the message ID: from the ingress's header, or from the body of an error. */

@@ -1,7 +1,8 @@
 import {BodyForm, parameterField, RawBody} from './bodyform.js';
-import {button, element, newID} from './element.js';
+import {element, newID} from './element.js';
 import {allInstances, anyInstance, buildRequest, multicast, send} from './request.js';
-import {answersView, failureView, pendingView, responseView, spokenOf} from './response.js';
+import {answersView, responseView} from './response.js';
+import {markErrors, SendForm} from './sendform.js';
 import {SnippetsView} from './snippets.js';
 
 /**
@@ -18,34 +19,18 @@ export class RequestForm {
   #query = null; // for a handler with unknown arguments
   #to = element('select', {id: newID('to')});
   #inputs = element('div', {className: 'inputs'});
-  #send = element('button', {type: 'submit'}, 'Send');
-  #output = element('div', {className: 'output', role: 'region', 'aria-label': 'Answer'});
-  #spoken = element('p', {className: 'visually-hidden', role: 'status'}); // by screen readers, of the output
+  #form;
   #snippets = new SnippetsView();
-  #running = null;
 
   constructor(operation, caller, state) {
     this.#caller = caller;
     this.#state = state;
-    const form = element('form', {className: 'request-form', 'aria-label': 'Call'},
-      this.#inputs,
-      element('div', {className: 'field'}, element('label', {htmlFor: this.#to.id}, 'Send to'), this.#to),
-      element('div', {className: 'buttons'}, this.#send,
-        button('Reset', () => this.#reset(), {className: 'plain'}),
-        element('span', {className: 'quiet keys'}, 'Ctrl+Enter')));
-    form.addEventListener('input', () => this.#showSnippets());
-    form.addEventListener('submit', (event) => {
-      event.preventDefault();
-      this.#submit();
-    });
-    form.addEventListener('keydown', (event) => {
-      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
-        event.preventDefault();
-        form.requestSubmit();
-      }
+    const to = element('div', {className: 'field'}, element('label', {htmlFor: this.#to.id}, 'Send to'), this.#to);
+    this.#form = new SendForm('Call', 'Send', [this.#inputs, to], (signal) => this.#call(signal), {
+      input: () => this.#showSnippets(), reset: () => this.#build(this.#operation),
     });
     this.node = element('section', {className: 'try', 'aria-labelledby': 'try-title'},
-      element('h2', {id: 'try-title'}, 'Try it'), form, this.#spoken, this.#output, this.#snippets.node);
+      element('h2', {id: 'try-title'}, 'Try it'), ...this.#form.nodes, this.#snippets.node);
     this.#build(operation);
     this.#showInstances();
   }
@@ -73,8 +58,7 @@ export class RequestForm {
 
   /** Removes the answers, which were for another caller. */
   forget() {
-    this.#running?.abort();
-    this.#show();
+    this.#form.forget();
     this.#showSnippets();
   }
 
@@ -86,16 +70,6 @@ export class RequestForm {
     const fields = [...this.#parameters.values(), this.#query, this.#body].filter(Boolean);
     this.#inputs.replaceChildren(...fields.map((field) => field.node));
     this.#showSnippets();
-  }
-
-  #reset() {
-    this.#build(this.#operation);
-    this.#show();
-  }
-
-  #show(...views) {
-    this.#output.replaceChildren(...views);
-    this.#spoken.textContent = views.map(spokenOf).join('');
   }
 
   /** Offers the running instances; a selected one that has gone stays, and is marked as gone. */
@@ -122,27 +96,6 @@ export class RequestForm {
     this.#snippets.show(this.#operation, this.#request(), {plane, secured: this.#caller.token !== ''});
   }
 
-  /** Makes the call; meanwhile the button cancels it. */
-  async #submit() {
-    if (this.#running) {
-      this.#running.abort();
-      return;
-    }
-    const running = new AbortController();
-    this.#running = running;
-    this.#send.textContent = 'Stop';
-    this.#show(pendingView());
-    let view;
-    try {
-      view = await this.#call(running.signal);
-    } catch (error) {
-      view = failureView(error);
-    }
-    this.#running = null;
-    this.#send.textContent = 'Send';
-    this.#show(view);
-  }
-
   async #call(signal) {
     const request = this.#request();
     const made = request.to === allInstances ? multicast : send;
@@ -150,26 +103,15 @@ export class RequestForm {
     if (result.answers) {
       return answersView(result);
     }
-    this.#mark(result);
-    return responseView(result);
-  }
-
-  /** Shows beside each field the error that the service reports for it. */
-  #mark({status, text}) {
-    if (status !== 400 && status !== 422) {
-      return;
-    }
-    try {
-      for (const {name, in: place, detail} of JSON.parse(text).errors || []) {
-        const path = String(name).split(/\.|(?=\[\d+\])/); // lines[0].n is lines, [0], n
-        const field = this.#parameters.get(`${place} ${path[0]}`);
-        if (field) {
-          field.mark(path.slice(1), detail);
-        } else {
-          this.#body?.mark(path, detail);
-        }
+    markErrors(result, (place, path, detail) => {
+      const field = this.#parameters.get(`${place} ${path[0]}`);
+      if (field) {
+        field.mark(path.slice(1), detail);
+      } else {
+        this.#body?.mark(path, detail);
       }
-    } catch { /* it does not mention fields */ }
+    });
+    return responseView(result);
   }
 }
 

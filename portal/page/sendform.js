@@ -1,0 +1,97 @@
+import {button, element} from './element.js';
+import {failureView, pendingView, spokenOf} from './response.js';
+
+/**
+ * A form that sends something and shows the answer; meanwhile its button stops the request. Ctrl+Enter sends.
+ */
+export class SendForm {
+  nodes; // the form, and what it shows
+  #fields;
+  #send;
+  #label;
+  #call;
+  #output = element('div', {className: 'output', role: 'region', 'aria-label': 'Answer'});
+  #spoken = element('p', {className: 'visually-hidden', role: 'status'}); // by screen readers, of the output
+  #running = null;
+
+  /**
+   * @param {string} name of the form
+   * @param {string} label of the button
+   * @param {Node[]} fields
+   * @param {(signal: AbortSignal) => Promise<Node>} call sends, and returns what to show
+   * @param {{input: function(), reset: function()}} on is called when something was typed, and to empty the fields
+   */
+  constructor(name, label, fields, call, on) {
+    this.#label = label;
+    this.#call = call;
+    this.#send = element('button', {type: 'submit'}, label);
+    this.#fields = element('fieldset', {className: 'inputs'}, ...fields,
+      element('div', {className: 'buttons'}, this.#send,
+        button('Reset', () => {
+          on.reset();
+          this.#show();
+        }, {className: 'plain'}),
+        element('span', {className: 'quiet keys'}, 'Ctrl+Enter')));
+    const form = element('form', {className: 'request-form', 'aria-label': name}, this.#fields);
+    form.addEventListener('input', () => on.input());
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#submit();
+    });
+    form.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        form.requestSubmit();
+      }
+    });
+    this.nodes = [form, this.#spoken, this.#output];
+  }
+
+  /** Allows to type and to send, or not. */
+  enable(enabled) {
+    this.#fields.disabled = !enabled;
+  }
+
+  /** Stops what is running, and removes the answer. */
+  forget() {
+    this.#running?.abort();
+    this.#show();
+  }
+
+  #show(...views) {
+    this.#output.replaceChildren(...views);
+    this.#spoken.textContent = views.map(spokenOf).join('');
+  }
+
+  async #submit() {
+    if (this.#running) {
+      this.#running.abort();
+      return;
+    }
+    const running = new AbortController();
+    this.#running = running;
+    this.#send.textContent = 'Stop';
+    this.#show(pendingView());
+    let view;
+    try {
+      view = await this.#call(running.signal);
+    } catch (error) {
+      view = failureView(error);
+    }
+    this.#running = null;
+    this.#send.textContent = this.#label;
+    this.#show(view);
+  }
+}
+
+/** Calls mark(place, path, detail) for each error that a problem reports for an argument. */
+export function markErrors({status, text}, mark) {
+  if (status !== 400 && status !== 422) {
+    return;
+  }
+  try {
+    for (const {name, in: place, detail} of JSON.parse(text).errors || []) {
+      mark(place, String(name).split(/\.|(?=\[\d+\])/), detail); // lines[0].n is lines, [0], n
+    }
+  } catch { /* it does not mention fields */ }
+}
