@@ -1,4 +1,5 @@
 import {readServices} from './document.js';
+import {readEvents, withEvents} from './eventdocument.js';
 import {read} from './json.js';
 
 const interval = 4000; // milliseconds between polls, while the page is visible
@@ -7,7 +8,7 @@ const requestTimeout = 12_000; // for one response; the portal takes less, even 
 
 /**
  * The bus as one caller sees it. It polls while the page is visible, and passes what it finds to all listeners: {phase,
- * services, operations, server, instances, plane, leftOut, error, seen, change}.
+ * services, operations, events, server, instances, plane, leftOut, error, seen, change}.
  *
  * phase is "loading" until the first poll has ended, then "ready", "failed", or "refused" if the token is refused; a
  * error beside "ready" means that what is shown is as old as seen says.
@@ -76,12 +77,12 @@ export class Bus {
     this.#text = '';
     this.#failures = 0;
     this.state = {
-      phase: 'loading', services: [], operations: new Map(), server: '', instances: {}, plane: 'bus',
+      phase: 'loading', services: [], operations: new Map(), events: new Map(), server: '', instances: {}, plane: 'bus',
       leftOut: [], error: null, seen: null, change: null,
     };
   }
 
-  #apply({text, description, list, error}) {
+  #apply({text, description, eventDescription, list, error}) {
     const {phase} = this.state;
     if (error) {
       const lost = phase === 'ready' ? 'ready' : 'failed'; // what was seen stays
@@ -93,20 +94,21 @@ export class Bus {
         return; // nothing to report
       }
     } else {
-      this.#read(description, list);
+      this.#read(description, eventDescription, list);
       this.#text = text;
     }
     this.#notify();
   }
 
-  #read(description, list) {
-    const services = readServices(description);
+  #read(description, eventDescription, list) {
+    const events = readEvents(eventDescription);
+    const services = withEvents(readServices(description), events);
     const operations = new Map(services.flatMap((service) => service.operations).map((one) => [one.id, one]));
     const change = this.state.phase === 'ready' ? difference(this.state.operations, operations) : null;
     this.state = {
-      phase: 'ready', services, operations, change, error: null, seen: new Date(),
+      phase: 'ready', services, operations, events: new Map(events.map((event) => [event.id, event])), change, error: null, seen: new Date(),
       server: description.servers?.[0]?.url || '', instances: list.hosts || {}, plane: list.plane,
-      leftOut: description.info?.['x-left-out'] || [],
+      leftOut: [...new Set([description, eventDescription].flatMap(({info}) => info?.['x-left-out'] || []))],
     };
   }
 
@@ -115,12 +117,12 @@ export class Bus {
   }
 
   async #fetchAll() {
-    const [text, listText] = await Promise.all([this.#fetch('openapi.json'), this.#fetch('instances.json')]);
-    const both = `${text}\n${listText}`;
-    if (both === this.#text) {
-      return {text: both};
+    const texts = await Promise.all(['openapi.json', 'asyncapi.json', 'instances.json'].map((name) => this.#fetch(name)));
+    const text = texts.join('\n');
+    if (text === this.#text) {
+      return {text};
     }
-    return {text: both, description: read(text), list: JSON.parse(listText)};
+    return {text, description: read(texts[0]), eventDescription: read(texts[1]), list: JSON.parse(texts[2])};
   }
 
   async #fetch(name) {

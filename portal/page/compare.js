@@ -93,7 +93,7 @@ function stateText({phase, error, services, operations}) {
     case 'failed':
       return {text: `The bus cannot be read: ${error.message}.`, bad: true};
     default:
-      return {text: `Sees ${pluralize(operations.size, 'operation')} of ${pluralize(services.length, 'service')}.`};
+      return {text: `Sees ${pluralize(operations.size, 'operation')} of ${pluralize(services.filter((one) => one.operations.length > 0).length, 'service')}.`};
   }
 }
 

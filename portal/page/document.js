@@ -86,12 +86,12 @@ export function resolve(description, schema) {
     return {name: '', schema: schema || {}, follow};
   }
   const component = reference.replace('#/components/schemas/', '');
-  const name = component.replace(/^[^_]*_\d+_/, ''); // without the host and the port
+  const name = component.replace(/^[^_]*_(?:\d+_)?/, ''); // without the host and the port
   return {name, schema: description.components?.schemas?.[component] || {}, follow};
 }
 
 /** A text that changes if the operation, or a schema that it uses, changes. */
-function fingerprint(description, operation) {
+export function fingerprint(description, operation) {
   const texts = [write(operation)];
   const known = new Set();
   for (const text of texts) { // grows during the loop

@@ -1,4 +1,5 @@
 import {element, pluralize, redraw} from './element.js';
+import {EventPages} from './eventpages.js';
 import {List} from './list.js';
 import {operationView, serviceView} from './operation.js';
 import {emptyView, failedView, gone, loadingView, refusedView, startView, unknownView} from './states.js';
@@ -7,7 +8,7 @@ import {RequestForm} from './requestform.js';
 const mostForms = 40; // forms that keep what was typed
 
 /**
- * The view in which services are found and called: a list, the description of one operation, and a form to try it.
+ * The view in which services and events are found and tried: a list, the description of one of them, and a form.
  */
 export class Explorer {
   node;
@@ -19,12 +20,14 @@ export class Explorer {
   #state;
   #route = {};
   #shown = ''; // what the middle shows, so that it is rebuilt only if it has changed
-  #last = null; // the operation shown
+  #last = null; // the operation or the event shown
   #forms = new Map(); // by operation id, the latest last
+  #events;
 
   /** @param {Object} actions offered by states: {again, changeToken, dropToken}, and entitle, for a changed title */
   constructor(caller, bus, actions) {
     this.#caller = caller;
+    this.#events = new EventPages(caller);
     this.#state = bus.state;
     this.actions = actions;
     this.node = element('div', {className: 'explorer'}, this.#list.node, this.#middle, this.#right);
@@ -69,13 +72,17 @@ export class Explorer {
 
   #draw() {
     const {phase, services, operations} = this.#state;
-    const {host, method, port, path} = this.#route;
+    const {host, method, port, path, event} = this.#route;
     if (phase !== 'ready') {
       this.#showState(phase);
       return;
     }
     const operation = operations.get(`${method} /${host}:${port}${path}`);
     const service = services.find((one) => one.host === host);
+    if (event) {
+      this.#drawEvent();
+      return;
+    }
     if (method && operation) {
       this.#showOperation(operation);
     } else if (method && this.#last?.key === `/${host}:${port}${path}` && this.#last.method === method) {
@@ -84,11 +91,11 @@ export class Explorer {
       this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller));
     } else if (service) {
       const instances = this.#state.instances[host] || [];
-      this.#put('service', [service.operations.map((one) => one.fingerprint), instances], () => serviceView(service, instances));
+      this.#put('service', [[...service.operations, ...service.events, ...service.subscriptions].map((one) => one.fingerprint), instances], () => serviceView(service, instances));
     } else if (services.length === 0) {
       this.#put('empty', this.#state.leftOut, () => emptyView(this.#state, this.#caller));
     } else {
-      const told = services.map((one) => [one.host, one.description, one.operations.length]);
+      const told = services.map((one) => [one.host, one.description, one.operations.length, one.events.length]);
       this.#put('start', [this.#state.leftOut, told, this.#state.instances], () => startView(this.#state));
     }
     this.title = method ? `${method.toUpperCase()} ${host}${path}` : host || pluralize(services.length, 'service');
@@ -134,12 +141,39 @@ export class Explorer {
     }
   }
 
-  /** Says that the operation shown has left the bus; what was typed stays. */
+  #drawEvent() {
+    const {host, event: name, subscriber} = this.#route;
+    const event = this.#state.events.get(`${host}/${name}`);
+    if (event) {
+      this.#showEvent(this.#events.of(event, subscriber));
+    } else if (this.#last?.event === `${host}/${name}`) {
+      this.#showGone();
+    } else {
+      this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller));
+    }
+    this.title = event ? this.#events.of(event, subscriber).title : `${name} of ${host}`;
+    this.actions.entitle(this);
+  }
+
+  #showEvent(page) {
+    if (this.#shown !== page) {
+      this.#shown = page;
+      this.#middle.replaceChildren(page.node);
+    }
+    const aside = page.aside ? [page.aside] : [];
+    if (this.#right.firstChild !== page.aside) {
+      this.#right.replaceChildren(...aside);
+    }
+    this.#last = {event: `${this.#route.host}/${this.#route.event}`};
+    this.#events.follow(page);
+  }
+
+  /** Says that the operation or event shown has left the bus; what was typed stays. */
   #showGone() {
     if (this.#shown !== gone) {
       this.#shown = gone;
       this.#middle.prepend(element('p', {className: 'notice', role: 'alert'},
-        `This operation is no longer on the bus, or no longer visible to you, as of ${new Date().toLocaleTimeString()}. Your input is kept in case it comes back.`));
+        `This ${this.#last.event ? 'event' : 'operation'} is no longer on the bus, or no longer visible to you, as of ${new Date().toLocaleTimeString()}. Your input is kept in case it comes back.`));
     }
   }
 

@@ -1,13 +1,13 @@
 import {button, element, pluralize} from './element.js';
 import {moveFocus} from './keys.js';
-import {operationHash, pathView, serviceHash} from './route.js';
+import {eventHash, operationHash, pathView, serviceHash} from './route.js';
 import {leftOutTitle} from './states.js';
 
-const alwaysOpen = 60; // operations; on a larger bus services are collapsed at first
+const alwaysOpen = 60; // operations and events; on a larger bus services are collapsed at first
 const mostFound = 200; // search results shown: nobody reads more
 
 /**
- * The services with their operations, and a search among them. The operations of a collapsed service are not in the
+ * The services with their operations and events, and a search among them. Those of a collapsed service are not in the
  * page at all, so that a bus with hundreds of services is as fast as a small one.
  */
 export class List {
@@ -33,7 +33,7 @@ export class List {
     this.#list.addEventListener('focusin', ({target}) => target.matches('a') && this.#enterAt(target));
     this.node = element('nav', {className: 'list', 'aria-label': 'Services'},
       element('div', {className: 'search'},
-        element('label', {htmlFor: 'search', className: 'visually-hidden'}, 'Search services and operations'), this.#search,
+        element('label', {htmlFor: 'search', className: 'visually-hidden'}, 'Search services, operations and events'), this.#search,
         element('kbd', {'aria-hidden': 'true'}, '/'),
         element('span', {id: 'search-help', className: 'visually-hidden'}, 'Arrow keys move, Enter opens, Escape clears.')),
       this.#count, this.#leftOut, this.#list);
@@ -109,46 +109,48 @@ export class List {
   }
 
   #allRows() {
-    const total = this.#services.reduce((sum, service) => sum + service.operations.length, 0);
-    this.#count.textContent = total ? `${pluralize(this.#services.length, 'service')}, ${pluralize(total, 'operation')}` : '';
+    const all = this.#services.flatMap(partsOf);
+    const total = all.length;
+    this.#count.textContent = total ? `${pluralize(this.#services.length, 'service')}, ${countText(all)}` : '';
     return this.#services.map((service) => {
       const open = this.#open.get(service.host) ?? total <= alwaysOpen;
-      return this.#serviceRow(service, open, open ? service.operations : []);
+      return this.#serviceRow(service, open, open ? partsOf(service) : []);
     });
   }
 
   #foundRows(words) {
-    let found = 0;
+    const found = [];
     let hosts = 0;
     const rows = [];
     for (const service of this.#services) {
-      const hits = service.operations.filter(({text}) => words.every((word) => text.includes(word)));
-      if (hits.length > 0 && found < mostFound) {
-        rows.push(this.#serviceRow(service, true, hits.slice(0, mostFound - found)));
+      const hits = partsOf(service).filter(({text}) => words.every((word) => text.includes(word)));
+      if (hits.length > 0 && found.length < mostFound) {
+        rows.push(this.#serviceRow(service, true, hits.slice(0, mostFound - found.length)));
       }
-      found += hits.length;
+      found.push(...hits);
       hosts += hits.length > 0 ? 1 : 0;
     }
-    this.#count.textContent = found === 0 ? 'Nothing found. Try fewer words.'
-      : `${pluralize(found, 'operation')} of ${pluralize(hosts, 'service')} found`;
-    if (found > mostFound) {
-      rows.push(element('li', {className: 'quiet more'}, `… and ${found - mostFound} more. Type more words.`));
+    this.#count.textContent = found.length === 0 ? 'Nothing found. Try fewer words.'
+      : `${countText(found)} of ${pluralize(hosts, 'service')} found`;
+    if (found.length > mostFound) {
+      rows.push(element('li', {className: 'quiet more'}, `… and ${found.length - mostFound} more. Type more words.`));
     }
     return rows;
   }
 
-  #serviceRow(service, open, operations) {
+  #serviceRow(service, open, parts) {
     const {host} = service;
-    const here = this.#current.host === host && !this.#current.method;
+    const here = this.#current.host === host && !this.#current.method && !this.#current.event;
     const toggle = button('', () => this.#toggle(host, !open), {
-      className: 'toggle', tabIndex: -1, 'aria-expanded': String(open), 'aria-label': `Operations of ${host}`,
+      className: 'toggle', tabIndex: -1, 'aria-expanded': String(open), 'aria-label': `Operations and events of ${host}`,
+      disabled: partsOf(service).length === 0,
     });
     const link = element('a', {href: serviceHash(host), className: 'host', tabIndex: -1, 'aria-current': here ? 'page' : undefined},
-      host, open ? '' : element('span', {className: 'quiet'}, ` ${service.operations.length}`));
+      host, open ? '' : element('span', {className: 'quiet'}, ` ${partsOf(service).length}`));
     link.dataset.at = link.dataset.host = host;
     const row = element('li', {className: 'service'}, element('div', {className: 'service-row'}, toggle, link));
-    if (operations.length > 0) {
-      row.append(element('ul', {'aria-label': host}, ...operations.map((operation) => this.#operationRow(operation))));
+    if (parts.length > 0) {
+      row.append(element('ul', {'aria-label': host}, ...parts.map((part) => (part.publisher ? this.#eventRow(part) : this.#operationRow(part)))));
     }
     return row;
   }
@@ -163,6 +165,15 @@ export class List {
       operation.secured && element('span', {className: 'lock', title: 'asks for a token', role: 'img', 'aria-label': 'asks for a token'}));
     link.dataset.at = operation.id;
     link.dataset.host = host;
+    return element('li', {}, link);
+  }
+
+  #eventRow(event) {
+    const here = this.#current.host === event.publisher && this.#current.event === event.name;
+    const link = element('a', {href: eventHash(event), tabIndex: -1, 'aria-current': here ? 'page' : undefined},
+      element('span', {className: 'method event'}, 'EVENT'), element('span', {className: 'path'}, event.name));
+    link.dataset.at = `event ${event.id}`;
+    link.dataset.host = event.publisher;
     return element('li', {}, link);
   }
 
@@ -220,4 +231,16 @@ export class List {
       this.#search.blur();
     }
   }
+}
+
+/** What is below a service: operations, then events. */
+function partsOf({operations, events}) {
+  return [...operations, ...events];
+}
+
+/** "2 operations, 1 event". */
+function countText(parts) {
+  const events = parts.filter(({publisher}) => publisher).length;
+  const operations = parts.length - events;
+  return [(operations > 0 || events === 0) && pluralize(operations, 'operation'), events > 0 && pluralize(events, 'event')].filter(Boolean).join(', ');
 }

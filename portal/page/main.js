@@ -20,8 +20,7 @@ const actions = {
 };
 const explorer = new Explorer(caller, bus, actions);
 const compare = new Compare([caller, other], [bus, otherBus]);
-const map = new MapView(() => caller.headers);
-caller.onChange(() => map.reset());
+const map = new MapView(caller, bus);
 
 // A view is {node, title, show(route)}. The address selects it, "#/compare"; anything unknown is the explorer.
 const views = new Map([['', explorer], ['map', map], ['compare', compare]]);

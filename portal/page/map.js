@@ -1,107 +1,81 @@
-import {element} from './element.js';
+import {element, redraw} from './element.js';
 import {compactNumber, durationText, rateText, readLive} from './mapdata.js';
+import {flowView, withFlows} from './mapevents.js';
 import {MapGraph} from './mapgraph.js';
-import {callsTable, servicesTable} from './maptable.js';
+import {callsTable, flowsTable, servicesTable} from './maptable.js';
+import {Poller} from './poller.js';
 
-// The map of the services: which run, who calls whom, how often and how fast. It polls the portal every 2 seconds while
+// The map of the services: which run, who calls whom, how often and how fast, and where events go. It polls the portal every 2 seconds while
 // it is visible, and not otherwise.
 
 
-const period = 2000; // milliseconds between polls
-const requestTimeout = 8000; // milliseconds to wait for a response
 const many = 40; // number of nodes from which the tables come first
 
 /** A view of the page: {node, title, show()}. */
 export class MapView {
   title = 'Map';
-  #headers;
+  #bus;
+  #poller;
+  #eventPoller;
   #state = element('p', {className: 'map-state quiet', role: 'status'});
   #notices = element('div');
   #filter = element('input', {type: 'search', placeholder: 'Filter services', autocomplete: 'off', spellcheck: false, oninput: () => this.#draw()});
   #figures = element('div', {className: 'map-figures'});
   #graph = new MapGraph((key, pin) => this.#choose(key, pin));
   #calls = callsTable((key, pin) => this.#choose(key, pin));
+  #flows = flowsTable((key, pin) => this.#choose(key, pin));
   #services = servicesTable((key, pin) => this.#choose(key, pin));
   #body;
   #live = null; // the latest response
-  #shown = {nodes: [], edges: []}; // the part of it that passes the filter
+  #events = null; // the latest of events.json
+  #shown = {nodes: [], edges: [], flows: []}; // the part of it that passes the filter
   #pinned = '';
   #pointed = '';
   #lostSince = null;
-  #asking = null; // the running request
-  #timer = 0;
 
-  /** @param {() => Object<string, string>} headers that identify the caller */
-  constructor(headers) {
-    this.#headers = headers;
+  constructor(caller, bus) {
+    this.#bus = bus;
+    const watched = () => this.node.isConnected;
+    this.#poller = new Poller('live.json', caller, {
+      watched, apply: (answer) => this.#apply(answer), miss: (status, detail) => this.#miss(status, detail),
+    });
+    this.#eventPoller = new Poller('events.json', caller, {
+      watched, apply: (answer) => this.#applyEvents(answer), miss: () => {}, // the figures of calls are missed as well, which the map says
+    });
+    caller.onChange(() => this.#reset());
     const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#rearrange()}, 'Rearrange');
     this.#body = element('div', {className: 'map-body', hidden: true}, this.#graph.node,
-      element('div', {className: 'map-tables'}, this.#calls.node, this.#services.node));
+      element('div', {className: 'map-tables'}, this.#calls.node, this.#flows.node, this.#services.node));
     this.node = element('section', {className: 'map-view'},
       element('div', {className: 'map-head'}, element('h2', {}, 'Map'),
         element('label', {className: 'map-filter'}, element('span', {className: 'visually-hidden'}, 'Filter'), this.#filter), again, this.#state),
       this.#notices, this.#body, legend(), this.#figures);
-    document.addEventListener('visibilitychange', () => this.#wake());
     this.#showState('Asking the bus …');
   }
 
   /** Polls as long as the node is part of the page. */
   show() {
-    this.#wake();
+    this.#poller.wake();
+    this.#eventPoller.wake();
   }
 
   /** Discards what was seen, because the caller has changed. */
-  reset() {
-    this.#asking?.abort();
-    [this.#asking, this.#live, this.#lostSince, this.#pinned, this.#pointed] = [null, null, null, '', ''];
-    this.#notices.replaceChildren();
+  #reset() {
+    [this.#live, this.#events, this.#lostSince, this.#pinned, this.#pointed] = [null, null, null, '', ''];
     this.#draw();
     this.#showState('Asking the bus …');
-    this.#wake();
-  }
-
-  get #watched() {
-    return this.node.isConnected && document.visibilityState === 'visible';
-  }
-
-  #wake() {
-    clearTimeout(this.#timer);
-    if (this.#watched && !this.#asking) {
-      this.#ask();
-    }
-  }
-
-  async #ask() {
-    const asking = new AbortController();
-    this.#asking = asking;
-    const late = setTimeout(() => asking.abort(), requestTimeout);
-    try {
-      const response = await fetch('live.json', {headers: {Accept: 'application/json', ...this.#headers()}, signal: asking.signal});
-      const answer = await response.json().catch(() => ({}));
-      if (this.#asking === asking) {
-        response.ok && answer.services ? this.#apply(answer) : this.#miss(response.status, answer.detail);
-      }
-    } catch {
-      if (this.#asking === asking) {
-        this.#miss(0, asking.signal.aborted ? 'no answer in time' : 'the ingress cannot be reached');
-      }
-    }
-    clearTimeout(late);
-    if (this.#asking === asking) {
-      this.#asking = null;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#wake(), period);
-    }
+    this.#poller.reset();
+    this.#eventPoller.reset();
   }
 
   #apply(answer) {
+    this.#body.classList.remove('stale');
     this.#lostSince = null;
     this.#live = readLive(answer);
-    this.#notices.replaceChildren(...answer.leftOut.map((line) => element('p', {className: 'notice'}, line)));
     this.#draw();
-    if (answer.services.length === 0) {
+    if (this.#shown.nodes.length === 0 && !this.#filter.value) {
       this.#showState('No service has an endpoint that you may see yet. Start one, or use another token.');
-    } else if (this.#live.edges.length === 0) {
+    } else if (this.#live.edges.length === 0 && this.#shown.flows.length === 0) {
       this.#showState('No calls yet. They appear here as they are made.');
     } else if (this.#live.measured === 0) {
       this.#showState('Measuring …');
@@ -110,12 +84,18 @@ export class MapView {
     }
   }
 
-  // What was seen stays, greyed out, unless the token is refused and may not see it any more.
-  #miss(status, detail = `the portal answers ${status}`) {
-    if (status === 401 || status === 403) {
-      this.#live = null;
-      this.#notices.replaceChildren();
+  #applyEvents(answer) {
+    this.#events = answer;
+    if (this.#live) {
       this.#draw();
+    }
+  }
+
+  // What was seen stays, greyed out, unless the token is refused and may not see it any more.
+  #miss(status, detail) {
+    if (status === 401 || status === 403) {
+      this.#live = this.#events = null;
+        this.#draw();
       this.#showState(`The token is refused: ${detail}`, true);
       return;
     }
@@ -132,18 +112,31 @@ export class MapView {
   }
 
   #draw() {
-    const live = this.#live || {nodes: [], edges: []};
+    const live = this.#live ? withFlows(this.#live, this.#bus.state.events.values(), this.#events) : {nodes: [], edges: [], flows: []};
     const words = this.#filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     this.#shown = filtered(live, words);
     this.#body.hidden = live.nodes.length === 0;
     this.#figures.hidden = this.#body.hidden;
-    this.#body.classList.remove('stale');
     this.#body.classList.toggle('many', this.#shown.nodes.length > many);
-    this.#graph.show(this.#shown, words.join(' '));
+    const {nodes, edges, flows} = this.#shown;
+    this.#showNotices();
+    this.#graph.show({nodes, edges: [...edges, ...flows]}, words.join(' '));
     this.#body.classList.toggle('wide', this.#graph.wide);
-    this.#calls.show(this.#shown.edges);
-    this.#services.show(this.#shown.nodes.filter(({kind}) => kind === 'service'));
+    this.#calls.show(edges);
+    this.#flows.show(flows);
+    this.#flows.node.hidden = flows.length === 0;
+    this.#services.show(nodes.filter(({kind}) => kind === 'service'));
     this.#mark();
+  }
+
+  /** Says what is missing: of calls, and of events if some are stored. */
+  #showNotices() {
+    const stored = [...this.#bus.state.events.values()].some(({durable}) => durable);
+    const lines = new Set([...this.#live?.leftOut || [], ...this.#events?.leftOut || [], stored && this.#events?.unavailable]);
+    const text = [...lines].filter(Boolean);
+    if (text.join() !== [...this.#notices.children].map((one) => one.textContent).join()) {
+      this.#notices.replaceChildren(...text.map((line) => element('p', {className: 'notice'}, line)));
+    }
   }
 
   #rearrange() {
@@ -161,24 +154,28 @@ export class MapView {
 
   #mark() {
     const chosen = this.#pointed || this.#pinned;
-    for (const each of [this.#graph, this.#calls, this.#services]) {
+    for (const each of [this.#graph, this.#calls, this.#flows, this.#services]) {
       each.mark(chosen, this.#pinned);
     }
-    this.#figures.replaceChildren(...figuresOf(this.#shown, chosen));
+    redraw(this.#figures, ...figuresOf(this.#shown, chosen));
   }
 }
 
-function filtered({nodes, edges}, words) {
+function filtered({nodes, edges, flows}, words) {
   if (words.length === 0) {
-    return {nodes, edges};
+    return {nodes, edges, flows};
   }
   const matches = (name) => words.every((word) => name.toLowerCase().includes(word));
-  const shown = edges.filter(({from, to}) => matches(from) || matches(to));
-  const names = new Set(shown.flatMap(({from, to}) => [from, to]));
-  return {nodes: nodes.filter(({name}) => matches(name) || names.has(name)), edges: shown};
+  const [calls, events] = [edges, flows].map((lines) => lines.filter(({from, to}) => matches(from) || matches(to)));
+  const names = new Set([...calls, ...events].flatMap(({from, to}) => [from, to]));
+  return {nodes: nodes.filter(({name}) => matches(name) || names.has(name)), edges: calls, flows: events};
 }
 
-function figuresOf({nodes, edges}, chosen) {
+function figuresOf({nodes, edges, flows}, chosen) {
+  const flow = flows.find(({key}) => key === chosen);
+  if (flow) {
+    return flowView(flow);
+  }
   const edge = edges.find(({key}) => key === chosen);
   const node = nodes.find(({name}) => name === chosen);
   if (edge) {
@@ -224,6 +221,6 @@ function list(lines) {
 
 function legend() {
   const item = (kind, text) => element('li', {className: `${kind} quiet`}, element('i'), text);
-  return element('ul', {className: 'map-legend'}, item('busy', 'calls now, wider for more'), item('idle', 'has called before'),
+  return element('ul', {className: 'map-legend'}, item('busy', 'calls now, wider for more'), item('idle', 'has called before'), item('event', 'events'),
     item('refused', 'some refused (4xx)'), item('failed', 'some failed (5xx)'), item('absent', 'nobody is there'));
 }

@@ -4,7 +4,7 @@
 export const nameless = '(nobody)';
 
 /**
- * Parses a response: {nodes, edges, measured}. An edge is {key, from, to, kind, figures, operations}; its kind is the
+ * Parses a response: {nodes, edges, measured, leftOut}. An edge is {key, from, to, kind, figures, operations}; its kind is the
  * worst recent result of its calls: "failed", "refused", "busy", "idle", or "absent" if nobody serves the host.
  */
 export function readLive(answer) {
@@ -30,7 +30,7 @@ export function readLive(answer) {
     const figures = {calls: null, refused: 0, failed: calls, recent};
     edges.push({key: `${from} ${to || nameless} lost`, from, to: to || nameless, kind: 'absent', figures, operations: []});
   }
-  return {nodes: [...nodes.values()], edges, measured: answer.window};
+  return {nodes: [...nodes.values()], edges, measured: answer.window, leftOut: answer.leftOut};
 }
 
 function kindOf(recent) {

@@ -1,4 +1,5 @@
 import {rateText} from './mapdata.js';
+import {aboutEvents, troubleTexts} from './mapevents.js';
 import {Layout} from './maplayout.js';
 
 // The picture of the map: nodes and edges in SVG. It is drawn once, and then updated in place.
@@ -46,7 +47,7 @@ export class MapGraph {
 
   constructor(choose) {
     this.#choose = choose;
-    this.picture = svg('svg', {role: 'group', 'aria-label': 'Map of who calls whom; the table has the same figures'}, this.#edgeLayer, this.#nodeLayer);
+    this.picture = svg('svg', {role: 'group', 'aria-label': 'Map of who calls whom and where events go; the tables have the same figures'}, this.#edgeLayer, this.#nodeLayer);
     this.node = document.createElement('div');
     this.node.className = 'map-picture';
     this.node.append(this.picture);
@@ -111,20 +112,23 @@ export class MapGraph {
     const rect = svg('rect', {width, height, rx: 8});
     const title = svg('text', {x: 12, y: 19});
     const sub = svg('text', {x: 12, y: 36, class: 'map-sub'});
-    const group = svg('g', {tabindex: 0, role: 'button'}, rect, title, sub);
+    const mark = svg('text', {x: width, y: height + 14, class: 'map-mark'});
+    const group = svg('g', {tabindex: 0, role: 'button'}, rect, title, sub, mark);
     this.#listen(group, name);
-    return {group, title, sub};
+    return {group, title, sub, mark};
   }
 
-  #drawNode({group, title, sub}, node, {x, y}) {
+  #drawNode({group, title, sub, mark}, node, {x, y}) {
     set(group, {transform: `translate(${x} ${y})`});
     group.classList.add('map-node');
     group.classList.toggle('outside', node.kind === 'outside');
-    group.classList.toggle('absent', node.kind === 'absent' || node.kind === 'service' && node.instances.length === 0);
-    const about = aboutNode(node);
+    group.classList.toggle('absent', node.kind === 'absent' || node.kind === 'service' && node.instances.length === 0 || node.kind === 'events' && !node.runs);
+    group.classList.toggle('failed', node.deadLetters > 0);
+    const [about, trouble] = [aboutNode(node), troubleTexts(node).join(', ')];
+    write(mark, trouble);
     write(title, node.name.length > 24 ? `${node.name.slice(0, 23)}…` : node.name);
     write(sub, about);
-    set(group, {'aria-label': `${node.name}: ${about}`});
+    set(group, {'aria-label': `${node.name}: ${[about, trouble].filter(Boolean).join(', ')}`});
   }
 
   #newEdge({key}) {
@@ -169,12 +173,16 @@ function keep(known, wanted, keyOf, make, layer) {
   }
 }
 
-function aboutNode({kind, instances, figures}) {
+function aboutNode(node) {
+  const {kind, instances, figures} = node;
+  if (kind === 'events') {
+    return aboutEvents(node);
+  }
   if (kind === 'absent' || kind === 'service' && instances.length === 0) {
     return 'nobody serves it';
   }
   if (kind === 'outside') {
-    return 'caller';
+    return ['caller', ...node.does].join(', ');
   }
   const versions = [...new Set(instances.map(({version}) => version).filter(Boolean))].sort();
   const version = versions.length > 0 ? `, ${versions.length === 1 ? `v${versions[0]}` : `${versions.length} versions`}` : '';
@@ -187,20 +195,22 @@ function aboutNode({kind, instances, figures}) {
 // not to the right.
 function drawEdge({group, line, head, reach}, edge, at) {
   const [from, to] = [at.get(edge.from), at.get(edge.to)];
-  const thick = edge.kind === 'idle' ? 1.25 : Math.min(8, 1.5 + 1.6 * Math.log10(1 + 10 * edge.figures.recent.rate));
-  const path = edge.from === edge.to ? loop(from) : curve(from, to);
+  const rate = edge.kind === 'event' ? edge.rate ?? 0 : edge.figures.recent.rate;
+  const thick = edge.kind === 'idle' ? 1.25 : Math.min(8, 1.5 + 1.6 * Math.log10(1 + 10 * rate));
+  const shift = edge.kind === 'event' ? 12 : 0; // beside calls between the same
+  const path = edge.from === edge.to ? loop(from) : curve(from, to, shift);
   set(line, {d: path.d, 'stroke-width': thick.toFixed(2)});
   set(reach, {d: path.d});
   set(head, {d: 'M 0 0 L -9 -5 L -9 5 Z', transform: `translate(${path.x} ${path.y}) rotate(${path.angle})`});
-  for (const kind of ['busy', 'idle', 'refused', 'failed', 'absent']) {
-    group.classList.toggle(kind, edge.kind === kind);
+  for (const kind of ['busy', 'idle', 'refused', 'failed', 'absent', 'event']) {
+    group.classList.toggle(kind, edge.kind === kind || kind === 'failed' && edge.deadLetters > 0);
   }
   group.classList.add('map-edge');
 }
 
-function curve(from, to) {
-  const y1 = from.y + height / 2;
-  const y2 = to.y + height / 2;
+function curve(from, to, shift) {
+  const y1 = from.y + height / 2 + shift;
+  const y2 = to.y + height / 2 + shift;
   if (to.x > from.x) {
     const [x1, x2] = [from.x + width, to.x - 1];
     const bend = Math.max(40, (x2 - x1) / 2);

@@ -7,12 +7,12 @@ const tallest = 14;
 /** Places of nodes by name: {column, row}. They stay the same from one call to the next. */
 export class Layout {
   #places = new Map();
-  #ordered = false; // there have been calls by which to order them
+  #ordered = 0; // by what they are: 2 for calls, 1 for events, 0 for neither
 
   /** Forgets all places. */
   clear() {
     this.#places.clear();
-    this.#ordered = false;
+    this.#ordered = 0;
   }
 
   /** The columns in use. */
@@ -23,12 +23,13 @@ export class Layout {
   /**
    * Gives every name a place, and returns all places.
    * @param {string[]} names of the nodes
-   * @param {{from: string, to: string}[]} edges
+   * @param {{from: string, to: string, kind: string}[]} edges
    */
   place(names, edges) {
-    if (!this.#ordered && edges.length > 0) {
-      this.#places.clear(); // so far there were no calls, and all are in one column
-      this.#ordered = true;
+    const ordered = edges.some(({kind}) => kind !== 'event') ? 2 : Math.min(1, edges.length);
+    if (ordered > this.#ordered) {
+      this.#places.clear(); // so far all are in one column, or ordered by events alone
+      this.#ordered = ordered;
     }
     const present = new Set(names);
     for (const name of this.#places.keys()) {

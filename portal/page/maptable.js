@@ -1,5 +1,6 @@
 import {element} from './element.js';
 import {compactNumber, durationText, rateText} from './mapdata.js';
+import {flowColumns} from './mapevents.js';
 
 // The tables beside the map: the same figures in a form that does not need the picture, also for small screens.
 
@@ -133,6 +134,11 @@ export function callsTable(choose) {
     {title: 'Caller → callee', value: ({key}) => key, text: ({from, to}) => `${from} → ${to}`},
     ...figureColumns,
   ], ({key}) => key, choose);
+}
+
+/** The table of where events go. */
+export function flowsTable(choose) {
+  return new SortedTable('Events', flowColumns, ({key}) => key, choose);
 }
 
 /** The table of services. */

@@ -1,7 +1,7 @@
 import {copyButton} from './buttons.js';
 import {element, pluralize} from './element.js';
 import {textView, write} from './json.js';
-import {operationHash, pathView, serviceHash} from './route.js';
+import {eventHash, operationHash, pathView, serviceHash} from './route.js';
 import {example, isNothing, memberView, schemaView} from './schema.js';
 
 /** Shows the description of an operation: its signature, what it takes and returns, and who may call it. */
@@ -39,7 +39,7 @@ function argumentsView(operation) {
     shown.push(
       element('p', {className: 'quiet'}, `In the body, ${body.type}:`),
       schemaView(body.schema, signature),
-      exampleView('Example of a body', body.schema, signature));
+      exampleView('Example of a body', () => example(body.schema, signature)));
   }
   if (shown.length === 0) {
     shown.push(element('p', {className: 'quiet'}, operation.web
@@ -60,7 +60,7 @@ function responseView({signature}, {status, description, contents}) {
   const make = () => contents.flatMap(({type, schema}) => isNothing(schema) ? [] : [
     contents.length > 1 && element('p', {className: 'quiet'}, `As ${type}:`),
     schemaView(schema, signature),
-    exampleView(`Example of ${type}`, schema, signature),
+    exampleView(`Example of ${type}`, () => example(schema, signature)),
   ]).filter(Boolean);
   if (good) {
     return element('section', {'aria-label': `Response ${status}`}, element('h3', {}, ...title), ...make());
@@ -73,24 +73,36 @@ function responseView({signature}, {status, description, contents}) {
   return details;
 }
 
-function exampleView(title, schema, signature) {
+/** An example, which make returns, when it is expanded. */
+export function exampleView(title, make) {
   const details = element('details', {className: 'example'}, element('summary', {}, title));
   details.addEventListener('toggle', () => {
-    details.append(textView(write(example(schema, signature)), title));
+    details.append(textView(write(make()), title));
   }, {once: true});
   return details;
 }
 
-/** Shows a service: its instances and its operations. */
+/** Shows a service: its instances, its operations and its events. */
 export function serviceView(service, instances) {
   return element('article', {className: 'operation', 'aria-labelledby': 'operation-title'},
     element('p', {className: 'crumbs'}, element('a', {href: '#/', className: 'back'}, 'Services')),
     element('h2', {id: 'operation-title', tabIndex: -1}, service.host),
     service.description && element('p', {className: 'description'}, service.description),
-    instancesView(instances),
-    element('section', {'aria-label': 'Operations'},
-      element('h3', {}, pluralize(service.operations.length, 'operation')),
-      element('ul', {className: 'cards'}, ...service.operations.map(card))));
+    service.operations.length > 0 && instancesView(instances),
+    cardsView('Operations', pluralize(service.operations.length, 'operation'), service.operations.map(card)),
+    cardsView('Events', pluralize(service.events.length, 'event'), service.events.map((event) => eventCard(event, eventHash(event), ''))),
+    cardsView('Subscriptions', `Subscribes to ${pluralize(service.subscriptions.length, 'event')}`,
+      service.subscriptions.map((event) => eventCard(event, eventHash(event, service.host), ` of ${event.publisher}`))));
+}
+
+function cardsView(label, title, cards) {
+  return cards.length > 0 && element('section', {'aria-label': label}, element('h3', {}, title), element('ul', {className: 'cards'}, ...cards));
+}
+
+function eventCard(event, href, of) {
+  const [first] = event.description.split('\n\n');
+  return element('li', {}, element('a', {href}, element('span', {className: 'method event'}, 'EVENT'),
+    element('span', {className: 'path'}, event.name + of), first && element('span', {className: 'quiet'}, first)));
 }
 
 function instancesView(instances) {

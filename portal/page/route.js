@@ -5,16 +5,23 @@ import {element} from './element.js';
 //   #/                              what is on the bus
 //   #/calculator.example/           a service; the last slash may be missing, as when it was typed
 //   #/calculator.example:443/POST/add  an operation
+//   #/events/orders.example/on-ordered  an event of a publisher
+//   #/events/orders.example/on-ordered/mailer.example  what a service does with it
 //   #/compare                       another view, by its name; names have no dot, and no slash after them
 
-/** Parses an address: {view, host, port, method, path}; what does not apply is "". */
+/** Parses an address: {view, host, port, method, path, event, subscriber}; what does not apply is "". */
 export function readRoute(hash) {
   const text = hash.replace(/^#?\/?/, '');
-  const none = {view: '', host: '', port: '', method: '', path: ''};
+  const none = {view: '', host: '', port: '', method: '', path: '', event: '', subscriber: ''};
   const operation = text.match(/^([^/:]+):(\d+)\/([A-Za-z]+)(\/.*)$/);
   if (operation) {
     const [, host, port, method, path] = operation;
     return {...none, host, port, method: method.toLowerCase(), path: decodePath(path)};
+  }
+  const event = text.match(/^events\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/);
+  if (event) {
+    const [host, name, subscriber] = event.slice(1).map((part) => decodePath(part || ''));
+    return {...none, host, event: name, subscriber};
   }
   const service = text.match(/^([^/:]+)\/$/) || text.match(/^([^/:]+\.[^/:]+)$/);
   return service ? {...none, host: service[1]} : {...none, view: text};
@@ -23,6 +30,11 @@ export function readRoute(hash) {
 /** The address of an operation. */
 export function operationHash({host, port, method, path}) {
   return `#/${host}:${port}/${method.toUpperCase()}${encodePath(path)}`;
+}
+
+/** The address of an event, or of what a service does with it. */
+export function eventHash({publisher, name}, subscriber = '') {
+  return ['#/events', ...[publisher, name, subscriber].filter(Boolean).map(encodeURIComponent)].join('/');
 }
 
 /** The address of a service. */

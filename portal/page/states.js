@@ -15,14 +15,15 @@ export function loadingView() {
 }
 
 /** The start: what is on the bus. */
-export function startView({services, operations, server, leftOut, instances}) {
+export function startView({services, operations, events, server, leftOut, instances}) {
   const running = Object.values(instances).reduce((sum, list) => sum + (list?.length || 0), 0);
   return element('div', {className: 'state'},
     element('h2', {}, 'What is on the bus'),
-    element('p', {}, `${pluralize(services.length, 'service')} with ${pluralize(operations.size, 'operation')}, run by ${pluralize(running, 'instance')}. Pick an operation to read about it and try it.`),
+    element('p', {}, `${pluralize(services.length, 'service')} with ${pluralize(operations.size, 'operation')}${events.size > 0 ? ` and ${pluralize(events.size, 'event')}` : ''}, run by ${pluralize(running, 'instance')}. Pick one to read about it and try it.`),
     element('dl', {},
       element('dt', {}, 'Address'), element('dd', {}, element('code', {}, server)),
-      element('dt', {}, 'Document'), element('dd', {}, element('a', {href: 'openapi.json'}, 'openapi.json'))),
+      element('dt', {}, 'Document'), element('dd', {}, element('a', {href: 'openapi.json'}, 'openapi.json'),
+        events.size > 0 && ', ', events.size > 0 && element('a', {href: 'asyncapi.json'}, 'asyncapi.json'))),
     leftOutView(leftOut),
     element('h3', {}, 'Services'),
     servicesView(services, instances),
@@ -31,16 +32,22 @@ export function startView({services, operations, server, leftOut, instances}) {
 }
 
 function servicesView(services, instances) {
-  const cards = services.slice(0, mostCards).map(({host, description, operations}) => element('li', {}, element('a', {href: serviceHash(host)},
+  const cards = services.slice(0, mostCards).map(({host, description, operations, events}) => element('li', {}, element('a', {href: serviceHash(host)},
     element('strong', {}, host),
-    element('span', {className: 'quiet'}, `${pluralize(operations.length, 'operation')}, ${pluralize(instances[host]?.length || 0, 'instance')}`),
+    element('span', {className: 'quiet'}, aboutService(operations.length, events.length, instances[host]?.length || 0)),
     description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]))));
   return element('ul', {className: 'tiles'}, ...cards);
 }
 
+/** "2 operations, 1 event, 3 instances". The instances of a service without operations are not known. */
+function aboutService(operations, events, instances) {
+  return [operations > 0 && pluralize(operations, 'operation'), events > 0 && pluralize(events, 'event'),
+    operations > 0 ? pluralize(instances, 'instance') : events === 0 && 'subscribes to events'].filter(Boolean).join(', ');
+}
+
 function keysView() {
   const keys = [
-    [['/'], 'search services and operations'],
+    [['/'], 'search services, operations and events'],
     [['↑', '↓'], 'move in the list'], [['←', '→'], 'close and open a service'], [['Enter'], 'open an operation'],
     [['Esc'], 'clear the search'], [['Ctrl', 'Enter'], 'send the request'],
   ];
@@ -102,8 +109,8 @@ export function refusedView(error, caller, {changeToken, dropToken}) {
 }
 
 /** An address that does not exist. */
-export function unknownView({host, port, method, path}, caller) {
-  const what = method ? `${method.toUpperCase()} ${host}:${port}${path}` : host;
+export function unknownView({host, port, method, path, event}, caller) {
+  const what = method ? `${method.toUpperCase()} ${host}:${port}${path}` : event ? `${event} of ${host}` : host;
   return element('div', {className: 'state', role: 'status'},
     element('h2', {}, 'Not on the bus'),
     element('p', {}, element('code', {}, what), caller.token ? ' is not there, or not for this token.' : ' is not there, or not for everybody: a token may show it.'),
