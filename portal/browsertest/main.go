@@ -24,6 +24,8 @@ import (
 type scenario struct {
 	name string
 	run  func(*visit) error
+
+	jetStream bool // of the broker
 }
 
 // scenarioTimeout is far more than any scenario takes.
@@ -78,7 +80,7 @@ func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 func attempt(ctx context.Context, opened *browser, one scenario, screenshots string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, scenarioTimeout)
 	defer cancel()
-	with, err := newStage(ctx)
+	with, err := newStage(ctx, one.jetStream)
 	if err != nil {
 		return err
 	}

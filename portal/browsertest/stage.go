@@ -35,18 +35,27 @@ type stage struct {
 	closers []func(context.Context) error
 }
 
-func newStage(ctx context.Context) (s *stage, err error) {
+func newStage(ctx context.Context, jetStream bool) (s *stage, err error) {
 	s = &stage{ctx: ctx, plane: rand.Text()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if s.broker, err = broker.Start(); err != nil {
+	directory, err := os.MkdirTemp("", "browsertest-")
+	if err != nil {
+		return nil, err
+	}
+	s.atEnd(func(context.Context) error { return os.RemoveAll(directory) })
+	var options []broker.Option
+	if jetStream {
+		options = append(options, broker.JetStream(directory))
+	}
+	if s.broker, err = broker.Start(options...); err != nil {
 		return nil, err
 	}
 	s.atEnd(func(context.Context) error { s.broker.Close(); return nil })
-	verifier, err := s.newVerifier()
+	verifier, err := s.newVerifier(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +64,7 @@ func newStage(ctx context.Context) (s *stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := portal.Register(page); err != nil {
+	if err := portal.Register(page, portal.WithEventOperators(`sub == "ada"`)); err != nil {
 		return nil, err
 	}
 	door, err := s.join("ingress")
@@ -69,18 +78,13 @@ func newStage(ctx context.Context) (s *stage, err error) {
 	return s, s.listen(ingress)
 }
 
-// newVerifier makes a key, and a verifier of its tokens.
-func (s *stage) newVerifier() (*claims.Verifier, error) {
+// newVerifier makes a key in a directory, and a verifier of its tokens.
+func (s *stage) newVerifier(directory string) (*claims.Verifier, error) {
 	key, err := claimstest.NewKey()
 	if err != nil {
 		return nil, err
 	}
 	s.key = key
-	directory, err := os.MkdirTemp("", "browsertest-")
-	if err != nil {
-		return nil, err
-	}
-	s.atEnd(func(context.Context) error { return os.RemoveAll(directory) })
 	keySet := filepath.Join(directory, "keys.json")
 	if err := claimstest.WriteKeySet(keySet, key); err != nil {
 		return nil, err
