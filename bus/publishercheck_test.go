@@ -38,7 +38,9 @@ func TestDurable_BothSidesOrNeither(t *testing.T) {
 	plain := subscribe(t, b.Connect("plain.example"), newSink())
 	fire(t, newOrdered(t, source), 1)
 	plain.await(t, 1)
-	unpublished := func(by *bus.Conn) string { return "orders.example does not publish on-cancelled at " + by.ID() + unknown }
+	unpublished := func(by *bus.Conn) string {
+		return "orders.example does not publish on-cancelled at " + by.ID() + unknown
+	}
 	awaitNotes(t, mailing, unpublished(source), unstored+source.ID()+", so that is not stored for this service")
 	assert.Equal(t, []string{wanted}, bus.OperatorNotes(source))
 	require.NoError(t, source.Close(t.Context()))
