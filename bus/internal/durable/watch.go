@@ -48,7 +48,7 @@ type place struct {
 	delivered                               jetstream.SequenceInfo
 	last                                    uint64  // of the log
 	share                                   float64 // of the log that has these events
-	oldest                                  uint64  // event that is not handled; 0 for none
+	oldest                                  uint64  // event that is not handled
 	stored                                  time.Time
 }
 
@@ -200,8 +200,7 @@ func (w *Watch) withOldest(ctx context.Context, stream jetstream.Stream, name Co
 func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[ConsumerName]place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	lost, first := make(map[ConsumerName]int), make(map[ConsumerName]uint64)
-	late := make(map[ConsumerName]place)
+	lost, late := make(map[ConsumerName]int), make(map[ConsumerName]place)
 	for name, at := range places {
 		before, known := w.places[name]
 		if !known {
@@ -210,7 +209,6 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 		kind := ConsumerName{Service: name.Service, Event: name.Event}
 		if dropped := before.dropped(at, log.State.FirstSeq); dropped > 0 && w.places != nil {
 			lost[kind] += dropped
-			first[kind] = max(first[kind], before.oldest)
 		}
 		if at.isLate(log) {
 			late[kind] = at
@@ -220,7 +218,7 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 		w.cutOff[kind] += events
 		if before := w.told[kind]; time.Since(before.at) > tellPause {
 			w.told[kind] = told{time.Now(), w.cutOff[kind]}
-			w.stream.noteCutOff(ctx, kind, w.cutOff[kind]-before.events, first[kind], log.State.FirstTime)
+			w.stream.noteCutOff(ctx, kind, w.cutOff[kind]-before.events, log.State.FirstTime)
 		}
 	}
 	for kind, at := range late {
@@ -266,8 +264,9 @@ func (p place) isLate(log *jetstream.StreamInfo) bool {
 	return byAge || bySize
 }
 
-// noteCutOff logs that a service is cut off, and stores that for tools. All instances of the publisher do, and JetStream keeps one record.
-func (s *Stream) noteCutOff(ctx context.Context, of ConsumerName, events int, oldest uint64, until time.Time) {
+// noteCutOff logs that a service is cut off, and stores that for tools. All instances of the publisher do at about the same time, and
+// JetStream keeps one record.
+func (s *Stream) noteCutOff(ctx context.Context, of ConsumerName, events int, until time.Time) {
 	s.config.Log(s.config.Logger.Error().Str("publisher", s.Publisher).Str("service", of.Service).Str("event", of.Event).
 		Int("events", events).Time("until", until),
 		"a subscriber is cut off: the log has dropped events that it had not handled; it goes on with what there is")
@@ -276,7 +275,7 @@ func (s *Stream) noteCutOff(ctx context.Context, of ConsumerName, events int, ol
 	record.Header.Set(CutOffUntilHeader, until.UTC().Format(time.RFC3339Nano))
 	manager, err := s.manager()
 	if err == nil {
-		_, err = manager.PublishMsg(ctx, record, jetstream.WithMsgID("cut "+of.String()+" "+strconv.FormatUint(oldest, 10)))
+		_, err = manager.PublishMsg(ctx, record, jetstream.WithMsgID("cut "+of.String()+" "+time.Now().Truncate(tellPause).UTC().Format(time.RFC3339)))
 	}
 	if err != nil {
 		s.config.Log(s.config.Logger.Warn().Err(err).Str("publisher", s.Publisher).Str("service", of.Service), "cannot store that a subscriber is cut off")
