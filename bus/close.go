@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/busline/busline/bus/internal/server"
 )
 
 // Close leaves the bus without losing a call: it takes no further requests, lets handlers finish and their own calls be
@@ -66,7 +68,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.broker.Barrier(ctx)
 	c.server.StopReassembling()
 	if c.Connected() {
-		c.announce(ctx, "bye")
+		c.announce(ctx, server.ByePath, nil)
 	}
 	_, working := c.server.Handlers.Count()
 	await(ctx, c.server.Handlers.Close())

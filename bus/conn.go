@@ -147,10 +147,14 @@ func (c *Conn) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	receiveAll, err := c.server.ReceiverOfAll()
+	if err != nil {
+		return err
+	}
 	responses := subject.Response(c.plane, c.host, anyLabel)
 	err = c.install(ctx, c.server.Router, endpoints, append([]*natsconn.Subscription{
 		// The first is the one that may be denied: of a connection of the application only the last denial is known.
-		{Subject: everyonesSubject(c.plane), Receive: c.server.ReceiverOfAll(), For: forEveryone},
+		{Subject: everyonesSubject(c.plane), Receive: receiveAll, For: forEveryone},
 		{Subject: c.client.ResponseSubject(), Receive: c.client.Receive, Answers: true, Pattern: responses, For: "acks and responses to its calls"},
 		{
 			Subject: c.client.ResponseSubject() + "." + anyLabel, Receive: c.client.ReceiveBelow, Answers: true,
@@ -164,7 +168,7 @@ func (c *Conn) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.announce(ctx, "hello")
+	c.announce(ctx, server.HelloPath, nil)
 	if c.config.shortCircuit {
 		c.shared.local.add(c)
 	}
@@ -206,8 +210,7 @@ type Stats struct {
 	Rejected int64
 	// Malformed are the messages that were not understood, or told no valid sender or message id. Each is logged.
 	Malformed int64
-	// UnmatchedResponses are the acks and responses that no caller waited for: they answer this connection's greetings, or came after
-	// the caller gave up.
+	// UnmatchedResponses are the acks and responses that no caller waited for: they came after the caller gave up.
 	UnmatchedResponses int64
 	// SlowConsumerDropped are the messages that the broker client threw away because this process did not take them in fast enough.
 	// While that goes on the connection is not [Conn.Healthy].
@@ -274,7 +277,7 @@ func (m connMember) Expects(denied natsconn.Violation) (off string, expected boo
 	switch everyone, in := everyonesSubject(m.plane), subject.Covers(everyonesSubject(m.plane), denied.Subject); {
 	case !denied.Publish && denied.Subject == everyone:
 		return "discovery does not find this instance, and it does not hear which instances come and go", true
-	case denied.Publish && denied.Subject == m.ownPing():
+	case denied.Publish && denied.Subject == m.ownDigest():
 		return "this instance does not compare its documents with those of others", true
 	case denied.Publish && in && (strings.HasSuffix(denied.Subject, ".POST.hello") || strings.HasSuffix(denied.Subject, ".POST.bye")):
 		return "other instances do not hear that this one comes and goes", true

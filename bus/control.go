@@ -2,9 +2,11 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // control is the service of every instance for the framework itself, on port 888 of its host and of "all". It is served
@@ -36,26 +39,10 @@ func (control) Metrics(w http.ResponseWriter, r *http.Request) {
 	servingConn(r.Context()).ServeMetrics(w, r)
 }
 
-// Hello announces new endpoints of the caller, so the known set of responders may be incomplete.
-func (control) Hello(ctx context.Context) { greeted(ctx, true) }
-
-// Bye announces that the caller has left.
-func (control) Bye(ctx context.Context) { greeted(ctx, false) }
-
 // Cancel announces that the caller no longer waits for the answer to its request with that id.
 func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
 	servingConn(ctx).server.Cancel(server.RequestKey{Host: caller.Host, ID: caller.ID, MsgID: id})
-}
-
-func greeted(ctx context.Context, stays bool) {
-	caller, _ := CallerOf(ctx)
-	conn := servingConn(ctx)
-	conn.client.Greeted(client.Peer{Host: caller.Host, ID: caller.ID}, stays)
-	conn.events.greetedBy(caller, stays)
-	if !stays && caller.Host == conn.host {
-		conn.differing.forget(caller.ID)
-	}
 }
 
 // allowEndpoint is called when the broker reports that no instance subscribes to a path. Each instance answers, as versions may
@@ -79,6 +66,12 @@ func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (ht
 	return answer
 }
 
+// Digest returns the digest of the document of one instance of the host, as ping does for all.
+func (allowEndpoint) Digest(ctx context.Context) (id, version, digest string) {
+	conn := servingConn(ctx)
+	return conn.id, conn.config.version, conn.documents.digest(conn)
+}
+
 // The endpoints that every connection serves are planned once: planning takes longer than the rest of Connect.
 //
 //nolint:gochecknoglobals // they do not change
@@ -89,21 +82,17 @@ var (
 
 func planControl() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, control{}, newServiceConfig([]ServeOption{
-		Port(subject.ControlPort), Undocumented(), NoQueue(),
-		ParamNames("Ping", "", "host, id, version, ports, digest"), Method("Ping", HTTPMethod(http.MethodGet)),
-		ParamNames("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
-		Method("Metrics", HTTPMethod(http.MethodGet)),
-		ParamNames("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet)),
-		ParamNames("Hello", "", ""), Method("Hello", HTTPMethod(http.MethodPost)),
-		ParamNames("Bye", "", ""), Method("Bye", HTTPMethod(http.MethodPost)),
-		ParamNames("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost)),
+		Port(subject.ControlPort), Undocumented(),
+		ParamNames("Ping", "", "host, id, version, ports, digest"), Method("Ping", HTTPMethod(http.MethodGet), NoQueue()),
+		ParamNames("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet), NoQueue()),
+		Method("Metrics", HTTPMethod(http.MethodGet), NoQueue()),
+		ParamNames("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet), NoQueue()),
+		ParamNames("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost), NoQueue()),
 	}))
 	for _, e := range endpoints {
 		switch e.mapped.Name {
 		case "Ping", "Traffic":
 			e.onAll = true
-		case "Hello", "Bye":
-			e.onAll, e.addressed = true, true
 		case "Cancel", "Tap":
 			e.addressed = true
 		}
@@ -120,34 +109,64 @@ func everyonesSubject(plane string) string {
 
 func planDirectory() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, allowEndpoint{}, newServiceConfig([]ServeOption{
-		Port(subject.ControlPort), Undocumented(), NoQueue(),
-		ParamNames("Allow", "port, path, name", "httpResponseBody"), Method("Allow", HTTPMethod(http.MethodGet)),
+		Port(subject.ControlPort), Undocumented(),
+		ParamNames("Allow", "port, path, name", "httpResponseBody"), Method("Allow", HTTPMethod(http.MethodGet), NoQueue()),
+		ParamNames("Digest", "", "id, version, digest"), Method("Digest", HTTPMethod(http.MethodGet)),
 	}))
 	return controlled(endpoints), err
 }
 
-// announce sends a greeting to every instance of the plane, without waiting for an answer.
-func (c *Conn) announce(ctx context.Context, what string) {
+// announcement is the body of an announcement: what instances of one host have to know of each other. All members may be missing.
+type announcement struct {
+	Digest  string `json:"digest"` // of the document, as in a ping
+	Version string `json:"version,omitempty"`
+}
+
+// announce tells every instance of the plane that this one has come or has something new, or that it leaves. No one answers. told may be nil.
+func (c *Conn) announce(ctx context.Context, path string, told *announcement) {
 	defer c.shared.turn(ctx)()
-	to := &url.URL{Scheme: "https", Host: subject.HostAll + ":" + strconv.Itoa(subject.ControlPort), Path: "/" + what}
-	greeting, err := client.NewOutgoing(http.MethodPost, to, nil, nil)
+	var header wire.Header
+	var body []byte
+	if told != nil {
+		header = jsonContent()
+		body, _ = json.Marshal(told) // two texts
+	}
+	to := &url.URL{Scheme: "https", Host: subject.HostAll + ":" + strconv.Itoa(subject.ControlPort), Path: path}
+	announced, err := client.NewOutgoing(http.MethodPost, to, header, body)
 	if err == nil {
-		err = c.client.Tell(ctx, &greeting)
+		err = c.client.Tell(ctx, &announced)
 	}
 	if err != nil {
-		c.log(c.logger.Warn().Err(err), "cannot send "+what+" to the other services; their next multicast may miss this instance")
+		c.log(c.logger.Warn().Err(err), "cannot send "+path+" to the other services; their next multicast may miss this instance")
 	}
 }
 
-// turn waits until the answers to earlier greetings are taken, and returns what ends the turn. Every connection on the broker
-// connection gets and answers each greeting: if hundreds greet at once, that is more than the dispatcher holds.
+// turn waits until earlier announcements of this process have come back to it, and returns what ends the turn. Every connection on the
+// broker connection gets each: if hundreds announce at once, that is more than the dispatcher holds.
 func (s *shared) turn(ctx context.Context) (over func()) {
 	select {
 	case s.greeting <- struct{}{}:
 	case <-ctx.Done():
-		return func() {} // the context has ended: greet anyway
+		return func() {} // the context has ended: announce anyway
 	}
 	_ = s.broker.Flush(ctx) // without the broker nothing comes
 	s.broker.Barrier(ctx)
 	return func() { <-s.greeting }
+}
+
+// announced takes the announcement of another instance, or of this one.
+func (c *Conn) announced(by *wire.Request, stays bool) {
+	host, id := strings.Clone(by.FromHost), strings.Clone(by.FromID)
+	c.client.Greeted(client.Peer{Host: host, ID: id}, stays)
+	c.events.greetedBy(Caller{Host: host, ID: id}, stays)
+	switch {
+	case host != c.host || id == c.id:
+	case !stays:
+		c.differing.forget(id)
+	case len(by.Body) > 0:
+		var told announcement
+		if json.Unmarshal(by.Body, &told) == nil && told.Digest != "" {
+			c.differs(id, told)
+		}
+	}
 }

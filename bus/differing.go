@@ -12,26 +12,29 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
-// Two versions of a service may run under one host. An instance asks the others once for the digests of their documents, after it has
-// registered its endpoints and off the path of any call. On a plane with allow_responses it does not, as a user that may publish to its own
-// host could publish anywhere: see [Permissions].
+// Two versions of a service may run under one host. An instance announces the digest of its document after it has registered its endpoints,
+// and the others compare; and it asks one of them. On a plane with allow_responses it does not ask, as a user that may publish to its own host
+// could publish anywhere: see [Permissions].
 
-// How long after the last registration an instance compares, and how long it waits for the answers.
 const (
-	compareAfter  = time.Second
+	compareAfter  = time.Second // after the last registration
 	compareWithin = 5 * time.Second
+	compareTries  = 3 // to reach another instance than itself
+
+	maxCompared = 4096 // instances
 )
 
-// differing knows the instances of the own host with other documents. The zero value knows none.
+// differing knows the documents of other instances of the own host. The zero value knows none.
 type differing struct {
-	mu        sync.Mutex        // protects all below
-	next      *time.Timer       // of the next comparison; nil before the first registration
-	instances map[string]string // version by instance ID
-	cancel    func()            // of a comparison under way; nil for none
+	mu        sync.Mutex              // protects all below
+	next      *time.Timer             // of the next announcement; nil before the first registration
+	own       string                  // digest; "" before it was announced
+	instances map[string]announcement // by instance ID
+	logged    map[string]bool         // digests
 	ended     bool
 }
 
@@ -54,17 +57,6 @@ func (d *differing) end() {
 	if d.ended = true; d.next != nil {
 		d.next.Stop()
 	}
-	if d.cancel != nil {
-		d.cancel()
-	}
-}
-
-// begin notes how to end a comparison, and reports whether it may go on.
-func (d *differing) begin(cancel func()) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.cancel = cancel
-	return !d.ended
 }
 
 // forget removes an instance that leaves.
@@ -74,19 +66,48 @@ func (d *differing) forget(id string) {
 	delete(d.instances, id)
 }
 
-func (d *differing) replace(with map[string]string) {
+// note notes what an instance has told, and returns whether its document is another one than the own, and was not met before.
+func (d *differing) note(id string, told announcement) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.instances = with
+	if d.instances == nil {
+		d.instances, d.logged = make(map[string]announcement), make(map[string]bool)
+	}
+	if len(d.instances) < maxCompared {
+		d.instances[id] = told
+	}
+	return d.isNewsLocked(told)
 }
 
-// list returns "k3xq27abcd (version 2)" for each, sorted.
+func (d *differing) isNewsLocked(told announcement) bool {
+	if d.own == "" || told.Digest == d.own || d.logged[told.Digest] {
+		return false
+	}
+	d.logged[told.Digest] = true
+	return true
+}
+
+// is sets the own digest, and returns whether one of the others differs that was not met before.
+func (d *differing) is(own string) (news bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.own = own
+	for _, told := range d.instances {
+		news = d.isNewsLocked(told) || news
+	}
+	return news
+}
+
+// list returns "k3xq27abcd (version 2)" for each that differs, sorted.
 func (d *differing) list() (all []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, version := range d.instances {
-		if version != "" {
-			id += " (version " + version + ")"
+	for id, told := range d.instances {
+		if d.own == "" || told.Digest == d.own {
+			continue
+		}
+		if told.Version != "" {
+			id += " (version " + told.Version + ")"
 		}
 		all = append(all, id)
 	}
@@ -94,41 +115,58 @@ func (d *differing) list() (all []string) {
 	return all
 }
 
-// DifferingInstances returns the instances of the own host that were found to have other documents than this one, such as those of another
-// version: "k3xq27abcd (version 2)", sorted; nil for none. The connection looks for them a second after its latest registration, except
-// with [WithAllowResponses]; later ones find this one. It is safe for concurrent use.
+// DifferingInstances returns the instances of the own host that are known to have other documents than this one, such as those of another
+// version: "k3xq27abcd (version 2)", sorted; nil for none. A second after its latest registration the connection announces its document,
+// and asks one of the others, except with [WithAllowResponses]; the others are known once they announce theirs. It is safe for concurrent use.
 func (c *Conn) DifferingInstances() []string { return c.differing.list() }
 
-// compareDocuments asks the instances of the own host for their digests. Errors are logged for those who debug: other means, such as the
-// portal, show the same.
+// differs notes what another instance of the own host has told.
+func (c *Conn) differs(id string, told announcement) {
+	if c.differing.note(id, told) {
+		c.logDiffering()
+	}
+}
+
+func (c *Conn) logDiffering() {
+	c.log(c.logger.Warn().Strs("instances", c.differing.list()),
+		"other instances of this host have other documents: callers get the one or the other; busline ls and the portal show which")
+}
+
+// compareDocuments announces the own document, and asks one other instance for its own. Errors are logged for those who debug: other means,
+// such as the portal, show the same.
 func (c *Conn) compareDocuments() {
 	ctx, cancel := context.WithTimeout(c.life.base, compareWithin)
 	defer cancel()
-	if !c.differing.begin(cancel) {
-		return
-	}
 	own := c.documents.digest(c)
-	ping, err := client.NewOutgoing(http.MethodGet, &url.URL{Scheme: "https", Host: c.host + ":" + strconv.Itoa(subject.ControlPort), Path: "/ping"}, nil, nil)
-	if err != nil || own == "" {
+	if own == "" || c.isClosing() {
 		return
 	}
-	found := make(map[string]string)
-	err = c.client.Ask(ctx, &ping, func(response *wire.Response, failed error) bool {
-		var told struct{ Version, Digest string }
-		if failed == nil && json.Unmarshal(response.Body, &told) == nil && told.Digest != "" && told.Digest != own {
-			found[response.FromID] = told.Version
+	if c.differing.is(own) {
+		c.logDiffering()
+	}
+	c.announce(ctx, server.HelloPath, &announcement{own, c.config.version})
+	to := &url.URL{Scheme: "https", Host: c.host + ":" + strconv.Itoa(subject.ControlPort), Path: "/digest"}
+	for range compareTries {
+		if c.config.allowResponses {
+			return
 		}
-		return true
-	})
-	if err != nil {
-		c.log(c.logger.Debug().Err(err), "cannot compare the documents with those of other instances")
-		return
-	}
-	differs := len(found) > 0
-	c.differing.replace(found) // which shares it from now on
-	if differs {
-		c.log(c.logger.Warn().Strs("instances", c.differing.list()),
-			"other instances of this host have other documents: callers get the one or the other; busline ls and the portal show which")
+		question, err := client.NewOutgoing(http.MethodGet, to, nil, nil)
+		if err != nil {
+			return
+		}
+		response, err := c.client.Call(ctx, &question)
+		var told struct{ ID, Version, Digest string }
+		if err == nil {
+			err = json.Unmarshal(response.Body, &told)
+		}
+		if err != nil {
+			c.log(c.logger.Debug().Err(err), "cannot compare the documents with those of other instances")
+			return
+		}
+		if told.ID != c.id && told.Digest != "" {
+			c.differs(told.ID, announcement{told.Digest, told.Version})
+			return
+		}
 	}
 }
 

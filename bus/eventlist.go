@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 )
@@ -125,7 +126,7 @@ func (c *Conn) listPublisher(ctx context.Context) {
 	listed := c.listEvents(ctx)
 	publishes := c.addControl(ctx, &c.registry.publishing, publishEndpoints, "the events of this instance cannot be published by hand")
 	if listed || publishes {
-		c.announce(ctx, "hello")
+		c.announce(ctx, server.HelloPath, nil)
 	}
 }
 

@@ -248,15 +248,16 @@ func (b *bubble) newCrowd() {
 	}
 }
 
-// TestMulticast_KilledInstanceIsWaitedForOnce kills an instance that has acked the greeting of the caller.
+// TestMulticast_KilledInstanceIsWaitedForOnce kills an instance that has announced itself.
 func TestMulticast_KilledInstanceIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.newCrowd()
 		raw := rawClient(t, b.testBus)
-		slow{host: calculatorHost, id: "s1aaaaaaaa", greets: true}.serve(t, raw, b.Plane())
+		killed := slow{host: calculatorHost, id: "s1aaaaaaaa"}
+		killed.serve(t, raw, b.Plane())
 		caller := b.connect("caller.example")
-		synctest.Wait() // for the ack of its greeting
+		b.greet(killed)
 		raw.Close()
 		synctest.Wait()
 		ids, took := publishFor(t, caller, calculatorURL+"/who")
@@ -274,7 +275,7 @@ func TestMulticast_StalledInstanceIsExpectedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const id = "s1aaaaaaaa"
 		b.newCrowd()
-		b.newSlow(slow{host: calculatorHost, id: id, takes: 300 * time.Millisecond, greets: true})
+		b.newSlow(slow{host: calculatorHost, id: id, takes: 300 * time.Millisecond})
 		b.newSlow(slow{host: calculatorHost, id: id, path: "context", takes: 200 * time.Millisecond})
 		caller := b.connect("caller.example")
 		if ids := publish(t, caller, calculatorURL+"/who"); slices.Contains(ids, id) {
@@ -293,7 +294,7 @@ func TestMulticast_QueueAnswersForItsInstances(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const id = "s1aaaaaaaa"
 		b.newCrowd()
-		b.newSlow(slow{host: calculatorHost, id: id, takes: 200 * time.Millisecond, greets: true})
+		b.newSlow(slow{host: calculatorHost, id: id, takes: 200 * time.Millisecond})
 		caller := b.connect("caller.example")
 		if ids := publish(t, caller, calculatorURL+"/add?x=1&y=2"); len(ids) != 1 {
 			t.Fatalf("%v answered, want one of the queue", ids)

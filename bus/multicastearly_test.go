@@ -26,22 +26,17 @@ type slow struct {
 	host, id string
 	path     string // "who" if empty
 	takes    time.Duration
-	greets   bool // it acks greetings, at once
 }
 
 // serve serves GET at the path.
 func (s slow) serve(t *testing.T, raw *nats.Conn, plane string) {
 	t.Helper()
 	answers := &scripted{host: s.host, id: s.id, plane: plane, raw: raw, script: []wire.OpCode{ack, res}}
-	greets := &scripted{host: s.host, id: s.id, plane: plane, raw: raw, script: []wire.OpCode{ack}}
 	receivers := map[string]nats.MsgHandler{
 		subject.Subscription(plane, "443", s.host, "GET", cmp.Or(s.path, "who")): func(message *nats.Msg) {
 			time.AfterFunc(s.takes, func() { answers.receive(message) })
 		},
 		subject.Response(plane, s.host, s.id): func(*nats.Msg) {}, // it is alive
-	}
-	if s.greets {
-		receivers[subject.Subscription(plane, "888", "all", "POST", "hello")] = greets.receive
 	}
 	for to, receive := range receivers {
 		_, err := raw.Subscribe(to, receive)
@@ -74,14 +69,14 @@ func publishFor(t *testing.T, caller *bus.Conn, address string) (ids []string, t
 	return ids, time.Since(began)
 }
 
-// TestMulticast_FirstEndsEarly holds that a caller who has just come does not wait for the whole quarter of a second, and
-// later ones not at all.
+// TestMulticast_FirstEndsEarly holds that a caller that has just come waits for a quarter of a second once, a first call to another path
+// ends early, and later ones wait for nothing.
 func TestMulticast_FirstEndsEarly(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		all := b.newCalculators(4)
-		slices.Sort(all)
+		all := b.newWithoutQueue(calculatorHost, 4)
 		caller := b.connect("caller.example")
+		b.listenTo(caller, calculatorHost)
 		for _, most := range []time.Duration{20 * time.Millisecond, 0} {
 			ids, took := publishFor(t, caller, calculatorURL+"/who")
 			assert.Equal(t, all, ids)
@@ -90,22 +85,40 @@ func TestMulticast_FirstEndsEarly(t *testing.T) {
 	})
 }
 
+// newWithoutQueue opens instances that serve all paths without a queue.
+func (b *bubble) newWithoutQueue(host string, count int) (ids []string) {
+	b.t.Helper()
+	for range count {
+		conn := b.connect(host)
+		serve(b.t, conn, calculator{conn.ID()}, bus.NoQueue())
+		ids = append(ids, conn.ID())
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// listenTo has a caller learn which instances a host has, from a first multicast.
+func (b *bubble) listenTo(caller *bus.Conn, host string) {
+	b.t.Helper()
+	_, took := publishFor(b.t, caller, "https://"+host+"/add?x=1&y=2")
+	assert.GreaterOrEqual(b.t, took, 250*time.Millisecond)
+}
+
 // TestMulticast_EarlyEndMissesNone has an instance that takes far longer than the others, while something speaks for it.
 func TestMulticast_EarlyEndMissesNone(t *testing.T) {
 	t.Parallel()
 	const lateID = "s1aaaaaaaa"
 	late := slow{host: calculatorHost, id: lateID, takes: 200 * time.Millisecond}
-	greeted := late
-	greeted.greets = true
 	for name, prepare := range map[string]func(b *bubble) (caller *bus.Conn){
-		"it has acked the greeting": func(b *bubble) *bus.Conn {
+		"nothing is known yet": func(b *bubble) *bus.Conn {
 			b.newCalculators(2)
-			b.newSlow(greeted)
+			b.newSlow(late)
 			return b.connect("caller.example")
 		},
 		"it has come since": func(b *bubble) *bus.Conn {
-			b.newCalculators(1)
+			b.newWithoutQueue(calculatorHost, 1)
 			caller := b.connect("caller.example")
+			b.listenTo(caller, calculatorHost)
 			b.newSlow(late)
 			b.greet(late)
 			synctest.Wait()
@@ -137,16 +150,16 @@ func TestMulticast_EarlyEndMissesNone(t *testing.T) {
 	}
 }
 
-// TestMulticast_EarlyEndWrongOnce has instances that no greeting has told of.
+// TestMulticast_EarlyEndWrongOnce has instances come that announce nothing, after the caller has learnt of the others.
 func TestMulticast_EarlyEndWrongOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
 		for _, host := range []string{calculatorHost, otherHost} {
-			quick := b.connect(host)
-			serve(t, quick, calculator{quick.ID()}, bus.Method("Who", bus.NoQueue()))
+			b.newWithoutQueue(host, 1)
+			b.listenTo(caller, host)
 			b.newSlow(slow{host: host, id: "s1aaaaaaaa", takes: 100 * time.Millisecond})
 		}
-		caller := b.connect("caller.example")
 		if ids := publish(t, caller, calculatorURL+"/who"); len(ids) != 1 {
 			t.Fatalf("%v answered: nothing is learnt from this test", ids)
 		}
@@ -164,13 +177,7 @@ func TestMulticast_EarlyEndWrongOnce(t *testing.T) {
 func TestMulticast_InventedGreetings(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		serveTwo := func(host string) {
-			for range 2 {
-				conn := b.connect(host)
-				serve(t, conn, calculator{conn.ID()}, bus.NoQueue())
-			}
-		}
-		serveTwo(calculatorHost)
+		b.newWithoutQueue(calculatorHost, 2)
 		caller := b.connect("caller.example")
 		raw := rawClient(t, b.testBus)
 		to := subject.Subscription(b.Plane(), "888", "all", "POST", "hello")
@@ -187,7 +194,7 @@ func TestMulticast_InventedGreetings(t *testing.T) {
 		}
 		flush(t, raw)
 		synctest.Wait()
-		serveTwo(otherHost)
+		b.newWithoutQueue(otherHost, 2)
 		late := slow{host: otherHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
 		b.newSlow(late)
 		b.greet(late)

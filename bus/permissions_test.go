@@ -492,7 +492,7 @@ func tellsOfItself() operation { return operation{verb: "PUB", subject: "_INBOX.
 
 // comparesDocuments is what the shop does a second after it has registered its endpoints.
 func comparesDocuments() operation {
-	return operation{verb: "PUB", subject: "bus.888.example.shop.|.GET.ping"}
+	return operation{verb: "PUB", subject: "bus.888.example.shop.|.GET.digest"}
 }
 
 // TestPermissions_EachIsNeeded takes one line after the other out of the printed block. Of what the shop was seen to do, the

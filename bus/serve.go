@@ -193,10 +193,8 @@ func (c *Conn) register(endpoints []*endpoint) error {
 			c.shared.services.Join(ctx, microService{c})
 		}
 	}
-	c.announce(ctx, "hello")
-	if !c.config.allowResponses {
-		c.differing.schedule(c.compareDocuments)
-	}
+	c.announce(ctx, server.HelloPath, nil)
+	c.differing.schedule(c.compareDocuments)
 	return nil
 }
 

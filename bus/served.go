@@ -131,6 +131,15 @@ func (s service) Verify(ctx context.Context, token string, e *server.Endpoint) (
 // Lost logs an ack or a response that was not sent.
 func (s service) Lost(in *server.Incoming, what string, err error) { s.conn.logLost(in, what, err) }
 
+// Announced is for [server.Service].
+func (s service) Announced(by *wire.Request, stays bool) { s.conn.announced(by, stays) }
+
+// Flooded is for [server.Service].
+func (s service) Flooded() {
+	s.conn.client.ForgetOthers()
+	s.conn.log(s.conn.logger.Warn(), "too many announcements of other instances: some are not read, and multicasts may take 250 ms longer")
+}
+
 // Dropped counts and logs a message that cannot be received.
 func (s service) Dropped(subject string, err error) { s.conn.drop(subject, err) }
 

@@ -180,7 +180,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 		}
 		c.registry.add(endpoints)
 		if c.listEvents(ctx) {
-			c.announce(ctx, "hello")
+			c.announce(ctx, server.HelloPath, nil)
 		}
 		return nil
 	}
@@ -189,7 +189,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 	}
 	c.registry.add(endpoints)
 	c.listEvents(ctx)
-	c.announce(ctx, "hello") // a caller of Outcomes has to know of one more subscriber
+	c.announce(ctx, server.HelloPath, nil) // a caller of Outcomes has to know of one more subscriber
 	return nil
 }
 

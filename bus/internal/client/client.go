@@ -88,6 +88,9 @@ func (c *Client) Unmatched() int64 { return c.unmatched.Load() }
 // PublishDenied ends the calls to a subject that the broker denies.
 func (c *Client) PublishDenied(subject string) { c.pending.denied(subject) }
 
+// ForgetOthers forgets which instances there are, so that the next multicasts look for them.
+func (c *Client) ForgetOthers() { c.responders.forgetAll() }
+
 // Greeted notes that an instance has come, or, if stays is false, has left.
 func (c *Client) Greeted(by Peer, stays bool) { c.responders.greeted(by, stays) }
 

@@ -74,6 +74,9 @@ func (c *Membership) Covered(plane, host string, by ...Peer) bool { return c.cov
 // Reduce forgets the instances of the host that are not in to.
 func (c *Membership) Reduce(plane, host string, to ...Peer) { c.reduce(plane, host, to) }
 
+// Clear forgets all instances.
+func (c *Membership) Clear() { c.clear() }
+
 // Marks returns the number of marks.
 func (c *Membership) Marks() int { return len(c.marks) }
 

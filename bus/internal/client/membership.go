@@ -19,19 +19,16 @@ func SenderOf(message *wire.Response) Peer { return Peer{message.FromHost, messa
 // IsCalled reports whether a host, as called, is this very instance: "id.host".
 func (p Peer) IsCalled(host string) bool { return subject.Joins(host, p.ID, p.Host) }
 
-// Membership is the set of known instances: those that have acked the greeting of a connection that shares the broker connection, which
-// goes to every instance of the plane, and those that have greeted since. A multicast with a long quiet period removes the instances that
-// have not acked; a late ack or a greeting adds them again. An instance takes eight bytes, its mark, as a process may know thousands and
-// call few; two instances with the same mark count as one.
-//
-// A full Membership forgets all instances of one host. A host that comes afterwards may be a forgotten one. The mark of such a host
-// without an instance stands for the forgotten instances, until a multicast with a long quiet period has found them.
+// Membership is the set of known instances: those that have announced that they come, and have acked a multicast. It is complete for a host
+// once a multicast with a long quiet period has found its instances: until then the mark of the host without an instance stands for those
+// that came earlier, or were forgotten. Such a multicast also removes the instances that have not acked; a late ack or an announcement adds
+// them again. An instance takes eight bytes, its mark, as a process may know thousands and call few; two instances with the same mark count
+// as one. A full Membership forgets all instances of one host.
 type Membership struct {
 	seed maphash.Seed
 
-	mu      sync.Mutex // protects all below
-	marks   []uint64   // sorted; the upper half stands for the plane and the host
-	evicted bool       // a host was forgotten
+	mu    sync.Mutex // protects all below
+	marks []uint64   // sorted; the upper half stands for the plane and the host
 }
 
 const maxMembers = 16 << 10
@@ -63,7 +60,7 @@ func (c *Membership) add(plane string, at Peer) {
 		return
 	}
 	c.makeRoomLocked(2, mark) //nolint:mnd // the host's and the instance's
-	if first, last := c.sectionLocked(host); first == last && c.evicted {
+	if first, last := c.sectionLocked(host); first == last {
 		c.insertLocked(host)
 	}
 	c.insertLocked(mark)
@@ -80,8 +77,14 @@ func (c *Membership) makeRoomLocked(count int, chooses uint64) {
 	for len(c.marks)+count > maxMembers {
 		first, last := c.sectionLocked(c.marks[chooses<<32>>32%uint64(len(c.marks))] >> 32 << 32)
 		c.marks = slices.Delete(c.marks, first, last)
-		c.evicted = true
 	}
+}
+
+// clear forgets all instances.
+func (c *Membership) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.marks = nil
 }
 
 func (c *Membership) remove(plane string, at Peer) {
@@ -107,14 +110,14 @@ func (c *Membership) covered(plane, host string, by []Peer) bool {
 	return first < last
 }
 
-// reduce forgets the instances of the host that are not in to. If instances of the host may have been forgotten, reduce adds those in to.
+// reduce forgets the instances of the host that are not in to. If the host was not complete, reduce adds those in to, and it is.
 func (c *Membership) reduce(plane, host string, to []Peer) {
 	seen := c.markAll(plane, to)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	section := c.markHost(plane, host)
 	first, last := c.sectionLocked(section)
-	unsure := c.evicted && (first == last || c.marks[first] == section)
+	unsure := first == last || c.marks[first] == section
 	rest := slices.DeleteFunc(c.marks[first:last], func(mark uint64) bool {
 		_, ok := seen[mark]
 		return !ok

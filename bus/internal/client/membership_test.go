@@ -18,28 +18,31 @@ func TestMembership_Covered(t *testing.T) {
 		want    bool
 	}{
 		{"no known instance", func(*client.Membership) {}, []client.Peer{first}, false},
-		{"all", func(m *client.Membership) { m.Add("bus", first) }, []client.Peer{first, second}, true},
-		{"one is missing", func(m *client.Membership) {
-			m.Add("bus", first)
+		{"it has come, and others may have come before", func(m *client.Membership) { m.Add("bus", first) }, []client.Peer{first}, false},
+		{"a call has listened", func(m *client.Membership) { m.Reduce("bus", calculatorHost, first) }, []client.Peer{first, second}, true},
+		{"one has come since", func(m *client.Membership) {
+			m.Reduce("bus", calculatorHost, first)
 			m.Add("bus", second)
 		}, []client.Peer{first}, false},
 		{"added twice, removed once", func(m *client.Membership) {
-			m.Add("bus", first)
+			m.Reduce("bus", calculatorHost, first)
 			m.Add("bus", second)
 			m.Add("bus", second)
 			m.Remove("bus", second)
 		}, []client.Peer{first}, true},
-		{"another plane", func(m *client.Membership) { m.Add("other", first) }, []client.Peer{first}, false},
+		{"another plane", func(m *client.Membership) { m.Reduce("other", calculatorHost, first) }, []client.Peer{first}, false},
 		{"another host", func(m *client.Membership) {
-			m.Add("bus", first)
+			m.Reduce("bus", calculatorHost, first)
 			m.Add("bus", client.Peer{Host: "other.example", ID: second.ID})
 		}, []client.Peer{first}, true},
 		{"reduced", func(m *client.Membership) {
-			m.Add("bus", first)
 			m.Add("bus", second)
 			m.Reduce("bus", calculatorHost, first)
 		}, []client.Peer{first}, true},
-		{"reduced to an unknown instance", func(m *client.Membership) { m.Reduce("bus", calculatorHost, first) }, []client.Peer{first}, false},
+		{"forgotten", func(m *client.Membership) {
+			m.Reduce("bus", calculatorHost, first)
+			m.Clear()
+		}, []client.Peer{first}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -143,10 +143,8 @@ func (s *pendingMulticast) next(ctx context.Context) (outcome, stopReason) {
 		switch {
 		case now == hasOutcome:
 			return came, notEnded
-		case now == isComplete, now == isQuiet && s.confirmQuiet(ctx), now == isKnown && !s.mayBeGreeted():
+		case now == isComplete, now == isQuiet && s.confirmQuiet(ctx), now == isKnown:
 			return came, allAnswered
-		case now == isKnown:
-			wake = earlier(wake, time.Now().Add(time.Millisecond))
 		case now == isQuiet:
 			continue
 		case now == isOpen:
@@ -245,12 +243,6 @@ func (s *pendingMulticast) doubt() bool {
 	before := s.doubts
 	s.doubts = before || s.knownAnsweredLocked()
 	return s.doubts != before
-}
-
-// mayBeGreeted reports whether this process handles a request of the framework, which may be a greeting.
-func (s *pendingMulticast) mayBeGreeted() bool {
-	_, working := s.client.config.Controls.Count()
-	return working > 0
 }
 
 // stopWaiting ends a call that is not complete: it cancels the unanswered instances, and yields the outcomes in the inbox. It returns an

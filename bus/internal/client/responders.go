@@ -166,7 +166,7 @@ func enlist(names map[string]int, name string) {
 	}
 }
 
-// late adds the sender of a late ack to the responders of the multicast's subject. Acks of a greeting only add to the membership.
+// late adds the sender of a late ack to the responders of the multicast's subject.
 func (r *responderCache) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -215,6 +215,16 @@ func (r *responderCache) greeted(by Peer, stays bool) {
 	} else {
 		r.membership.add(r.plane, by)
 	}
+}
+
+// forgetAll forgets all instances and all responders, so that the next multicasts look for them.
+func (r *responderCache) forgetAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, known := range r.hosts {
+		r.forgetSubjects(known)
+	}
+	r.membership.clear()
 }
 
 // forgetSubjects removes the responders of all subjects of a host.

@@ -112,6 +112,10 @@ type fakeService struct {
 	seen []string
 }
 
+func (*fakeService) Announced(*wire.Request, bool) {}
+
+func (*fakeService) Flooded() {}
+
 func (s *fakeService) recordf(format string, arguments ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

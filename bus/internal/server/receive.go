@@ -70,11 +70,6 @@ func (s *Server) isPlain(request *wire.Request, r *subscribedRoute) bool {
 // ReceiverOfInstance returns the receiver of requests to this instance only.
 func (s *Server) ReceiverOfInstance() natsconn.Receiver { return s.receiverOf(subscribedRoute{}) }
 
-// ReceiverOfAll returns the receiver of requests of the framework to every instance.
-func (s *Server) ReceiverOfAll() natsconn.Receiver {
-	return s.receiverOf(subscribedRoute{toAll: true})
-}
-
 // ReceiverOf returns the receiver of requests for a route of an endpoint.
 func (s *Server) ReceiverOf(e *Endpoint, route *restmap.Route) natsconn.Receiver {
 	return s.receiverOf(subscribedRouteOf(e, route))

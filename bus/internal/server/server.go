@@ -59,6 +59,11 @@ type Service interface {
 	Lost(in *Incoming, what string, err error)
 	// Dropped is called when a received message is dropped.
 	Dropped(subject string, err error)
+	// Announced is called when an instance tells that it has come or has something new, or, if stays is false, that it leaves. It must not
+	// block, nor keep the request.
+	Announced(announcement *wire.Request, stays bool)
+	// Flooded is called when announcements are not taken any more, at most once a second.
+	Flooded()
 }
 
 // Server serves the requests of one connection. Its methods are safe for concurrent use.
@@ -71,7 +76,8 @@ type Server struct {
 	callers *callers
 	heads   [2]responseHeads // of endpoints with a queue, and without one
 
-	reassemblies *reassemblies
+	announcements announcements
+	reassemblies  *reassemblies
 }
 
 // New returns a server that serves nothing yet.
