@@ -14,6 +14,7 @@ import (
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // Two versions of a service may run under one host. An instance announces the digest of its document after it has registered its endpoints,
@@ -154,11 +155,10 @@ func (c *Conn) compareDocuments() {
 		if err != nil {
 			return
 		}
-		response, err := c.client.Call(ctx, &question)
 		var told struct{ ID, Version, Digest string }
-		if err == nil {
-			err = json.Unmarshal(response.Body, &told)
-		}
+		err = c.client.Ask(ctx, &question, func(response *wire.Response, failed error) bool { // a call could end in this process
+			return failed == nil && json.Unmarshal(response.Body, &told) == nil
+		})
 		if err != nil {
 			c.log(c.logger.Debug().Err(err), "cannot compare the documents with those of other instances")
 			return

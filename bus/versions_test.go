@@ -59,7 +59,9 @@ func TestVersions_AreLogged(t *testing.T) {
 			assert.Equal(t, []string{second.ID() + " (version 2)"}, conn.DifferingInstances())
 			assert.Equal(t, 1, log.count(`"id":"`+conn.ID()+`","instances":["`+second.ID()+` (version 2)"]`), log)
 		}
-		assert.Subset(t, []string{first.ID() + " (version 1)", same.ID() + " (version 1)"}, second.DifferingInstances())
+		if found := second.DifferingInstances(); len(found) > 0 { // else it has reached itself three times
+			assert.Subset(t, []string{first.ID() + " (version 1)", same.ID() + " (version 1)"}, found)
+		}
 		assert.NoError(t, second.Close(t.Context()))
 		synctest.Wait()
 		assert.Empty(t, first.DifferingInstances())
