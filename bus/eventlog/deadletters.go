@@ -90,7 +90,8 @@ func (c *client) deadLetters(ctx context.Context, options *deadLetterOptions, yi
 	}
 	stream, err := c.stream(ctx, c.names.DeadLetters())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil // no service has subscribed
+		_, err = c.log(ctx) // else no service has subscribed
+		return err
 	}
 	if err != nil {
 		return c.failed(err)

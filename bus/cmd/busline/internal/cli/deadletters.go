@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/eventlog"
 )
 
@@ -87,7 +86,7 @@ func (s *session) deadLetters(ctx context.Context, options *deadLetterOptions) e
 		}
 	}
 	if len(selected) == 0 {
-		err = s.noDeadLetters(ctx, conn, options, others)
+		err = options.none(others)
 	} else {
 		selected, err = s.change(ctx, options, selected)
 	}
@@ -174,16 +173,12 @@ func (k deadLetterKinds) add(dead *eventlog.DeadLetter) {
 	k[cleanLine(dead.Event)+" of "+dead.Service] = true
 }
 
-// noDeadLetters returns the error for a publisher, a service or an event that is probably misspelt, as there is no dead letter of it. It
-// returns nil if the publisher stores events and has no dead letters, which is good news.
-func (s *session) noDeadLetters(ctx context.Context, conn *bus.Conn, options *deadLetterOptions, others deadLetterKinds) error {
-	if len(others) > 0 {
-		kinds := strings.Join(slices.Sorted(maps.Keys(others)), ", ")
-		return &failure{status: absent, err: fmt.Errorf("%s has no such dead letter; there are %s", options.publisher, kinds)}
+// none returns the error for a service or an event that is probably misspelt, as there is no dead letter of it. It returns nil if the
+// publisher has no dead letters at all, which is good news.
+func (o *deadLetterOptions) none(others deadLetterKinds) error {
+	if len(others) == 0 {
+		return nil
 	}
-	_, err := eventlog.Describe(ctx, conn, options.publisher)
-	if err = eventsFailure(err); statusOf(err) == absent {
-		return err
-	}
-	return nil // the log is there, or may be
+	kinds := strings.Join(slices.Sorted(maps.Keys(others)), ", ")
+	return &failure{status: absent, err: fmt.Errorf("%s has no such dead letter; there are %s", o.publisher, kinds)}
 }
