@@ -277,8 +277,6 @@ func (m connMember) Expects(denied natsconn.Violation) (off string, expected boo
 	switch everyone, in := everyonesSubject(m.plane), subject.Covers(everyonesSubject(m.plane), denied.Subject); {
 	case !denied.Publish && denied.Subject == everyone:
 		return "discovery does not find this instance, and it does not hear which instances come and go", true
-	case denied.Publish && denied.Subject == m.ownDigest():
-		return "this instance does not compare its documents with those of others", true
 	case denied.Publish && in && (strings.HasSuffix(denied.Subject, ".POST.hello") || strings.HasSuffix(denied.Subject, ".POST.bye")):
 		return "other instances do not hear that this one comes and goes", true
 	default:

@@ -66,12 +66,6 @@ func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (ht
 	return answer
 }
 
-// Digest returns the digest of the document of one instance of the host, as ping does for all.
-func (allowEndpoint) Digest(ctx context.Context) (id, version, digest string) {
-	conn := servingConn(ctx)
-	return conn.id, conn.config.version, conn.documents.digest(conn)
-}
-
 // The endpoints that every connection serves are planned once: planning takes longer than the rest of Connect.
 //
 //nolint:gochecknoglobals // they do not change
@@ -82,12 +76,12 @@ var (
 
 func planControl() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, control{}, newServiceConfig([]ServeOption{
-		Port(subject.ControlPort), Undocumented(),
-		ParamNames("Ping", "", "host, id, version, ports, digest"), Method("Ping", HTTPMethod(http.MethodGet), NoQueue()),
-		ParamNames("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet), NoQueue()),
-		Method("Metrics", HTTPMethod(http.MethodGet), NoQueue()),
-		ParamNames("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet), NoQueue()),
-		ParamNames("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost), NoQueue()),
+		Port(subject.ControlPort), Undocumented(), NoQueue(),
+		ParamNames("Ping", "", "host, id, version, ports, digest"), Method("Ping", HTTPMethod(http.MethodGet)),
+		ParamNames("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
+		Method("Metrics", HTTPMethod(http.MethodGet)),
+		ParamNames("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet)),
+		ParamNames("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost)),
 	}))
 	for _, e := range endpoints {
 		switch e.mapped.Name {
@@ -109,9 +103,8 @@ func everyonesSubject(plane string) string {
 
 func planDirectory() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, allowEndpoint{}, newServiceConfig([]ServeOption{
-		Port(subject.ControlPort), Undocumented(),
-		ParamNames("Allow", "port, path, name", "httpResponseBody"), Method("Allow", HTTPMethod(http.MethodGet), NoQueue()),
-		ParamNames("Digest", "", "id, version, digest"), Method("Digest", HTTPMethod(http.MethodGet)),
+		Port(subject.ControlPort), Undocumented(), NoQueue(),
+		ParamNames("Allow", "port, path, name", "httpResponseBody"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))
 	return controlled(endpoints), err
 }

@@ -2,31 +2,21 @@ package bus
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/server"
-	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
 // Two versions of a service may run under one host. An instance announces the digest of its document after it has registered its endpoints,
-// and the others compare; and it asks one of them. On a plane with allow_responses it does not ask, as a user that may publish to its own host
-// could publish anywhere: see [Permissions].
+// and the others compare.
 
 const (
 	compareAfter  = time.Second // after the last registration
 	compareWithin = 5 * time.Second
-	compareTries  = 3 // to reach another instance than itself
-
-	maxCompared = 4096 // instances
+	maxCompared   = 4096 // instances
 )
 
 // differing knows the documents of other instances of the own host. The zero value knows none.
@@ -116,9 +106,9 @@ func (d *differing) list() (all []string) {
 	return all
 }
 
-// DifferingInstances returns the instances of the own host that are known to have other documents than this one, such as those of another
-// version: "k3xq27abcd (version 2)", sorted; nil for none. A second after its latest registration the connection announces its document,
-// and asks one of the others, except with [WithAllowResponses]; the others are known once they announce theirs. It is safe for concurrent use.
+// DifferingInstances returns the instances of the own host that have other documents than this one, such as those of another version:
+// "k3xq27abcd (version 2)", sorted; nil for none. An instance announces its document a second after its latest registration, so those are
+// found that have come since this one did; they are not told of it, as no one answers. It is safe for concurrent use.
 func (c *Conn) DifferingInstances() []string { return c.differing.list() }
 
 // differs notes what another instance of the own host has told.
@@ -133,8 +123,7 @@ func (c *Conn) logDiffering() {
 		"other instances of this host have other documents: callers get the one or the other; busline ls and the portal show which")
 }
 
-// compareDocuments announces the own document, and asks one other instance for its own. Errors are logged for those who debug: other means,
-// such as the portal, show the same.
+// compareDocuments announces the own document.
 func (c *Conn) compareDocuments() {
 	ctx, cancel := context.WithTimeout(c.life.base, compareWithin)
 	defer cancel()
@@ -146,28 +135,6 @@ func (c *Conn) compareDocuments() {
 		c.logDiffering()
 	}
 	c.announce(ctx, server.HelloPath, &announcement{own, c.config.version})
-	to := &url.URL{Scheme: "https", Host: c.host + ":" + strconv.Itoa(subject.ControlPort), Path: "/digest"}
-	for range compareTries {
-		if c.config.allowResponses {
-			return
-		}
-		question, err := client.NewOutgoing(http.MethodGet, to, nil, nil)
-		if err != nil {
-			return
-		}
-		var told struct{ ID, Version, Digest string }
-		err = c.client.Ask(ctx, &question, func(response *wire.Response, failed error) bool { // a call could end in this process
-			return failed == nil && json.Unmarshal(response.Body, &told) == nil
-		})
-		if err != nil {
-			c.log(c.logger.Debug().Err(err), "cannot compare the documents with those of other instances")
-			return
-		}
-		if told.ID != c.id && told.Digest != "" {
-			c.differs(told.ID, announcement{told.Digest, told.Version})
-			return
-		}
-	}
 }
 
 // operatorNotes has a sentence for all that operators should know of a connection that is healthy.

@@ -3,7 +3,6 @@ package bus
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,19 +176,11 @@ func (c *Conn) ownPublications() []Permission {
 		allowed = append(allowed, Permission{
 			Subject: subject.ResponsesBelow(c.plane, ""), For: "acks and responses to callers",
 		})
-		if len(c.registry.all()) > 0 {
-			allowed = append(allowed, Permission{Subject: c.ownDigest(), For: "optional: comparing its documents with those of its other instances"})
-		}
 		if c.isListed() {
 			allowed = append(allowed, Permission{Subject: nats.InboxPrefix + anyRest, For: forServiceProtocol + ", the answers"})
 		}
 	}
 	return allowed
-}
-
-// ownDigest is the subject on which an instance of the own host is asked for its digest.
-func (c *Conn) ownDigest() string {
-	return subject.Subscription(c.plane, strconv.Itoa(subject.ControlPort), c.host, http.MethodGet, "digest")
 }
 
 // ownSubscriptions are the permissions for the current subscriptions of this instance, valid for every instance of its

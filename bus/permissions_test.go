@@ -490,11 +490,6 @@ func asksForLife() operation {
 // tellsOfItself is what the shop does when an operator asks.
 func tellsOfItself() operation { return operation{verb: "PUB", subject: "_INBOX.operator"} }
 
-// comparesDocuments is what the shop does a second after it has registered its endpoints.
-func comparesDocuments() operation {
-	return operation{verb: "PUB", subject: "bus.888.example.shop.|.GET.digest"}
-}
-
 // TestPermissions_EachIsNeeded takes one line after the other out of the printed block. Of what the shop was seen to do, the
 // broker then denies exactly what that line is for, and with all lines nothing.
 func TestPermissions_EachIsNeeded(t *testing.T) {
@@ -506,7 +501,7 @@ func TestPermissions_EachIsNeeded(t *testing.T) {
 			whole := blocks[shopHost]
 			done = append(done, asksForLife())
 			if whole.Responses == nil {
-				done = append(done, tellsOfItself(), comparesDocuments())
+				done = append(done, tellsOfItself())
 			}
 			users := map[string]string{"whole": whole.String()}
 			removed := without(whole)
