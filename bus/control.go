@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -120,13 +121,14 @@ func (c *Conn) announce(ctx context.Context, path string, told *announcement) {
 	defer c.shared.turn(ctx)()
 	var header wire.Header
 	var body []byte
+	var err error
 	if told != nil {
 		header = jsonContent()
-		body, _ = json.Marshal(told) // two texts
+		body, err = json.Marshal(told)
 	}
 	to := &url.URL{Scheme: "https", Host: subject.HostAll + ":" + strconv.Itoa(subject.ControlPort), Path: path}
-	announced, err := client.NewOutgoing(http.MethodPost, to, header, body)
-	if err == nil {
+	announced, failed := client.NewOutgoing(http.MethodPost, to, header, body)
+	if err = cmp.Or(err, failed); err == nil {
 		err = c.client.Tell(ctx, &announced)
 	}
 	if err != nil {

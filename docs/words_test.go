@@ -14,14 +14,14 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 36_800
+	allWords      = 37_100
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
 	"CHANGELOG.md":                    800,
-	"benchmarks/README.md":            2050,
+	"benchmarks/README.md":            2200,
 	"benchmarks/faults.md":            750,
 	"docs/ARCHITECTURE.md":            1600,
 	"docs/reference/command.md":       1250,
@@ -37,7 +37,7 @@ var wordBudgets = map[string]int{
 	"docs/understand/threats.md":      1000,
 	"docs/learn/tutorial.md":          1600,
 	"docs/decisions/README.md":        400,
-	"docs/reference/wire.md":          3400,
+	"docs/reference/wire.md":          3450,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,
 	"docs/guides/portal.md":           700,

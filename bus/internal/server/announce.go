@@ -43,7 +43,7 @@ func (a *announcements) admit(now time.Time) (admitted, first bool) {
 func (s *Server) ReceiverOfAll() (natsconn.Receiver, error) {
 	hello, err := announcementSubject(s.Plane, HelloPath)
 	bye, failed := announcementSubject(s.Plane, ByePath)
-	if err = cmp.Or(err, failed); err != nil {
+	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	receive := s.receiverOf(subscribedRoute{toAll: true})
