@@ -140,13 +140,13 @@ func (c *Conn) announce(ctx context.Context, path string, told *announcement) {
 // broker connection gets each: if hundreds announce at once, that is more than the dispatcher holds.
 func (s *shared) turn(ctx context.Context) (over func()) {
 	select {
-	case s.greeting <- struct{}{}:
+	case s.announcing <- struct{}{}:
 	case <-ctx.Done():
 		return func() {} // the context has ended: announce anyway
 	}
 	_ = s.broker.Flush(ctx) // without the broker nothing comes
 	s.broker.Barrier(ctx)
-	return func() { <-s.greeting }
+	return func() { <-s.announcing }
 }
 
 // announced takes the announcement of another instance, or of this one.

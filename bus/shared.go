@@ -25,7 +25,7 @@ type shared struct {
 	inflight   *server.Inflight
 	httpServer http.Server // web endpoints have it in their context: it does nothing
 	services   *natsmicro.Services
-	greeting   chan struct{} // room for the one that greets: see announce
+	announcing chan struct{} // room for the one that announces something: see announce
 
 	dialled chan struct{} // closed when broker, or err, is set
 	err     error
@@ -80,7 +80,7 @@ func joinShared(config *connectConfig) (joined *shared, first bool) {
 	}
 	made := &shared{
 		local: newLocalRegistry(), membership: client.NewMembership(), inflight: new(server.Inflight),
-		dialled: make(chan struct{}), greeting: make(chan struct{}, 1), users: 1,
+		dialled: make(chan struct{}), announcing: make(chan struct{}, 1), users: 1,
 	}
 	if !config.ownLink {
 		links.open[key] = made
