@@ -12,7 +12,6 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
 // TestAnnouncements_AreNotAnswered counts what instances cost that come and go: a few messages each, whatever the number of the others.
@@ -48,20 +47,7 @@ func TestAnnouncements_Forged(t *testing.T) {
 		caller := b.connect("caller.example", bus.WithLogger(zerolog.New(log)))
 		b.newWithoutQueue(calculatorHost, 2)
 		b.listenTo(caller, calculatorHost)
-		raw := rawClient(t, b.testBus)
-		to := subject.Subscription(b.Plane(), "888", "all", "POST", "hello")
-		for at := range 20_000 {
-			hello := wire.AppendRequest(nil, &wire.Request{
-				Method: "POST", Target: "/hello", Host: "all:888", FromHost: fmt.Sprintf("h%d.example", at), FromID: "s1aaaaaaaa", MsgID: "hello",
-				TimeBudget: time.Second, CallDepth: 1,
-			})
-			require.NoError(t, raw.Publish(to, hello))
-			if at%100 == 0 {
-				flush(t, raw)
-				synctest.Wait()
-			}
-		}
-		flush(t, raw)
+		b.announceInvented(20_000)
 		late := slow{host: calculatorHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
 		b.newSlow(late)
 		b.greet(late)

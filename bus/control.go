@@ -91,10 +91,8 @@ func planControl() ([]*endpoint, error) {
 		case "Cancel", "Tap":
 			e.addressed = true
 		}
-		e.chain = controlChain(e)
-		e.route()
 	}
-	return endpoints, err
+	return controlled(endpoints), err
 }
 
 // everyonesSubject matches all requests to the host "all".

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
@@ -119,8 +118,6 @@ func (c *Conn) addControl(ctx context.Context, served *bool, plan func() ([]*end
 
 // listPublisher serves what port 888 has for a publisher.
 func (c *Conn) listPublisher(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, natsconn.DefaultTimeout)
-	defer cancel()
 	c.registry.registering.Lock()
 	defer c.registry.registering.Unlock()
 	listed := c.listEvents(ctx)

@@ -82,25 +82,22 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	if config.durable == nil && config.limited {
 		return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas are for stored events: add bus.Durable()", host)
 	}
-	if c == nil && config.durable == nil {
+	switch {
+	case c == nil && config.durable == nil:
 		return events, nil
-	}
-	if c == nil {
+	case c == nil:
 		return nil, noConnection("https://" + host)
 	}
 	c.tokens.noteRequired([]*endpoint{events.access})
-	if config.durable == nil {
-		c.events.describe(events)
-		c.listPublisher(c.life.base)
-		return events, nil
-	}
 	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
 	defer cancel()
-	store, err := config.durable.open(ctx, c, host, config.limits)
-	if err != nil {
-		return nil, err
+	if config.durable != nil {
+		store, err := config.durable.open(ctx, c, host, config.limits)
+		if err != nil {
+			return nil, err
+		}
+		events.store = store
 	}
-	events.store = store
 	c.events.describe(events)
 	c.listPublisher(ctx)
 	return events, nil

@@ -53,11 +53,31 @@ func (b *bubble) newSlow(s slow) {
 // greet tells every instance that it has come.
 func (b *bubble) greet(s slow) {
 	b.t.Helper()
-	hello := wire.AppendRequest(nil, &wire.Request{
-		Method: "POST", Target: "/hello", Host: "all:888", FromHost: s.host, FromID: s.id, MsgID: "hello", TimeBudget: time.Second, CallDepth: 1,
-	})
 	raw := rawClient(b.t, b.testBus)
+	b.announce(raw, s.host, s.id)
+	flush(b.t, raw)
+}
+
+// announce publishes a hello in the name of an instance.
+func (b *bubble) announce(raw *nats.Conn, host, id string) {
+	b.t.Helper()
+	hello := wire.AppendRequest(nil, &wire.Request{
+		Method: "POST", Target: "/hello", Host: "all:888", FromHost: host, FromID: id, MsgID: "hello", TimeBudget: time.Second, CallDepth: 1,
+	})
 	require.NoError(b.t, raw.Publish(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"), hello))
+}
+
+// announceInvented announces instances that are not there, each of a host of its own.
+func (b *bubble) announceInvented(count int) {
+	b.t.Helper()
+	raw := rawClient(b.t, b.testBus)
+	for at := range count {
+		b.announce(raw, fmt.Sprintf("h%d.example", at), "s1aaaaaaaa")
+		if at%100 == 0 {
+			flush(b.t, raw)
+			synctest.Wait()
+		}
+	}
 	flush(b.t, raw)
 }
 
@@ -179,20 +199,7 @@ func TestMulticast_InventedGreetings(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.newWithoutQueue(calculatorHost, 2)
 		caller := b.connect("caller.example")
-		raw := rawClient(t, b.testBus)
-		to := subject.Subscription(b.Plane(), "888", "all", "POST", "hello")
-		for at := range 17_000 {
-			hello := wire.AppendRequest(nil, &wire.Request{
-				Method: "POST", Target: "/hello", Host: "all:888", FromHost: fmt.Sprintf("h%d.example", at), FromID: "s1aaaaaaaa", MsgID: "hello",
-				TimeBudget: time.Second, CallDepth: 1,
-			})
-			require.NoError(t, raw.Publish(to, hello))
-			if at%100 == 0 {
-				flush(t, raw)
-				synctest.Wait()
-			}
-		}
-		flush(t, raw)
+		b.announceInvented(17_000)
 		synctest.Wait()
 		b.newWithoutQueue(otherHost, 2)
 		late := slow{host: otherHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}

@@ -50,7 +50,7 @@ func OnlyEvent(event string) TailOption { return func(o *tailOptions) { o.event 
 // NoFollow ends the sequence after the events that are there. Default: it goes on until the context ends.
 func NoFollow() TailOption { return func(o *tailOptions) { o.noFollow = true } }
 
-// Tail yields the stored events of a publisher, in the order in which they were stored, whoever has handled them. An error ends the
+// Tail yields the stored events of a publisher, in the order in which they were stored, handled or not. An error ends the
 // sequence; so does the end of ctx, with the error of ctx. An event of which none was stored, and to which no service subscribes, is an
 // error with status 404.
 func Tail(ctx context.Context, conn *bus.Conn, publisher string, options ...TailOption) iter.Seq2[Event, error] {

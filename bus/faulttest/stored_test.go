@@ -28,11 +28,6 @@ type happened struct {
 	ID uint64 `json:"id"`
 }
 
-// listener notes the events that it handles.
-type listener struct{ journal journal }
-
-func (l listener) OnHappened(id uint64) error { return l.journal.note(id) }
-
 // TestStoredEvents_OutliveABroker takes the leader of the stream out of a cluster while events are fired. JetStream needs seconds to
 // have another one, and firing waits for it: what is confirmed is handled, and what is said not to have been stored is not.
 func TestStoredEvents_OutliveABroker(t *testing.T) {
@@ -105,8 +100,8 @@ func TestDeadLetters_Replicas(t *testing.T) {
 // listen subscribes to the events by way of the i-th broker.
 func (s *site) listen(t *testing.T, i int) {
 	t.Helper()
-	conn := s.connect(t, "listener.example", s.brokers.url(i))
-	require.NoError(t, bus.Subscribe[happenings](conn, source, listener{&s.oracle.memory}, bus.Durable(), bus.ParamNames("OnHappened", "id", "")))
+	conn := s.connect(t, listenerHost, s.brokers.url(i))
+	require.NoError(t, bus.Subscribe[happenings](conn, source, handler{&s.oracle.memory, noted}, bus.Durable(), bus.ParamNames("OnHappened", "id", "")))
 }
 
 // openStore makes the stream, as soon as the brokers of the cluster have agreed on who leads them.

@@ -42,6 +42,18 @@ func positionOf(stream jetstream.Stream, consumer jetstream.Consumer) position {
 	return position{log.Created, at.AckFloor.Stream}
 }
 
+// noteState notes where a consumer is, and whether the service has got an event, or will. What an instance has noted stays true if the consumer is
+// created again.
+func (s *Consumer) noteState(stream jetstream.Stream, consumer jetstream.Consumer) {
+	info := consumer.CachedInfo()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.was = positionOf(stream, consumer)
+	if info.Delivered.Consumer > 0 || info.NumPending > 0 {
+		s.of.came.Store(true)
+	}
+}
+
 // ensureStreams creates the streams of the publisher.
 func (s *Stream) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := s.ensure(ctx)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 )
@@ -122,6 +123,32 @@ func (s *Subscription) begin(ctx context.Context, stream jetstream.Stream) {
 		}
 	}
 }
+
+// lookPause is the time between two looks where the consumers are.
+const lookPause = time.Minute
+
+// lookAgain is called by the timer.
+func (s *Subscription) lookAgain() {
+	if s.config.IsClosing() {
+		return
+	}
+	s.look.Reset(lookPause)
+	ctx, cancel := context.WithTimeout(s.config.Base, natsconn.DefaultTimeout)
+	defer cancel()
+	stream, err := s.store.find(ctx, s.store.Events())
+	for _, each := range s.consumers {
+		if err != nil {
+			return // fetching tells it
+		}
+		var consumer jetstream.Consumer
+		if consumer, err = stream.Consumer(ctx, each.name.String()); err == nil {
+			each.noteState(stream, consumer)
+		}
+	}
+}
+
+// HasCome reports whether an event has come to the service, as far as this instance knows.
+func (s *Subscription) HasCome() bool { return s.came.Load() }
 
 // DeadLettered returns the publisher and the event, and how many such events became dead letters here.
 func (s *Subscription) DeadLettered() (publisher, event string, count int64) {

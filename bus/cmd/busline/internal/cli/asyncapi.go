@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -85,29 +83,6 @@ func (s *session) asyncAPIOfAll(ctx context.Context) error {
 
 // fetchAsyncAPI returns the document of a host and a port.
 func (s *session) fetchAsyncAPI(ctx context.Context, where string) ([]byte, error) {
-	conn, err := s.join(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := s.limited(ctx)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+where+"/asyncapi.json", http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	response, err := conn.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	switch {
-	case err != nil:
-		return nil, err
-	case response.StatusCode == http.StatusNotFound:
-		return nil, fmt.Errorf("%s: port 888 %w", request.URL.Hostname(), errUndescribed)
-	case response.StatusCode != http.StatusOK:
-		return nil, s.answerFailed(response, text)
-	}
-	return text, nil
+	host, _, _ := strings.Cut(where, ":")
+	return s.fetchText(ctx, where+"/asyncapi.json", host+": port 888")
 }

@@ -30,33 +30,13 @@ var errUnreadable = errors.New("cannot be read")
 
 // fetch asks a host, or one of its instances, for the document of a port, with the actor of ctx.
 func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, error) {
-	conn, err := s.join(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := s.limited(ctx)
-	defer cancel()
 	where := fmt.Sprintf("%s:%d", host, port)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+where+"/openapi.json", http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	response, err := conn.Do(request)
+	text, err := s.fetchText(ctx, where+"/openapi.json", where)
 	if isUnanswered(err) {
 		return nil, s.hostNotFound(context.WithoutCancel(ctx), host, err)
 	}
 	if err != nil {
 		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	switch {
-	case err != nil:
-		return nil, err
-	case response.StatusCode == http.StatusNotFound:
-		return nil, fmt.Errorf("%s %w", where, errUndescribed)
-	case response.StatusCode != http.StatusOK:
-		return nil, s.answerFailed(response, text)
 	}
 	document, err := openapi.Parse(text)
 	if err != nil {
@@ -67,6 +47,37 @@ func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, e
 		return host == named || strings.HasSuffix(host, "."+named)
 	})
 	return &fetched{text, own}, nil
+}
+
+// fetchText gets a document from an address, "calculator.example:443/openapi.json". Where there is none the error wraps errUndescribed, and
+// says named.
+func (s *session) fetchText(ctx context.Context, address, named string) ([]byte, error) {
+	conn, err := s.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := conn.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode == http.StatusNotFound:
+		return nil, fmt.Errorf("%s %w", named, errUndescribed)
+	case response.StatusCode != http.StatusOK:
+		return nil, s.answerFailed(response, text)
+	default:
+		return text, nil
+	}
 }
 
 // operation is one method of one path of a document.

@@ -22,8 +22,8 @@ func (s *session) newEvents() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events",
 		Short: "Stored events: who has not handled which, read them, publish and replay them, dead letters",
-		Long: `Shows and changes the logs of stored events: each publisher has one, and keeps its events for some time, whoever has handled
-them. All but publish work in JetStream, for which the broker user needs permissions; see docs/guides/events.md. What
+		Long: `Shows and changes the logs of stored events: each publisher has one, and keeps its events for some time, handled or not. All
+but publish work in JetStream, for which the broker user needs permissions; see docs/guides/events.md. What
 deletes, or sets a subscription back, asks first.`,
 		Example: examples("busline events ls", "busline events tail orders.example --since 10m"),
 		Args: func(c *cobra.Command, operands []string) error {

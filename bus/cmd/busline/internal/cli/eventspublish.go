@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -153,22 +152,9 @@ func toOpenAPI(schema any) any {
 
 // fetchEvents asks a host for its AsyncAPI document; nil if it has none that can be read.
 func (s *session) fetchEvents(ctx context.Context, host string) *eventDocument {
-	to, err := address{host: host, port: subject.ControlPort}.url("/asyncapi.json", "")
-	if err != nil {
-		return nil
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), http.NoBody)
-	if err != nil {
-		return nil
-	}
-	response, err := s.conn.Do(request)
-	if err != nil {
-		return nil
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err := s.fetchAsyncAPI(ctx, host+":888")
 	described := new(eventDocument)
-	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(text, described) != nil {
+	if err != nil || json.Unmarshal(text, described) != nil {
 		return nil
 	}
 	return described

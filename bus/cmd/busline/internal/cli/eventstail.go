@@ -14,7 +14,7 @@ func (s *session) newEventsTail() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tail <publisher>",
 		Short: "Events as they are stored, or from some time on",
-		Long: `Prints the stored events of a publisher, whoever handles them: those that are stored from now on, until interrupted, or with
+		Long: `Prints the stored events of a publisher, handled or not: those that are stored from now on, until interrupted, or with
 --since also those before. It changes nothing for those who subscribe.`,
 		Example: examples("busline events tail orders.example", "busline events tail orders.example --since beginning --no-follow --json | jq -r .body"),
 		RunE: func(c *cobra.Command, operands []string) error {
