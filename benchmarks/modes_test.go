@@ -4,6 +4,9 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/busline/busline/benchmarks/latency"
 )
 
 // How many callers a parallel run has for each core: enough to keep the bus busy, not so many that what they have on
@@ -73,4 +76,39 @@ func parallel(b *testing.B, perCore, clocked int, call operation) {
 	b.StopTimer()
 	reportWrites()
 	report(b, kept)
+}
+
+// latencies counts how long the calls of one goroutine took.
+type latencies struct {
+	latency.Histogram
+
+	every, turn int // one call of so many is timed; 0 for none
+}
+
+// time makes a call, and notes how long it took when it is the turn of this one.
+func (l *latencies) time(call func()) {
+	if l.turn++; l.turn != l.every {
+		call()
+		return
+	}
+	l.turn = 0
+	start := time.Now()
+	call()
+	l.Add(time.Since(start))
+}
+
+// report tells the benchmark below which time half of the calls stayed, 99 of 100 and 999 of 1000. Of several goroutines, all are
+// counted.
+func report(b *testing.B, all []latencies) {
+	b.Helper()
+	var sum latency.Histogram
+	for i := range all {
+		sum.Merge(&all[i].Histogram)
+	}
+	if sum.Count() == 0 {
+		return
+	}
+	b.ReportMetric(float64(sum.Quantile(0.5)), "p50-ns")
+	b.ReportMetric(float64(sum.Quantile(0.99)), "p99-ns")
+	b.ReportMetric(float64(sum.Quantile(0.999)), "p999-ns")
 }

@@ -59,6 +59,7 @@ const importTable = `
 	portal:             bus bus/eventlog bus/subject bus/claims bus/metrics restmap/openapi restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
 	benchmarks/fleet:   bus bus/broker
+	benchmarks/latency:
 	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi/similar reflectapi restmap restmap/openapi restmap/asyncapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi

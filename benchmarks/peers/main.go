@@ -4,7 +4,7 @@
 //	go run . -rounds 9 -readme ../README.md  # writes them there
 //	go run . -rounds 1 -time 10ms            # a quick look
 //
-// All peers run in this process, with their brokers and servers, one after the other. A round measures each of them;
+// All peers run in this process, with their brokers and servers, or each part in a process of its own, one after the other. A round measures each of them;
 // the order changes from round to round. A ratio is the median of the ratios of the rounds: a temporary disturbance of
 // the machine affects both sides of it. README.md of the folder above explains the columns.
 package main
@@ -27,8 +27,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if isStage, err := peer.RunStage(ctx); isStage {
+		if err != nil {
+			log.Fatal(err) //nolint:gocritic // as below
+		}
+		return
+	}
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		log.Fatal(err) //nolint:gocritic // the process ends, and with it what stop would undo
+		log.Fatal(err)
 	}
 }
 

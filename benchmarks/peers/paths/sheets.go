@@ -58,6 +58,7 @@ func inMode(name string) []column {
 		{name + " µs", name, "ns/op", 1e-3, 2},
 		{"p50", name, "p50-ns", 1e-3, 1},
 		{"p99", name, "p99-ns", 1e-3, 1},
+		{"p99.9", name, "p999-ns", 1e-3, 1},
 		{"writes", name, "writes/call", 1, 2},
 	}
 }

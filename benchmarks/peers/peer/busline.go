@@ -21,47 +21,51 @@ func (buslineService) Add(x, y int) (sum int) { return x + y }
 // Echo returns the text.
 func (buslineService) Echo(text string) (echo string) { return text }
 
-// startBusline is Busline through a NATS server: service and caller each have a connection to it, as in two processes.
-func startBusline(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
-	url, err := startBroker(cleanup)
-	if err != nil {
-		return client{}, err
-	}
-	return serveBusline(ctx, cleanup, bus.WithURL(url), bus.WithoutSharing())
+// startBusline is a service at a broker: service and caller each have a connection to it, as in two processes.
+func startBusline(ctx context.Context, broker string, setup *rounds.Setup) (string, error) {
+	return broker, serveBusline(ctx, setup, bus.WithURL(broker), bus.WithoutSharing())
 }
 
-// startShortCircuit is Busline within a process: calls bypass the broker.
-func startShortCircuit(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
-	embedded, err := broker.Start()
-	if err != nil {
-		return client{}, err
-	}
-	cleanup.Add(embedded.Close)
-	return serveBusline(ctx, cleanup, bus.WithBroker(embedded))
-}
-
-func serveBusline(ctx context.Context, cleanup *rounds.Cleanup, options ...bus.ConnectOption) (client, error) {
-	server, err := connectBusline(ctx, cleanup, buslineHost, options)
-	if err != nil {
-		return client{}, err
-	}
-	if err := bus.Serve(server, buslineService{}); err != nil {
-		return client{}, err
-	}
-	caller, err := connectBusline(ctx, cleanup, "caller.example", options)
+func dialBusline(ctx context.Context, broker string, setup *rounds.Setup) (client, error) {
+	caller, err := connectBusline(ctx, setup, "caller.example", []bus.ConnectOption{bus.WithURL(broker), bus.WithoutSharing()})
 	if err != nil {
 		return client{}, err
 	}
 	return buslineClient(caller), nil
 }
 
+// dialShortCircuit is Busline within a process: calls bypass the broker.
+func dialShortCircuit(ctx context.Context, _ string, setup *rounds.Setup) (client, error) {
+	embedded, err := broker.Start()
+	if err != nil {
+		return client{}, err
+	}
+	setup.Cleanup(embedded.Close)
+	if err := serveBusline(ctx, setup, bus.WithBroker(embedded)); err != nil {
+		return client{}, err
+	}
+	caller, err := connectBusline(ctx, setup, "caller.example", []bus.ConnectOption{bus.WithBroker(embedded)})
+	if err != nil {
+		return client{}, err
+	}
+	return buslineClient(caller), nil
+}
+
+func serveBusline(ctx context.Context, setup *rounds.Setup, options ...bus.ConnectOption) error {
+	server, err := connectBusline(ctx, setup, buslineHost, options)
+	if err != nil {
+		return err
+	}
+	return bus.Serve(server, buslineService{})
+}
+
 // connectBusline connects with all defaults, except that start and end are not logged.
-func connectBusline(ctx context.Context, cleanup *rounds.Cleanup, host string, options []bus.ConnectOption) (*bus.Conn, error) {
+func connectBusline(ctx context.Context, setup *rounds.Setup, host string, options []bus.ConnectOption) (*bus.Conn, error) {
 	conn, err := bus.Connect(ctx, host, append([]bus.ConnectOption{bus.WithLogger(zerolog.Nop())}, options...)...)
 	if err != nil {
 		return nil, err
 	}
-	cleanup.Add(func() { _ = conn.Close(context.Background()) }) // nothing is running any more
+	setup.Cleanup(func() { _ = conn.Close(context.Background()) }) // nothing is running any more
 	return conn, nil
 }
 

@@ -14,28 +14,33 @@ const (
 	connectEcho = "/calculator.Calculator/Echo"
 )
 
-// startConnectH1 is connect-go over HTTP/1.1: each caller has a connection.
-func startConnectH1(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
+// startConnect is connect-go over HTTP/1.1, and over HTTP/2 without TLS.
+func startConnect(ctx context.Context, _ string, setup *rounds.Setup) (base string, err error) {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	return startConnect(ctx, cleanup, &protocols)
-}
-
-// startConnectH2C is connect-go over HTTP/2 without TLS: all callers share a connection.
-func startConnectH2C(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
-	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	return startConnect(ctx, cleanup, &protocols)
-}
-
-func startConnect(ctx context.Context, cleanup *rounds.Cleanup, protocols *http.Protocols) (client, error) {
 	mux := http.NewServeMux()
 	mux.Handle(connectAdd, connect.NewUnaryHandler(connectAdd, connectMethod(addProto)))
 	mux.Handle(connectEcho, connect.NewUnaryHandler(connectEcho, connectMethod(echoProto)))
-	base, outside, err := startHTTP(ctx, cleanup, mux, protocols)
-	if err != nil {
-		return client{}, err
-	}
+	return listenHTTP(ctx, setup, mux, &protocols)
+}
+
+// dialConnectH1 has a connection for each caller.
+func dialConnectH1(_ context.Context, base string, setup *rounds.Setup) (client, error) {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return connectClient(base, newTransport(setup, &protocols)), nil
+}
+
+// dialConnectH2C has one connection for all callers.
+func dialConnectH2C(_ context.Context, base string, setup *rounds.Setup) (client, error) {
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	return connectClient(base, newTransport(setup, &protocols)), nil
+}
+
+func connectClient(base string, transport http.RoundTripper) client {
+	outside := &http.Client{Transport: transport}
 	uncompressed := connect.WithAcceptCompression("gzip", nil, nil) // the other peers do not compress
 	adder := connect.NewClient[protoAdd, protoSum](outside, base+connectAdd, uncompressed)
 	echoer := connect.NewClient[protoText, protoText](outside, base+connectEcho, uncompressed)
@@ -54,7 +59,7 @@ func startConnect(ctx context.Context, cleanup *rounds.Cleanup, protocols *http.
 			}
 			return response.Msg.GetValue(), nil
 		},
-	}, nil
+	}
 }
 
 func connectMethod[Request, Response any](handle func(*Request) *Response) func(context.Context, *connect.Request[Request]) (*connect.Response[Response], error) {

@@ -10,26 +10,31 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-// startGRPC is grpc-go: one connection from client to server, without a broker.
-func startGRPC(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
+// startGRPC is grpc-go, without a broker.
+func startGRPC(ctx context.Context, _ string, setup *rounds.Setup) (string, error) {
 	listener, err := listen(ctx)
 	if err != nil {
-		return client{}, err
+		return "", err
 	}
 	server := grpc.NewServer()
 	server.RegisterService(calculatorDesc(), calculator{})
-	serve(cleanup, func() error { return server.Serve(listener) }, server.Stop)
-	channel, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	serve(setup, func() error { return server.Serve(listener) }, server.Stop)
+	return listener.Addr().String(), nil
+}
+
+// dialGRPC has one connection for all callers.
+func dialGRPC(_ context.Context, address string, setup *rounds.Setup) (client, error) {
+	channel, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return client{}, err
 	}
-	cleanup.Add(func() { _ = channel.Close() }) // fails only if it is closed already
+	setup.Cleanup(func() { _ = channel.Close() }) // fails only if it is closed already
 	return grpcClient(channel), nil
 }
 
-// startInprocGRPC is a gRPC channel without a connection: client and server are in the same process, and messages are
+// dialInprocGRPC is a gRPC channel without a connection: client and server are in the same process, and messages are
 // copied instead of encoded.
-func startInprocGRPC(context.Context, *rounds.Cleanup) (client, error) {
+func dialInprocGRPC(context.Context, string, *rounds.Setup) (client, error) {
 	channel := new(inprocgrpc.Channel)
 	channel.RegisterService(calculatorDesc(), calculator{})
 	return grpcClient(channel), nil

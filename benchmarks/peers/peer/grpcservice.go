@@ -9,6 +9,7 @@ import (
 // calculatorServer is the interface that protoc-gen-go-grpc would generate for the service.
 type calculatorServer interface {
 	Add(ctx context.Context, request *protoAdd) (*protoSum, error)
+	AddRange(ctx context.Context, request *protoRange) (*protoSum, error)
 	Echo(ctx context.Context, request *protoText) (*protoText, error)
 }
 
@@ -19,13 +20,18 @@ func (calculator) Add(_ context.Context, request *protoAdd) (*protoSum, error) {
 	return addProto(request), nil
 }
 
+func (calculator) AddRange(_ context.Context, request *protoRange) (*protoSum, error) {
+	return &protoSum{Value: int64(request.GetStart()) + int64(request.GetEnd())}, nil
+}
+
 func (calculator) Echo(_ context.Context, request *protoText) (*protoText, error) {
 	return echoProto(request), nil
 }
 
 const (
-	grpcAdd  = "/calculator.Calculator/Add"
-	grpcEcho = "/calculator.Calculator/Echo"
+	grpcAdd      = "/calculator.Calculator/Add"
+	grpcAddRange = "/calculator.Calculator/AddRange"
+	grpcEcho     = "/calculator.Calculator/Echo"
 )
 
 // calculatorDesc describes the service, as generated code does.
@@ -35,6 +41,7 @@ func calculatorDesc() *grpc.ServiceDesc {
 		HandlerType: (*calculatorServer)(nil),
 		Methods: []grpc.MethodDesc{
 			{MethodName: "Add", Handler: grpcHandler(grpcAdd, calculatorServer.Add)},
+			{MethodName: "AddRange", Handler: grpcHandler(grpcAddRange, calculatorServer.AddRange)},
 			{MethodName: "Echo", Handler: grpcHandler(grpcEcho, calculatorServer.Echo)},
 		},
 	}

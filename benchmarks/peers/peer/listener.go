@@ -12,14 +12,14 @@ func listen(ctx context.Context) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// serve runs a server until cleanup stops it, and waits for its end.
-func serve(cleanup *rounds.Cleanup, run func() error, stop func()) {
+// serve runs a server until setup is undone, and waits for its end.
+func serve(setup *rounds.Setup, run func() error, stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = run() // returns an error when it is stopped
 	}()
-	cleanup.Add(func() {
+	setup.Cleanup(func() {
 		stop()
 		<-ended
 	})

@@ -13,13 +13,13 @@ import (
 
 // startNATSMulticast publishes a request and waits for a known number of replies. Each instance has its own connection.
 // The caller does not learn who has replied, and cannot know who should have.
-func startNATSMulticast(_ context.Context, cleanup *rounds.Cleanup) (func() (rounds.Call, error), error) {
-	url, err := startBroker(cleanup)
+func startNATSMulticast(ctx context.Context, setup *rounds.Setup) (func() (rounds.Call, error), error) {
+	url, err := startBroker(ctx, "", setup)
 	if err != nil {
 		return nil, err
 	}
 	for range instances {
-		server, err := connectNATS(url, cleanup)
+		server, err := connectNATS(url, setup)
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +30,7 @@ func startNATSMulticast(_ context.Context, cleanup *rounds.Cleanup) (func() (rou
 			return nil, err
 		}
 	}
-	caller, err := connectNATS(url, cleanup)
+	caller, err := connectNATS(url, setup)
 	return func() (rounds.Call, error) { return natsMulticast(caller) }, err
 }
 
@@ -68,14 +68,14 @@ func natsMulticast(conn *nats.Conn) (rounds.Call, error) {
 }
 
 // startBuslineMulticast has callers that know the instances from a first call.
-func startBuslineMulticast(ctx context.Context, cleanup *rounds.Cleanup) (func() (rounds.Call, error), error) {
-	url, err := startBroker(cleanup)
+func startBuslineMulticast(ctx context.Context, setup *rounds.Setup) (func() (rounds.Call, error), error) {
+	url, err := startBroker(ctx, "", setup)
 	if err != nil {
 		return nil, err
 	}
 	options := []bus.ConnectOption{bus.WithURL(url), bus.WithoutSharing()}
 	for range instances {
-		server, err := connectBusline(ctx, cleanup, buslineHost, options)
+		server, err := connectBusline(ctx, setup, buslineHost, options)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func startBuslineMulticast(ctx context.Context, cleanup *rounds.Cleanup) (func()
 			return nil, err
 		}
 	}
-	caller, err := connectBusline(ctx, cleanup, "caller.example", options)
+	caller, err := connectBusline(ctx, setup, "caller.example", options)
 	if err != nil {
 		return nil, err
 	}

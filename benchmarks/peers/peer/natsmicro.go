@@ -10,30 +10,22 @@ import (
 )
 
 // startNATSMicro is the service framework of nats.go. Its clients are plain requests.
-func startNATSMicro(_ context.Context, cleanup *rounds.Cleanup) (client, error) {
-	url, err := startBroker(cleanup)
+func startNATSMicro(_ context.Context, broker string, setup *rounds.Setup) (string, error) {
+	server, err := connectNATS(broker, setup)
 	if err != nil {
-		return client{}, err
-	}
-	server, err := connectNATS(url, cleanup)
-	if err != nil {
-		return client{}, err
+		return "", err
 	}
 	service, err := micro.AddService(server, micro.Config{Name: "calculator", Version: "1.0.0"})
 	if err != nil {
-		return client{}, err
+		return "", err
 	}
 	if err := service.AddEndpoint("add", microHandler(add)); err != nil {
-		return client{}, err
+		return "", err
 	}
 	if err := service.AddEndpoint("echo", microHandler(echo)); err != nil {
-		return client{}, err
+		return "", err
 	}
-	if err := server.Flush(); err != nil {
-		return client{}, err
-	}
-	caller, err := connectNATS(url, cleanup)
-	return natsClient(caller), err
+	return broker, server.Flush()
 }
 
 func microHandler[Request, Response any](handle func(Request) Response) micro.HandlerFunc {

@@ -16,25 +16,22 @@ const natsTimeout = 20 * time.Second
 // startNATSRequest is the minimum for a call through a NATS server: JSON in, JSON out, and the handler runs on the
 // goroutine of the subscription. It has no deadline and no status, and the caller does not learn whether any subscriber
 // handles the request.
-func startNATSRequest(_ context.Context, cleanup *rounds.Cleanup) (client, error) {
-	url, err := startBroker(cleanup)
+func startNATSRequest(_ context.Context, broker string, setup *rounds.Setup) (string, error) {
+	server, err := connectNATS(broker, setup)
 	if err != nil {
-		return client{}, err
-	}
-	server, err := connectNATS(url, cleanup)
-	if err != nil {
-		return client{}, err
+		return "", err
 	}
 	if err := answerNATS(server, "add", add); err != nil {
-		return client{}, err
+		return "", err
 	}
 	if err := answerNATS(server, "echo", echo); err != nil {
-		return client{}, err
+		return "", err
 	}
-	if err := server.Flush(); err != nil {
-		return client{}, err
-	}
-	caller, err := connectNATS(url, cleanup)
+	return broker, server.Flush()
+}
+
+func dialNATS(_ context.Context, broker string, setup *rounds.Setup) (client, error) {
+	caller, err := connectNATS(broker, setup)
 	return natsClient(caller), err
 }
 

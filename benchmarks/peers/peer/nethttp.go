@@ -11,15 +11,17 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-// startNetHTTP is the standard library: JSON over HTTP/1.1, each caller has a connection.
-func startNetHTTP(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
+// startNetHTTP is the standard library: JSON over HTTP/1.1.
+func startNetHTTP(ctx context.Context, _ string, setup *rounds.Setup) (base string, err error) {
 	mux := http.NewServeMux()
 	mux.Handle("POST /add", jsonHandler(add))
 	mux.Handle("POST /echo", jsonHandler(echo))
-	base, outside, err := startHTTP(ctx, cleanup, mux, nil)
-	if err != nil {
-		return client{}, err
-	}
+	return listenHTTP(ctx, setup, mux, nil)
+}
+
+// dialNetHTTP has a connection for each caller.
+func dialNetHTTP(_ context.Context, base string, setup *rounds.Setup) (client, error) {
+	outside := &http.Client{Transport: newTransport(setup, nil)}
 	return client{
 		add: func(ctx context.Context, x, y int) (int, error) {
 			response, err := postJSON[addResponse](ctx, outside, base+"/add", addRequest{X: x, Y: y})

@@ -1,6 +1,9 @@
 package peer_test
 
 import (
+	"context"
+	"log"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +12,17 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
+// TestMain runs the tests, or is a stage of one that runs in the parent process.
+func TestMain(m *testing.M) {
+	isStage, err := peer.RunStage(context.Background())
+	if !isStage {
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
 // TestScenarios has every peer do its work twice for two callers at once: a call checks its answer.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
@@ -16,9 +30,9 @@ func TestScenarios(t *testing.T) {
 		for _, contender := range scenario.Contenders {
 			t.Run(scenario.Title+"/"+contender.Name, func(t *testing.T) {
 				t.Parallel()
-				var cleanup rounds.Cleanup
-				defer cleanup.Run()
-				newCaller, err := contender.Start(t.Context(), &cleanup)
+				var setup rounds.Setup
+				defer setup.Undo()
+				newCaller, err := contender.Start(t.Context(), &setup)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,46 +7,55 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/busline/busline/benchmarks/latency"
 )
 
 // cost is the cost of a call.
 type cost struct {
 	time   float64 // seconds between calls, of all callers together
-	cpu    float64 // seconds of the whole process
-	writes float64 // system calls
-	bytes  float64 // allocated
+	cpu    float64 // seconds of all processes
+	writes float64 // system calls of all processes
+	bytes  float64 // allocated by this process
 	allocs float64
+
+	latencies latency.Histogram
 }
 
+// quantile returns how many seconds a share of the calls stayed below.
+func (c *cost) quantile(share float64) float64 { return c.latencies.Quantile(share).Seconds() }
+
 // load has all callers call repeatedly at the same time, for the given duration. Each calls at least once.
-func load(ctx context.Context, callers []Call, each time.Duration) (cost, error) {
+func load(ctx context.Context, setup *Setup, callers []Call, each time.Duration) (*cost, error) {
 	runtime.GC() // earlier garbage does not count
 	var over atomic.Bool
 	var wait sync.WaitGroup
-	counts, errs := make([]int, len(callers)), make([]error, len(callers))
-	before := readMeters()
+	latencies, errs := make([]latency.Histogram, len(callers)), make([]error, len(callers))
+	before := readMeters(setup)
 	alarm := time.AfterFunc(each, func() { over.Store(true) })
 	defer alarm.Stop()
 	for i, call := range callers {
-		wait.Go(func() { counts[i], errs[i] = repeat(ctx, call, &over) })
+		wait.Go(func() { errs[i] = repeat(ctx, call, &latencies[i], &over) })
 	}
 	wait.Wait()
-	after := readMeters()
-	calls := 0
-	for _, count := range counts {
-		calls += count
+	after := readMeters(setup)
+	made := after.since(before)
+	for i := range latencies {
+		made.latencies.Merge(&latencies[i])
 	}
-	return after.since(before).divided(float64(calls)), errors.Join(errs...)
+	made.divide(float64(made.latencies.Count()))
+	return made, errors.Join(errs...)
 }
 
-// repeat calls until the time is over, and returns the number of calls.
-func repeat(ctx context.Context, call Call, over *atomic.Bool) (count int, err error) {
+// repeat calls until the time is over, and notes how long each call takes.
+func repeat(ctx context.Context, call Call, took *latency.Histogram, over *atomic.Bool) error {
 	for first := true; first || !over.Load(); first = false {
+		began := time.Now()
 		if err := call(ctx); err != nil {
 			over.Store(true)
-			return count, err
+			return err
 		}
-		count++
+		took.Add(time.Since(began))
 	}
-	return count, nil
+	return nil
 }

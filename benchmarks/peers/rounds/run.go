@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 )
 
@@ -25,7 +24,7 @@ type Result struct {
 }
 
 // sample is one contender in one round.
-type sample struct{ serial, parallel cost }
+type sample struct{ serial, parallel *cost }
 
 // Run measures every contender of every scenario in each round. The order changes from round to round.
 func Run(ctx context.Context, scenarios []Scenario, settings Settings) ([]Result, error) {
@@ -53,7 +52,7 @@ func (r *Result) round(ctx context.Context, round int, each time.Duration) error
 	for turn := range r.scenario.Contenders {
 		i := (turn + round) % len(r.scenario.Contenders)
 		contender := r.scenario.Contenders[i]
-		measured, err := measure(ctx, contender, r.scenario.Callers*runtime.GOMAXPROCS(0), each)
+		measured, err := measure(ctx, contender, r.scenario.Callers, each)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", r.scenario.Title, contender.Name, err)
 		}
@@ -64,9 +63,9 @@ func (r *Result) round(ctx context.Context, round int, each time.Duration) error
 
 // measure starts a contender, calls it until it is warm, and measures it.
 func measure(ctx context.Context, contender Contender, callers int, each time.Duration) (measured sample, err error) {
-	var cleanup Cleanup
-	defer cleanup.Run()
-	newCaller, err := contender.Start(ctx, &cleanup)
+	var setup Setup
+	defer setup.Undo()
+	newCaller, err := contender.Start(ctx, &setup)
 	if err != nil {
 		return measured, err
 	}
@@ -76,12 +75,12 @@ func measure(ctx context.Context, contender Contender, callers int, each time.Du
 			return measured, err
 		}
 	}
-	if _, err = load(ctx, calls, each/4); err != nil {
+	if _, err = load(ctx, &setup, calls, each/4); err != nil {
 		return measured, err
 	}
-	if measured.serial, err = load(ctx, calls[:1], each); err != nil {
+	if measured.serial, err = load(ctx, &setup, calls[:1], each); err != nil {
 		return measured, err
 	}
-	measured.parallel, err = load(ctx, calls, each)
+	measured.parallel, err = load(ctx, &setup, calls, each)
 	return measured, err
 }

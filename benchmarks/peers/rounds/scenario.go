@@ -15,7 +15,7 @@ type Call func(ctx context.Context) error
 type Scenario struct {
 	// Title is the header of the first column, such as "Add".
 	Title string
-	// Callers is the number of concurrent callers per core.
+	// Callers is the number of concurrent callers.
 	Callers int
 	// Floor names the contender with which the others are compared, and Rival, which may be empty, the one with whose
 	// throughput theirs is compared.
@@ -26,23 +26,9 @@ type Scenario struct {
 // Contender is one way to do the task.
 type Contender struct {
 	Name string
-	// Start sets up what is called, and returns a function that makes callers. It registers with cleanup what has to be
-	// closed; cleanup runs after an error, too.
-	Start func(ctx context.Context, cleanup *Cleanup) (newCaller func() (Call, error), err error)
-}
-
-// Cleanup undoes steps, the last one first. Use it from one goroutine.
-type Cleanup struct{ steps []func() }
-
-// Add adds a step.
-func (c *Cleanup) Add(step func()) { c.steps = append(c.steps, step) }
-
-// Run runs the steps.
-func (c *Cleanup) Run() {
-	for _, step := range slices.Backward(c.steps) {
-		step()
-	}
-	c.steps = nil
+	// Start starts what is called, and returns a function that makes callers. It tells setup what has to be closed; setup is undone after
+	// an error, too.
+	Start func(ctx context.Context, setup *Setup) (newCaller func() (Call, error), err error)
 }
 
 // Select returns the scenarios whose title matches a regular expression. It is an error if there are none.

@@ -42,8 +42,11 @@ func (s *Scenario) columns() []column {
 	columns := []column{
 		{heading: "serial µs", of: serial, decimals: 2},
 		{heading: "× " + s.Floor, of: serialRatio, other: s.Floor, decimals: 2},
+		{heading: "p99", of: func(own, _ sample) float64 { return own.serial.quantile(0.99) * 1e6 }, decimals: 1},
 		{heading: "parallel µs", of: parallel, decimals: 2},
 		{heading: "× " + s.Floor, of: parallelRatio, other: s.Floor, decimals: 2},
+		{heading: "p99", of: func(own, _ sample) float64 { return own.parallel.quantile(0.99) * 1e6 }, decimals: 1},
+		{heading: "p99.9", of: func(own, _ sample) float64 { return own.parallel.quantile(0.999) * 1e6 }, decimals: 1},
 	}
 	if s.Rival != "" {
 		columns = append(columns, column{heading: "throughput × " + s.Rival, of: throughput, other: s.Rival, decimals: 2})
