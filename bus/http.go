@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"iter"
@@ -103,6 +102,9 @@ func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 // readBody reads a body, up to one byte more than the limit, and closes it. If the context of the request ends
 // meanwhile, closing the body ends the read: the writer of a pipe, for example, may never finish.
 func readBody(r *http.Request, limit int) ([]byte, error) {
+	if body, ok := r.Body.(wire.Body); ok {
+		return body.Take(), nil
+	}
 	inTime, end := func() bool { return true }, r.Body.Close
 	if r.GetBody == nil { // otherwise the body is in memory
 		end = sync.OnceValue(end)
@@ -121,16 +123,20 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 	return read, nil
 }
 
+// controlFields is how many headers an HTTP client gets that are no part of [wire.Header].
+const controlFields = 6
+
 // toHTTP converts a response for an HTTP client.
 func toHTTP(response *wire.Response, r *http.Request) *http.Response {
-	header := response.Header.HTTP()
-	header.Set("Content-Length", strconv.Itoa(len(response.Body)))
-	for name, value := range map[string]string{
-		wire.HeaderFromHost: response.FromHost, wire.HeaderFromID: response.FromID, wire.HeaderMsgID: response.MsgID,
-		wire.HeaderOpCode: string(response.OpCode), wire.HeaderQueue: response.Queue,
+	header := append(make(wire.Header, 0, len(response.Header)+controlFields), response.Header...)
+	for _, control := range [controlFields]wire.Field{
+		{Name: "Content-Length", Value: strconv.Itoa(len(response.Body))},
+		{Name: wire.HeaderFromHost, Value: response.FromHost}, {Name: wire.HeaderFromID, Value: response.FromID},
+		{Name: wire.HeaderMsgID, Value: response.MsgID}, {Name: wire.HeaderOpCode, Value: string(response.OpCode)},
+		{Name: wire.HeaderQueue, Value: response.Queue},
 	} {
-		if value != "" {
-			header.Set(name, value)
+		if control.Value != "" {
+			header = append(header, control)
 		}
 	}
 	body, length := response.Body, int64(len(response.Body))
@@ -140,6 +146,6 @@ func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 	return &http.Response{
 		Status: strconv.Itoa(response.Status) + " " + http.StatusText(response.Status), StatusCode: response.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: length, Request: r,
+		Header: header.HTTP(), Body: wire.NewBody(body), ContentLength: length, Request: r,
 	}
 }

@@ -61,9 +61,9 @@ func (d *droppedCookies) writeTo(text *metrics.Text, labels []metrics.Label) {
 
 // confineCookies restricts the cookies of a response to the service's own path and to a bounded size, and drops those of
 // pages in a sandbox.
-func (i *Ingress) confineCookies(r *http.Request, path string, to *url.URL, response *http.Response) {
+func (i *Ingress) confineCookies(r *http.Request, place *servicePlace, to *url.URL, response *http.Response) {
 	jar := &cookieFilter{
-		place: i.placeOf(r, path, to, response), sandboxed: i.config.needsSandbox(to, response),
+		place: place, sandboxed: i.config.needsSandbox(to, response),
 		left: maxSetCookies, clientLeft: maxClientCookies - len(strings.Join(r.Header.Values("Cookie"), "; ")),
 	}
 	var kept []string

@@ -20,9 +20,9 @@ type forwarding struct {
 }
 
 // forwarding determines the origin of a request.
-func (c *ingressConfig) forwarding(r *http.Request) *forwarding {
+func (c *ingressConfig) forwarding(r *http.Request) forwarding {
 	peer := peerAddress(r)
-	from := &forwarding{host: r.Host, proto: "http", prefix: mountPrefix(r)}
+	from := forwarding{host: r.Host, proto: "http", prefix: mountPrefix(r)}
 	if peer.IsValid() {
 		from.client = peer.String()
 	}
@@ -55,13 +55,11 @@ func (f *forwarding) applyTrusted(said http.Header) {
 // kind are kept only if a trusted proxy has set them.
 func (f *forwarding) writeTo(header http.Header) {
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return isForwardingHeader(name) && !f.trusted })
-	for name, value := range map[string]string{
-		"X-Forwarded-For": f.client, "X-Forwarded-Host": f.host,
-		"X-Forwarded-Proto": f.proto, "X-Forwarded-Prefix": f.prefix,
-	} {
-		header.Del(name)
-		if value != "" {
-			header.Set(name, value)
+	values := [...]string{f.client, f.host, f.proto, f.prefix}
+	for i, name := range [...]string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Prefix"} {
+		delete(header, name)
+		if values[i] != "" {
+			header[name] = values[i : i+1 : i+1]
 		}
 	}
 }
@@ -103,7 +101,11 @@ func requestPath(r *http.Request) string {
 
 // mountPrefix returns the prefix that an outer handler such as http.StripPrefix has removed from the path, or "".
 func mountPrefix(r *http.Request) string {
-	prefix, stripped := strings.CutSuffix(requestPath(r), sentPath(r.URL))
+	path := sentPath(r.URL)
+	if sent, _, _ := strings.Cut(r.RequestURI, "?"); sent == path {
+		return "" // as nearly always
+	}
+	prefix, stripped := strings.CutSuffix(requestPath(r), path)
 	if !stripped {
 		return ""
 	}

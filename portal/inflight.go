@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/wire"
 )
 
 // inFlight counts the bytes of bodies in memory of an ingress: request bodies until they are answered, response bodies
@@ -181,7 +182,7 @@ const (
 	maxHeaderFields   = 232 // a call has 240 at most, including up to 7 for tracing and X-Forwarded
 	defaultBodyLimit  = 32 << 20
 	defaultInFlight   = 64 << 20
-	defaultTimeBudget = 20 * time.Second
+	defaultTimeBudget = wire.DefaultTimeBudget
 )
 
 // checkRequest refuses what can be refused before the body is read.
@@ -261,7 +262,11 @@ func tooLarge(limit int64) error {
 // budget returns how long a call may take. A client can ask for less, in whole seconds: "Request-Timeout: 5".
 func (c *ingressConfig) budget(r *http.Request) time.Duration {
 	const bits = 32 // enough for any budget, and cannot overflow
-	seconds, err := strconv.ParseUint(r.Header.Get("Request-Timeout"), 10, bits)
+	asked := r.Header.Get("Request-Timeout")
+	if asked == "" {
+		return c.timeBudget
+	}
+	seconds, err := strconv.ParseUint(asked, 10, bits)
 	if err != nil || seconds == 0 {
 		return c.timeBudget
 	}

@@ -1,11 +1,9 @@
 package portal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/textproto"
@@ -18,6 +16,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // Ingress lets outside HTTP onto the bus: it maps /<host>[:<port>]/<path> to https://<host>:<port>/<path>, where an
@@ -78,26 +77,27 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 		i.rejectRequest(w, r, err)
 		return
 	}
-	if err := i.checkSite(r); err != nil {
+	from := i.config.forwarding(r)
+	if err := i.checkSite(r, &from); err != nil {
 		i.rejectRequest(w, r, err)
 		return
 	}
 	path := "/" + strings.TrimPrefix(sentPath(r.URL), "/") // http.StripPrefix may have removed the slash
 	switch {
 	case leadsToPortal(path):
-		i.redirectToPortal(w, r)
+		i.redirectToPortal(w, r, &from)
 	case path == iconPath:
 		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
 	case forOperators(path):
 		i.serveOperators(w, r, path)
 	default:
-		i.carry(w, r, path)
+		i.carry(w, r, path, &from)
 	}
 }
 
 // carry calls a service for a request. The time budget starts when the body has arrived; the call is cancelled when the
 // client disconnects.
-func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
+func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, from *forwarding) {
 	if err := checkWorker(r, path); err != nil {
 		i.rejectRequest(w, r, err)
 		return
@@ -126,9 +126,13 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 		i.rejectRequest(w, r, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), budget)
-	defer cancel()
-	response, err := i.conn.Do(i.request(bus.WithActor(ctx, token), r, to, body))
+	ctx := bus.WithActor(r.Context(), token)
+	if budget != wire.DefaultTimeBudget { // which a call has anyway
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, budget)
+		defer cancel()
+	}
+	response, err := i.conn.Do(i.request(ctx, r, to, body, from))
 	if err != nil && missesPage(r, to, err) {
 		serveUnavailable(w, bus.StatusOf(err))
 		return
@@ -141,23 +145,24 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 		i.refuse(w, r, err)
 		return
 	}
-	i.adaptLocations(r, path, to, response)
-	i.confineCookies(r, path, to, response)
+	place := i.placeOf(from, path, to, response)
+	place.adaptLocations(response)
+	i.confineCookies(r, &place, to, response)
 	i.config.applySandboxCSP(to, response)
 	i.relay(w, r, response)
 }
 
 // request returns the request to send on the bus.
-func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, body []byte) *http.Request {
+func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, body []byte, from *forwarding) *http.Request {
 	to.RawQuery = r.URL.RawQuery
 	request := &http.Request{
 		Method: r.Method, URL: to, Header: filterRequestHeader(r.Header),
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Body: wire.NewBody(body), ContentLength: int64(len(body)),
 	}
 	if bus.ActorOf(ctx) != "" {
 		request.Header.Del("Authorization") // it travels as the call's actor
 	}
-	i.config.forwarding(r).writeTo(request.Header)
+	from.writeTo(request.Header)
 	return request.WithContext(ctx)
 }
 
@@ -167,7 +172,7 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
 		return
 	}
-	if r.Method != http.MethodHead {
+	if r.Method != http.MethodHead && mediaType(response.Header) == problemType {
 		if err := adaptProblem(requestPath(r), response); err != nil {
 			i.refuse(w, r, err)
 			return
@@ -266,10 +271,18 @@ func filterRequestHeader(from http.Header) http.Header {
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		if !named[canonical] && !isHopByHop(canonical) && !isBusHeader(name) && canonical != "Expect" {
-			to[canonical] = append(to[canonical], values...)
+			addValues(to, canonical, values)
 		}
 	}
 	return to
+}
+
+// addValues adds values to a header, under a canonical name. They must not change any more.
+func addValues(to http.Header, name string, values []string) {
+	if before := to[name]; before != nil {
+		values = append(before, values...)
+	}
+	to[name] = slices.Clip(values)
 }
 
 // filterResponseHeader adds the headers of a service's response that are passed on to the client. The ingress itself decides on
@@ -282,7 +295,7 @@ func filterResponseHeader(to, from http.Header) {
 		case isHopByHop(canonical), isBusHeader(name), isOriginWide(canonical), ofTheProxy(name), canonical == "Content-Length":
 		case strings.HasPrefix(canonical, "Access-Control-"), strings.HasPrefix(name, http.TrailerPrefix):
 		default:
-			to[canonical] = append(to[canonical], values...)
+			addValues(to, canonical, values)
 		}
 	}
 	to.Set("X-Content-Type-Options", "nosniff")
@@ -316,6 +329,9 @@ func ofTheProxy(name string) bool {
 
 // namedInConnection returns the headers that the Connection header lists as hop-by-hop.
 func namedInConnection(header http.Header) map[string]bool {
+	if header.Get("Connection") == "" {
+		return nil
+	}
 	named := make(map[string]bool)
 	for name := range listed(header, "Connection") {
 		named[textproto.CanonicalMIMEHeaderKey(name)] = true
@@ -360,8 +376,8 @@ func isBusHeader(name string) bool {
 // That is the header in which a proxy says where a response comes from (RFC 9209). An entry that the service itself has
 // set there comes before this one.
 func setAnsweredBy(to, response http.Header) {
-	host, id, message := response.Get("Bus-From-Host"), response.Get("Bus-From-Id"), response.Get("Bus-Msg-Id")
-	if host != "" && id != "" {
-		to.Add("Proxy-Status", fmt.Sprintf("busline; next-hop=%q; msg-id=%q", id+"."+host, message))
+	host, id, message := response.Get(wire.HeaderFromHost), response.Get(wire.HeaderFromID), response.Get(wire.HeaderMsgID)
+	if host != "" && id != "" { // none of which has quotes
+		to.Add("Proxy-Status", "busline; next-hop=\""+id+"."+host+"\"; msg-id=\""+message+"\"")
 	}
 }

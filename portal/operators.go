@@ -37,11 +37,11 @@ func leadsToPortal(path string) bool {
 }
 
 // redirectToPortal redirects a browser to the page, under the prefix at which the ingress is mounted.
-func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request) {
+func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request, from *forwarding) {
 	if !i.allowRead(w, r) {
 		return
 	}
-	to := i.config.forwarding(r).prefix + portalPath
+	to := from.prefix + portalPath
 	if r.URL.RawQuery != "" {
 		to += "?" + r.URL.RawQuery
 	}

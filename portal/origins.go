@@ -50,11 +50,10 @@ func (i *Ingress) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 
 // checkSite refuses requests that a page of another site has a browser send. A form needs no preflight request, and many
 // endpoints take forms. GET and HEAD pass: a link is such a request, too.
-func (i *Ingress) checkSite(r *http.Request) error {
+func (i *Ingress) checkSite(r *http.Request, from *forwarding) error {
 	if slices.Contains(i.config.origins, anyOrigin) {
 		return nil
 	}
-	from := i.config.forwarding(r)
 	asIfDirect := &http.Request{Method: r.Method, Header: r.Header, Host: from.host}
 	if i.config.sites.Check(asIfDirect) == nil {
 		return nil

@@ -80,7 +80,11 @@ func hasToken(header http.Header, name, token string) bool {
 // mediaType returns the media type of a body without parameters, such as "text/html"; "" if there is none or it is
 // malformed.
 func mediaType(header http.Header) string {
-	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	kind := header.Get("Content-Type")
+	if kind == "application/json" {
+		return kind // as most are
+	}
+	kind, _, err := mime.ParseMediaType(kind)
 	if err != nil {
 		return ""
 	}
@@ -156,18 +160,18 @@ type servicePlace struct {
 }
 
 // placeOf returns the place to which the path of a request leads.
-func (i *Ingress) placeOf(r *http.Request, path string, to *url.URL, response *http.Response) *servicePlace {
+func (i *Ingress) placeOf(from *forwarding, path string, to *url.URL, response *http.Response) servicePlace {
 	name, _, slash := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return &servicePlace{i.config.forwarding(r).prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports, !slash}
+	return servicePlace{from.prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports, !slash}
 }
 
 // adaptLocations rewrites the headers of a response that refer to a place within the service to what the client can
 // use, as a reverse proxy does.
-func (i *Ingress) adaptLocations(r *http.Request, path string, to *url.URL, response *http.Response) {
+func (p *servicePlace) adaptLocations(response *http.Response) {
 	for _, name := range []string{"Location", "Content-Location"} {
 		values := response.Header[name]
 		for at, value := range values {
-			values[at] = i.placeOf(r, path, to, response).outside(value)
+			values[at] = p.outside(value)
 		}
 	}
 }

@@ -54,7 +54,10 @@ func FromHTTP(h http.Header) Header {
 		size += len(values)
 	}
 	header := make(Header, 0, size)
-	for _, name := range slices.Sorted(maps.Keys(h)) {
+	var room [16]string
+	names := slices.AppendSeq(room[:0], maps.Keys(h))
+	slices.Sort(names)
+	for _, name := range names {
 		if Reserved(name) || !isToken(name) || isHopByHop(h, name) {
 			continue
 		}
