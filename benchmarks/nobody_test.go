@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
 )
@@ -12,7 +13,9 @@ import (
 func BenchmarkNobody(b *testing.B) {
 	for _, path := range busPaths() {
 		b.Run(path.name, func(b *testing.B) {
-			add := bus.NewOperation[addArguments, addResults](path.open(b).conn, "POST https://nobody.example/add")
+			caller := path.open(b).conn
+			time.Sleep(time.Second) // until then an instance may be starting
+			add := bus.NewOperation[addArguments, addResults](caller, "POST https://nobody.example/add")
 			inModes(b, callersPerCore, path.clocked, func(ctx context.Context) error {
 				if _, err := add.Call(ctx, addArguments{X: 5, Y: 6}); !errors.Is(err, bus.ErrNoResponder) {
 					return errors.Join(errors.New("somebody answered"), err)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
@@ -122,4 +124,23 @@ func TestAbsence_AsksAHostOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAbsence_IsKnownAtOnce holds that a call waits only for an instance that may be starting.
+func TestAbsence_IsKnownAtOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		took := func() time.Duration {
+			began := time.Now()
+			assert.ErrorIs(t, caller.Call(t.Context(), "https://nobody.example/add", nil, nil), bus.ErrNoResponder)
+			return time.Since(began)
+		}
+		assert.Equal(t, 5*time.Millisecond, took(), "it may have announced itself before the caller came")
+		time.Sleep(time.Second)
+		assert.Zero(t, took(), "nothing was heard of it")
+		b.announce(rawClient(t, b.testBus), "nobody.example", "s1aaaaaaaa")
+		synctest.Wait()
+		assert.Equal(t, 5*time.Millisecond, took(), "it has announced itself")
+	})
 }

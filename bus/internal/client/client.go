@@ -63,13 +63,14 @@ type Client struct {
 	responders *responderCache
 	calls      *worker.Limiter // the calls in flight
 	unmatched  atomic.Int64
+	began      time.Time
 }
 
 // New returns a client. The owner passes messages on [Client.ResponseSubject] to [Client.Receive], and messages one token below to
 // [Client.ReceiveBelow].
 func New(config Config) *Client {
 	c := &Client{
-		config: config, broker: config.Broker, response: subject.Response(config.Plane, config.Host, config.ID),
+		config: config, broker: config.Broker, began: time.Now(), response: subject.Response(config.Plane, config.Host, config.ID),
 		responders: newResponderCache(config.Plane, config.Membership), calls: worker.NewLimiter(0),
 	}
 	c.pending = newPending(c.unexpected, config.Encode, config.MaxMessage, fragment.NewMemory(config.MaxMessage))

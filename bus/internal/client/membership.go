@@ -96,6 +96,14 @@ func (c *Membership) remove(plane string, at Peer) {
 	}
 }
 
+// Knows reports whether the host has known instances.
+func (c *Membership) Knows(plane, host string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, last := c.sectionLocked(c.markHost(plane, host))
+	return first < last
+}
+
 // covered reports whether the host has known instances, and all of them are in by.
 func (c *Membership) covered(plane, host string, by []Peer) bool {
 	seen := c.markAll(plane, by)

@@ -67,7 +67,8 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 			}
 			mayAsk = err == nil || errors.Is(err, errNoSubscriber) // a host that does not answer is not asked again
 		}
-		if !retry.pause(ctx, left || c.responders.heardOf(request.Address.Host), ends) {
+		known := left || c.responders.heardOf(request.Address.Host)
+		if !known && !c.mayBeStarting(request.Address.Host) || !retry.pause(ctx, known, ends) {
 			return nil, c.noResponder(request, err)
 		}
 	}
@@ -189,10 +190,17 @@ const (
 	firstPause    = 5 * time.Millisecond   // before the second attempt at a subject that no instance subscribes to
 	longestPause  = 50 * time.Millisecond  // between later attempts
 	replaceWindow = 500 * time.Millisecond // how long a known host may be without an instance
+	startUpWindow = time.Second            // how long after this connection began others may be that had announced themselves before
 )
 
-// backoff decides when to send a request again that has reached no instance: once if the host is unknown; for replaceWindow if the host has
-// answered before, as a new version is likely replacing it.
+// mayBeStarting reports whether an instance of a host that has never answered may be about to subscribe: it has announced itself, or may have
+// done so before this connection could hear it.
+func (c *Client) mayBeStarting(host string) bool {
+	return time.Since(c.began) < startUpWindow || c.config.Membership.Knows(c.config.Plane, host)
+}
+
+// backoff decides when to send a request again that has reached no instance: once if the host has never answered, and may be starting; for
+// replaceWindow if it has answered before, as a new version is likely replacing it.
 type backoff struct {
 	next  time.Duration
 	until time.Time // the time of the last attempt
