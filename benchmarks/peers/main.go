@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/busline/busline/benchmarks/child"
 	"github.com/busline/busline/benchmarks/peers/markdown"
 	"github.com/busline/busline/benchmarks/peers/peer"
 	"github.com/busline/busline/benchmarks/peers/rounds"
@@ -27,7 +28,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if isStage, err := peer.RunStage(ctx); isStage {
+	if isChild, err := child.Run(ctx, peer.Stages()); isChild {
 		if err != nil {
 			log.Fatal(err) //nolint:gocritic // as below
 		}

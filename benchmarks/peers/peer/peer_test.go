@@ -8,14 +8,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/busline/busline/benchmarks/child"
 	"github.com/busline/busline/benchmarks/peers/peer"
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
 // TestMain runs the tests, or is a stage of one that runs in the parent process.
 func TestMain(m *testing.M) {
-	isStage, err := peer.RunStage(context.Background())
-	if !isStage {
+	isChild, err := child.Run(context.Background(), peer.Stages())
+	if !isChild {
 		os.Exit(m.Run())
 	}
 	if err != nil {

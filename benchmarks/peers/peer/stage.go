@@ -1,15 +1,12 @@
 package peer
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
+	"github.com/busline/busline/benchmarks/child"
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
@@ -46,67 +43,29 @@ func (p peer) start(ctx context.Context, start starter, setup *rounds.Setup) (cl
 	return p.dial(ctx, address, setup)
 }
 
-// stageVariable has the name of the stage that a child process is, and the address before it.
-const stageVariable = "BUSLINE_PEERS_STAGE"
-
-// apart starts a stage in a child process: this program again, which has to call [RunStage].
-func apart(ctx context.Context, s stage, before string, setup *rounds.Setup) (string, error) {
-	executable, err := os.Executable()
+// apart starts a stage in a process of its own.
+func apart(_ context.Context, s stage, before string, setup *rounds.Setup) (string, error) {
+	process, err := child.Start(s.name, before)
 	if err != nil {
 		return "", err
 	}
-	child := exec.CommandContext(context.WithoutCancel(ctx), executable) //nolint:gosec // this program
-	child.Env = append(os.Environ(), stageVariable+"="+s.name+"="+before)
-	child.Stderr = os.Stderr
-	stdin, err := child.StdinPipe()
-	if err != nil {
-		return "", err
-	}
-	stdout, err := child.StdoutPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := child.Start(); err != nil {
-		return "", err
-	}
-	setup.Process(child.Process.Pid)
-	setup.Cleanup(func() {
-		_ = stdin.Close()
-		_ = child.Wait() // the figures are measured
-	})
-	address, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		return "", fmt.Errorf("it tells no address: %w", err)
-	}
-	return strings.TrimSpace(address), nil
+	setup.Process(process.ID())
+	setup.Cleanup(func() { _ = process.Close() }) // the figures are measured
+	return process.Told(), nil
 }
 
-// RunStage reports whether this process is a stage, started by another one. If so, it runs the stage until the other one ends.
-func RunStage(ctx context.Context) (isStage bool, err error) {
-	name, before, isStage := strings.Cut(os.Getenv(stageVariable), "=")
-	if !isStage {
-		return false, nil
-	}
-	all := stages()
-	at := slices.IndexFunc(all, func(s stage) bool { return s.name == name })
-	if at < 0 {
-		return true, fmt.Errorf("%s: there is no stage %q", stageVariable, name)
-	}
-	var setup rounds.Setup
-	defer setup.Undo()
-	address, err := all[at].run(ctx, before, &setup)
-	if err != nil {
-		return true, fmt.Errorf("%s: %w", name, err)
-	}
-	fmt.Println(address)
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return true, err
-}
-
-// stages returns those of all peers.
-func stages() (all []stage) {
+// Stages returns what children of this process may be: the stages of all peers.
+func Stages() map[string]child.Role {
+	roles := make(map[string]child.Role)
 	for _, each := range slices.Concat(distant(), gateways()) {
-		all = append(all, each.stages...)
+		for _, s := range each.stages {
+			roles[s.name] = func(ctx context.Context, arguments []string) (string, func(string) (string, error), error) {
+				var setup rounds.Setup
+				context.AfterFunc(ctx, setup.Undo)
+				address, err := s.run(ctx, strings.Join(arguments, ""), &setup)
+				return address, nil, err
+			}
+		}
 	}
-	return all
+	return roles
 }
