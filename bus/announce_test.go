@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // TestAnnouncements_AreNotAnswered counts what instances cost that come and go: a few messages each, whatever the number of the others.
@@ -39,7 +40,8 @@ func TestAnnouncements_AreNotAnswered(t *testing.T) {
 	})
 }
 
-// TestAnnouncements_Forged has more instances announced than one takes, all made up: that is logged once, and the next multicast misses none.
+// TestAnnouncements_Forged has 100 000 instances announced, all made up, more than one takes: that is logged once a second, and the next multicast
+// misses none.
 func TestAnnouncements_Forged(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -47,7 +49,7 @@ func TestAnnouncements_Forged(t *testing.T) {
 		caller := b.connect("caller.example", bus.WithLogger(zerolog.New(log)))
 		b.newWithoutQueue(calculatorHost, 2)
 		b.listenTo(caller, calculatorHost)
-		b.announceInvented(20_000)
+		b.announceInvented(100_000)
 		late := slow{host: calculatorHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
 		b.newSlow(late)
 		b.greet(late)
@@ -56,4 +58,49 @@ func TestAnnouncements_Forged(t *testing.T) {
 		assert.Equal(t, 1, log.count("too many announcements of other instances"), log)
 		assert.Contains(t, publish(t, caller, calculatorURL+"/who"), late.id)
 	})
+}
+
+// TestAnnouncements_OldGreeting has an instance that is not ours, and still acks and answers announcements: that disturbs none, and it is called
+// like any other.
+func TestAnnouncements_OldGreeting(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		old := slow{host: calculatorHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
+		raw := rawClient(t, b.testBus)
+		answers := &scripted{host: old.host, id: old.id, plane: b.Plane(), raw: raw, script: []wire.OpCode{ack, res}}
+		for _, announcement := range []string{"hello", "bye"} {
+			_, err := raw.Subscribe(subject.Subscription(b.Plane(), "888", "all", "POST", announcement), answers.receive)
+			require.NoError(t, err)
+		}
+		flush(t, raw)
+		log := new(lines)
+		caller := b.connect("caller.example", bus.WithLogger(zerolog.New(log).Level(zerolog.WarnLevel)))
+		ids := b.newWithoutQueue(calculatorHost, 2)
+		b.listenTo(caller, calculatorHost)
+		old.serve(t, raw, b.Plane())
+		b.greet(old)
+		synctest.Wait()
+		ids = append(ids, old.id)
+		for range 3 {
+			assert.ElementsMatch(t, ids, publish(t, caller, calculatorURL+"/who"))
+		}
+		bus.FlushLog(caller)
+		assert.Empty(t, log.String())
+	})
+}
+
+// TestAnnouncements_Denied has an instance that the broker lets announce nothing: one multicast may miss it, the next one does not.
+func TestAnnouncements_Denied(t *testing.T) {
+	t.Parallel()
+	e := newEnforcing(t, map[string]string{"first": "", "caller.example": "", calculatorHost: `permissions { publish { deny: ["*.888.all.>"] } }`})
+	newInstance := func(options ...bus.ConnectOption) (id string) {
+		conn := e.connect(calculatorHost, options...)
+		serve(t, conn, calculator{conn.ID()}, bus.NoQueue())
+		return conn.ID()
+	}
+	caller, ids := e.connect("caller.example"), []string{newInstance(bus.WithURL(e.as("first")))}
+	assert.Equal(t, ids, publish(t, caller, calculatorURL+"/who"))
+	ids = append(ids, newInstance())
+	publish(t, caller, calculatorURL+"/who")
+	assert.ElementsMatch(t, ids, publish(t, caller, calculatorURL+"/who"))
 }
