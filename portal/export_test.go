@@ -51,9 +51,9 @@ func (r *Roster) Look(hosts ...string) (admitted []string, leftOut int) {
 
 // NotesOfCrowd returns what the map notes when so many instances answer one look.
 func NotesOfCrowd(count int) (notes []string) {
-	crowd := newTrafficCollector(new(roster), time.Time{})
+	crowd := newTrafficCollector(new(roster), new(presence), time.Time{})
 	for at := range count {
-		crowd.ping(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"version":"1","ports":[443]}`), nil)
+		crowd.traffic(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"started":"2026-01-01T00:00:00Z"}`), nil)
 	}
 	for _, each := range crowd.admit().omissions {
 		notes = append(notes, each.text)
@@ -127,8 +127,7 @@ func (c *Catalogs) Count() int { return len(c.all.byToken) }
 func LiveOf(answers ...[]byte) ([]byte, error) {
 	w, known, from := new(window), new(roster), peer{"foreign.example", "a"}
 	for at, answer := range answers {
-		seen := newTrafficCollector(known, time.Unix(int64(at), 0))
-		seen.ping(from, []byte("{}"), nil)
+		seen := newTrafficCollector(known, &presence{running: map[peer]instance{from: {}}}, time.Unix(int64(at), 0))
 		seen.traffic(from, answer, nil)
 		w.add(seen.admit())
 	}

@@ -90,6 +90,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		return err
 	}
 	all := newCatalogs(conn, config)
+	conn.WatchAnnouncements(all.discovery.heard)
 	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
@@ -137,14 +138,16 @@ type documentHandler struct {
 	catalogs *catalogs
 }
 
-// ServeHTTP serves the document as JSON. It must not be cached, because the bus changes.
+// ServeHTTP serves the document as JSON.
 func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
+	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	current, err := catalog.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
-	serveJSON(w, current.json(h.conn.BaseURL(r)))
+	baseURL := h.conn.BaseURL(r)
+	catalog.served.openapi.serve(w, r, current.text, baseURL, func() []byte { return current.json(baseURL) })
 }
 
 // readJSON reads the body of a request of the page, one JSON object with these members.
@@ -196,12 +199,13 @@ type instancesHandler struct{ catalogs *catalogs }
 
 // ServeHTTP serves an [instanceList] as JSON. It is as recent as the document.
 func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
+	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	current, err := catalog.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
-	serveJSON(w, current.instances)
+	catalog.served.instances.serveBody(w, r, current.instances)
 }
 
 // serveJSON serves JSON that must not be cached: the bus changes, and each caller sees something else.
