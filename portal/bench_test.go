@@ -45,23 +45,41 @@ func (three) Find(name string, limit int) (found []three) { return nil }
 // Store stores.
 func (three) Store(key string, value map[string]string) error { return nil }
 
+// four is another version of it.
+type four struct{ three }
+
+// Remove removes.
+func (four) Remove(key string) error { return nil }
+
 func newCrowded(b *testing.B) *crowded {
 	b.Helper()
 	const services = 1000
 	c := &crowded{b: b, bus: bustest.New(b)}
 	for at := range services {
-		c.services = append(c.services, c.start(at))
+		c.services = append(c.services, start(c, at, three{}))
 	}
 	c.viewer = c.bus.Connect("viewer.example")
 	c.open()
 	return c
 }
 
-func (c *crowded) start(at int) *bus.Conn {
+func start[S any](c *crowded, at int, service S) *bus.Conn {
 	c.b.Helper()
 	conn := c.bus.Connect(fmt.Sprintf("service%d.example", at))
-	require.NoError(c.b, bus.Serve(conn, three{}))
+	require.NoError(c.b, bus.Serve(conn, service))
 	return conn
+}
+
+// replace starts a service anew, or another version of it.
+func (c *crowded) replace(isOther bool) {
+	c.b.Helper()
+	require.NoError(c.b, c.services[7].Close(c.b.Context()))
+	if isOther {
+		c.services[7] = start(c, 7, four{})
+	} else {
+		c.services[7] = start(c, 7, three{})
+	}
+	c.later.Add(int64(4 * time.Second))
 }
 
 // open starts a portal that knows nothing, in place of the last one. Its calls go over the broker, as those to other processes do.
@@ -155,18 +173,15 @@ func (c *crowded) age(by time.Duration) func() {
 // BenchmarkPortal_Thousand reads the documents of 1000 services with three operations each.
 func BenchmarkPortal_Thousand(b *testing.B) {
 	documents := []string{"/openapi.json", "/asyncapi.json", "/instances.json"}
-	c := newCrowded(b)
+	c, isOther := newCrowded(b), false
 	for _, each := range []struct {
 		name               string
 		prepare, operation func()
 	}{
 		{"Cold", c.open, func() { c.read(documents...) }},
 		{"Quiet", c.age(4 * time.Second), func() { c.read(documents...) }},
-		{"Hello", func() {
-			require.NoError(b, c.services[7].Close(b.Context()))
-			c.services[7] = c.start(7)
-			c.later.Add(int64(4 * time.Second))
-		}, func() { c.read(documents...) }},
+		{"Hello", func() { c.replace(false) }, func() { c.read(documents...) }},
+		{"Changed", func() { isOther = !isOther; c.replace(isOther) }, func() { c.read(documents...) }},
 		{"Live", c.age(10 * time.Second), func() { c.read("/live.json") }},
 		{"Minute", c.age(time.Minute), func() { c.read(documents...) }},
 	} {

@@ -53,6 +53,7 @@ func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token st
 	c := &catalog{conn: conn, token: token, patience: config.patience, discovery: known}
 	c.snapshots = shared[*snapshot]{age: always[*snapshot](maxAge), timeout: config.patience.documents, now: config.now, look: c.gather}
 	c.events = shared[*eventsDocument]{age: always[*eventsDocument](maxAge), timeout: config.patience.documents, now: config.now, look: c.gatherEvents}
+	c.documents.parallel, c.eventDocuments.parallel = parallelFetches, parallelEvents
 	for _, each := range []*versions{&c.served.openapi, &c.served.asyncapi, &c.served.instances, &c.served.figures, &c.served.live} {
 		each.now = config.now
 	}

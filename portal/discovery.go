@@ -219,7 +219,7 @@ func (a *attendance) askAll(ctx context.Context) error {
 func (a *attendance) ask(ctx context.Context, all []peer) {
 	ctx, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
-	inParallel(len(all), func(at int) {
+	inParallel(len(all), parallelFetches, func(at int) {
 		from := all[at]
 		body, err := a.ping(ctx, from)
 		switch {

@@ -12,7 +12,10 @@ import (
 const documentAge = time.Minute
 
 // documentCache keeps the documents that one caller was given, by place or by host. Use it from one goroutine at a time.
-type documentCache[K comparable, D any] struct{ kept map[K]*keptDocument[D] }
+type documentCache[K comparable, D any] struct {
+	parallel int // how many documents are fetched at a time
+	kept     map[K]*keptDocument[D]
+}
 
 // keptDocument is what a place has answered. It is not changed once it is made.
 type keptDocument[D any] struct {
@@ -43,7 +46,7 @@ func (c *documentCache[K, D]) refresh(places []K, now time.Time, generation func
 			old = append(old, at)
 		}
 	}
-	inParallel(len(old), func(i int) {
+	inParallel(len(old), c.parallel, func(i int) {
 		at := old[i]
 		all[at], errs[at] = fetch(places[at], all[at])
 	})
@@ -65,12 +68,15 @@ func (c *documentCache[K, D]) refresh(places []K, now time.Time, generation func
 	return all, errs
 }
 
-// parallelFetches is how many documents are fetched at a time.
-const parallelFetches = 16
+// How many calls are made at a time. That a host has no events takes 250 ms when it is asked first, and nothing but waiting.
+const (
+	parallelFetches = 16
+	parallelEvents  = 1024
+)
 
-// inParallel calls fetch for each of a number of documents, and returns when all calls have.
-func inParallel(count int, fetch func(at int)) {
-	room := make(chan struct{}, parallelFetches)
+// inParallel calls fetch for each of a number of things, parallel at a time, and returns when all calls have.
+func inParallel(count, parallel int, fetch func(at int)) {
+	room := make(chan struct{}, parallel)
 	var fetching sync.WaitGroup
 	for at := range count {
 		room <- struct{}{}

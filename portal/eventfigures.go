@@ -77,7 +77,7 @@ func lookAtLogs(ctx context.Context, conn *bus.Conn, taken time.Time) *eventLook
 		hosts = hosts[:maxLogs]
 	}
 	var mu sync.Mutex // protects seen
-	inParallel(len(hosts), func(at int) {
+	inParallel(len(hosts), parallelFetches, func(at int) {
 		log, err := eventlog.Describe(ctx, conn, hosts[at])
 		mu.Lock()
 		defer mu.Unlock()

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/busline/busline/bus"
 )
 
 // WithClock makes the portal use now as its clock.
@@ -149,3 +151,29 @@ func KeepScraped(texts []string) (kept []string, cut []int) {
 
 // CompareVersions is compareVersions.
 func CompareVersions(a, b string) int { return compareVersions(a, b) }
+
+// CreateMergePatch is createMergePatch.
+var CreateMergePatch = createMergePatch
+
+// Versions gives tests access to the versions of a document.
+type Versions struct{ versions *versions }
+
+// NewVersions returns the versions of a document with now as the clock.
+func NewVersions(now func() time.Time) *Versions { return &Versions{&versions{now: now}} }
+
+// Serve answers a request for a document.
+func (v *Versions) Serve(w http.ResponseWriter, r *http.Request, body []byte, salt string) {
+	v.versions.serve(w, r, body, salt, func() []byte { return body })
+}
+
+// Count returns how many versions are kept.
+func (v *Versions) Count() int { return len(v.versions.all) }
+
+// Marked returns how many instances the portal is to ask after it has heard of so many, without a reader.
+func Marked(count int) int {
+	d := newDiscovery(nil, &portalConfig{now: time.Now})
+	for at := range count {
+		d.heard(bus.Announcement{Host: fmt.Sprintf("h%d.example", at), ID: "i1aaaaaaaa"})
+	}
+	return len(d.marked)
+}
