@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A reader that has an older version of a document gets the difference to the newest one, as RFC 3229 (Delta encoding in HTTP) says: its
@@ -197,8 +199,8 @@ func createMergePatch(from, to []byte) (patch []byte, ok bool) {
 }
 
 // changedMembers returns the members of a merge patch.
-func changedMembers(before, after map[string]json.RawMessage) (changed map[string]json.RawMessage, ok bool) {
-	changed = make(map[string]json.RawMessage)
+func changedMembers(before, after map[string]jsontext.Value) (changed map[string]jsontext.Value, ok bool) {
+	changed = make(map[string]jsontext.Value)
 	for name, now := range after {
 		was, had := before[name]
 		if had && bytes.Equal(was, now) {
@@ -228,15 +230,32 @@ func changedMembers(before, after map[string]json.RawMessage) (changed map[strin
 	}
 	for name := range before {
 		if _, stays := after[name]; !stays {
-			changed[name] = json.RawMessage("null")
+			changed[name] = jsontext.Value("null")
 		}
 	}
 	return changed, true
 }
 
 // members returns the members of a JSON object, nil for any other value.
-func members(text []byte) (all map[string]json.RawMessage) {
-	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(trimmed, &all) != nil {
+func members(text []byte) map[string]jsontext.Value {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if opening, err := decoder.ReadToken(); err != nil || opening.Kind() != jsontext.KindBeginObject {
+		return nil
+	}
+	all := make(map[string]jsontext.Value)
+	for decoder.PeekKind() == jsontext.KindString {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return nil
+		}
+		key := name.String()
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil
+		}
+		all[key] = bytes.Clone(value)
+	}
+	if _, err := decoder.ReadToken(); err != nil {
 		return nil
 	}
 	return all

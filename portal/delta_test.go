@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,4 +191,42 @@ func TestVersions_OfCallers(t *testing.T) {
 		assert.NotContains(t, got.text, "old")
 		assert.NotContains(t, got.text, "null")
 	}
+}
+
+// TestVersions_OverHTTP reads what has changed through the ingress, which compresses it.
+func TestVersions_OverHTTP(t *testing.T) {
+	t.Parallel()
+	ingress := open(t)
+	var later atomic.Int64
+	ingress.register(portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }))
+	ingress.calculate("calculator.example")
+	ingress.heard()
+	type reading struct {
+		tag  string
+		body any
+	}
+	documents := []string{"openapi.json", "instances.json", "live.json"}
+	before := make(map[string]reading)
+	for _, name := range documents {
+		got := ingress.get("/portal/" + name)
+		require.Equal(t, http.StatusOK, got.StatusCode, got.text)
+		before[name] = reading{got.Header.Get("ETag"), parseJSON(t, []byte(got.text))}
+	}
+	ingress.calculate("late.example")
+	ingress.heard()
+	later.Add(int64(5 * time.Second))
+	for _, name := range documents {
+		old := before[name]
+		got := ingress.get("/portal/"+name, "If-None-Match: "+old.tag, "A-IM: merge-patch")
+		require.Equal(t, http.StatusIMUsed, got.StatusCode, got.text)
+		assert.Equal(t, old.tag, got.Header.Get("Delta-Base"))
+		assert.Contains(t, got.text, "late.example")
+		patched := applyMergePatch(old.body, parseJSON(t, []byte(got.text)))
+		whole := ingress.get("/portal/" + name)
+		require.Equal(t, got.Header.Get("ETag"), whole.Header.Get("ETag"))
+		assert.Equal(t, parseJSON(t, []byte(whole.text)), patched)
+		assert.Equal(t, http.StatusNotModified, ingress.get("/portal/"+name, "If-None-Match: "+whole.Header.Get("ETag")).StatusCode)
+	}
+	compressed := ingress.get("/portal/openapi.json", "Accept-Encoding: gzip")
+	assert.Equal(t, "gzip", compressed.Header.Get("Content-Encoding"))
 }

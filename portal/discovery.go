@@ -170,9 +170,7 @@ type attendance struct {
 
 // keepAllBut keeps the instances that are known, except for those that are asked.
 func (a *attendance) keepAllBut(asked []peer) {
-	for from, known := range a.before.running {
-		a.running[from] = known
-	}
+	maps.Copy(a.running, a.before.running)
 	for _, each := range asked {
 		delete(a.running, each)
 	}

@@ -325,8 +325,8 @@ func (d *drawing) addEdges() {
 			break
 		}
 	}
-	for _, each := range all {
-		d.view.Edges[each.From+" "+each.To] = each
+	for at := range all {
+		d.view.Edges[all[at].From+" "+all[at].To] = all[at]
 	}
 }
 

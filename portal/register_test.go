@@ -38,6 +38,9 @@ func patient() []portal.RegisterOption {
 	return []portal.RegisterOption{portal.WithPatience(time.Minute)}
 }
 
+// heard returns when the portal has heard all announcements so far: one that connects waits for them.
+func (d *testIngress) heard() { d.bus.Connect("last.example") }
+
 // register serves the portal behind the ingress.
 func (d *testIngress) register(options ...portal.RegisterOption) {
 	d.t.Helper()
@@ -219,6 +222,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("51 readers within 2 s had a service asked %d times", got)
 	}
 	ingress.calculate("calculator.example")
+	ingress.heard()
 	advance(time.Millisecond)
 	all := paths(ingress.document())
 	assert.Equal(t, "/calculator.example:443/distance", all)

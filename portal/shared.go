@@ -50,13 +50,6 @@ func (s *shared[T]) read(ctx context.Context) (T, error) {
 	return running.seen, running.err
 }
 
-// outdated reports whether neither the last result nor a running lookup is of use to a reader.
-func (s *shared[T]) outdated() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running == nil && !s.isRecentLocked()
-}
-
 // isRecentLocked reports whether the last result may be returned.
 func (s *shared[T]) isRecentLocked() bool {
 	return s.latest != nil && s.now().Sub(s.latest.began) < s.age(s.latest.seen) && (s.changed == nil || !s.changed())
