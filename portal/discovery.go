@@ -213,11 +213,12 @@ func (a *attendance) askAll(ctx context.Context) error {
 	return nil
 }
 
-// ask asks instances one by one. Those that do not answer are left out, and asked once more by the next look if they are there.
+// ask asks instances at the same time, so that none that takes its time keeps another from answering. Those that do not answer are left out,
+// and asked once more by the next look if they are there.
 func (a *attendance) ask(ctx context.Context, all []peer) {
 	ctx, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
-	inParallel(len(all), parallelFetches, func(at int) {
+	inParallel(len(all), maxAsked, func(at int) {
 		from := all[at]
 		body, err := a.ping(ctx, from)
 		switch {

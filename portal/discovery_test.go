@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,7 +23,8 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// plane counts how often instances are asked over the broker whether they run, and announces what the test likes. It needs a bubble.
+// plane counts how often a portal asks instances whether they run, and announces what the test likes. It needs a bubble. A client of the broker
+// that listened to the questions would hide that no instance gets them.
 type plane struct {
 	t          *testing.T
 	name       string
@@ -35,19 +37,24 @@ func newPlane(t *testing.T, b *bustest.Bus) *plane {
 	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
 	require.NoError(t, err)
 	t.Cleanup(raw.Close)
-	p := &plane{t: t, name: b.Plane(), raw: raw}
-	_, err = raw.Subscribe(b.Plane()+".888.>", func(message *nats.Msg) {
-		switch {
-		case !strings.HasSuffix(message.Subject, ".|.GET.ping"):
-		case strings.HasPrefix(message.Subject, b.Plane()+".888.all."):
-			p.all.Add(1)
-		default:
-			p.alone.Add(1)
+	return &plane{t: t, name: b.Plane(), raw: raw}
+}
+
+// watch serves a portal whose pings are counted.
+func (p *plane) watch(b *bustest.Bus) *watched {
+	p.t.Helper()
+	return watch(p.t, b, bus.WithoutShortCircuit(), bus.WithObservers(func(next bus.CallFunc) bus.CallFunc {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			switch {
+			case call.Side != bus.ClientSide || call.Path != "/ping":
+			case call.Multicast:
+				p.all.Add(1)
+			default:
+				p.alone.Add(1)
+			}
+			return next(ctx, call)
 		}
-	})
-	require.NoError(t, err)
-	synctest.Wait()
-	return p
+	}))
 }
 
 // announce announces in the name of an instance that it has come, "hello", or leaves, "bye".
@@ -85,7 +92,7 @@ func TestDiscovery_Announcements(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		p := newPlane(t, b)
 		serveCounter(t, b.Connect("counter.example"))
-		w := watch(t, b, bus.WithoutShortCircuit())
+		w := p.watch(b)
 		require.Equal(t, "counter.example", w.hosts())
 		late := b.Connect("late.example")
 		serveCounter(t, late)
@@ -120,7 +127,7 @@ func TestDiscovery_ForgedBye(t *testing.T) {
 		p := newPlane(t, b)
 		counter := b.Connect("counter.example")
 		serveCounter(t, counter)
-		w := watch(t, b, bus.WithoutShortCircuit())
+		w := p.watch(b)
 		require.Equal(t, "counter.example", w.hosts())
 		p.announce("bye", "counter.example", counter.ID())
 		assert.Equal(t, "counter.example", w.hosts())
@@ -165,7 +172,7 @@ func TestDiscovery_Storm(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		p := newPlane(t, b)
 		serveCounter(t, b.Connect("counter.example"))
-		w := watch(t, b, bus.WithoutShortCircuit())
+		w := p.watch(b)
 		require.Equal(t, "counter.example", w.hosts())
 		for at := range 25 {
 			p.announceInvented(4000*at, 4000)
@@ -183,7 +190,7 @@ func TestDocumentCache_Hello(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		p := newPlane(t, b)
 		foreign := newForeignInstance(t, b, "foreign.example")
-		w := watch(t, b, bus.WithoutShortCircuit())
+		w := p.watch(b)
 		fetched := func(want int, why string) {
 			t.Helper()
 			w.hosts()
