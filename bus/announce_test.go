@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -103,4 +104,56 @@ func TestAnnouncements_Denied(t *testing.T) {
 	ids = append(ids, newInstance())
 	publish(t, caller, calculatorURL+"/who")
 	assert.ElementsMatch(t, ids, publish(t, caller, calculatorURL+"/who"))
+}
+
+// TestWatchAnnouncements_Hears holds that a watcher hears who comes and goes until it stops, and that some were missed.
+func TestWatchAnnouncements_Hears(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		watching := b.connect("watching.example")
+		var heard []bus.Announcement
+		stop := watching.WatchAnnouncements(func(each bus.Announcement) { heard = append(heard, each) })
+		other := watching.WatchAnnouncements(func(bus.Announcement) {})
+		synctest.Wait()
+		heard = nil
+		conn := b.connect("coming.example")
+		serve(t, conn, calculator{})
+		require.NoError(t, conn.Close(t.Context()))
+		synctest.Wait()
+		of := bus.Announcement{Host: "coming.example", ID: conn.ID()}
+		leaves := of
+		leaves.Leaves = true
+		assert.Equal(t, []bus.Announcement{of, of, leaves}, heard)
+		heard = nil
+		b.announceInvented(6000)
+		synctest.Wait()
+		taken := len(heard)
+		require.LessOrEqual(t, taken, 5001, "no more are taken in a second")
+		assert.Equal(t, bus.Announcement{Missed: true}, heard[taken-1])
+		stop()
+		stop()
+		time.Sleep(2 * time.Second)
+		b.connect("late.example")
+		synctest.Wait()
+		assert.Len(t, heard, taken)
+		other()
+	})
+}
+
+// TestWatchAnnouncements_Outage holds that a watcher is told when the broker is back.
+func TestWatchAnnouncements_Outage(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	conn := b.Connect("watching.example")
+	missed := make(chan struct{}, 1)
+	conn.WatchAnnouncements(func(each bus.Announcement) {
+		if each.Missed {
+			select {
+			case missed <- struct{}{}:
+			default:
+			}
+		}
+	})
+	require.NoError(t, conn.NATS().ForceReconnect())
+	await(t, "that some were missed", missed)
 }

@@ -39,6 +39,7 @@ type Conn struct {
 	events    eventSources
 	documents documents
 	differing differing
+	watchers  announcementWatchers
 	telemetry telemetry
 	registry  registry
 	life      lifetime
@@ -287,8 +288,11 @@ func (m connMember) Expects(denied natsconn.Violation) (off string, expected boo
 // PublishDenied ends the calls to a subject.
 func (m connMember) PublishDenied(subject string) { m.client.PublishDenied(subject) }
 
-// Reconnected fetches at once the events that an outage has put off.
-func (m connMember) Reconnected() { m.events.fetchNow() }
+// Reconnected fetches at once the events that an outage has put off, and tells that announcements were missed.
+func (m connMember) Reconnected() {
+	m.events.fetchNow()
+	m.watchers.tell(Announcement{Missed: true})
+}
 
 // Dropped counts and logs a message that cannot be received.
 func (m connMember) Dropped(subject string, err error) { m.drop(subject, err) }

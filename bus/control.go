@@ -152,6 +152,7 @@ func (c *Conn) announced(by *wire.Request, stays bool) {
 	host, id := strings.Clone(by.FromHost), strings.Clone(by.FromID)
 	c.client.Greeted(client.Peer{Host: host, ID: id}, stays)
 	c.events.greetedBy(Caller{Host: host, ID: id}, stays)
+	c.watchers.tell(Announcement{Host: host, ID: id, Leaves: !stays})
 	switch {
 	case host != c.host || id == c.id:
 	case !stays:

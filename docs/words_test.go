@@ -40,7 +40,7 @@ var wordBudgets = map[string]int{
 	"docs/reference/wire.md":          3450,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,
-	"docs/guides/portal.md":           700,
+	"docs/guides/portal.md":           740,
 }
 
 // TestWords holds each page to a number of words, code and tables included and pictures left out, so that pages do not grow back unseen. A page that

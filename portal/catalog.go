@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/restmap/asyncapi"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -25,30 +26,42 @@ import (
 // gathered while the reader waits, if there is none that recent.
 const maxAge = 2 * time.Second
 
+// catalogAge is how long a catalog is kept after the last request of its caller. The page asks every 4 s.
+const catalogAge = 20 * time.Second
+
 // catalog holds what one caller may see of the bus. However many readers it has, it gathers one snapshot at a time.
 type catalog struct {
-	conn     *bus.Conn
-	token    string // of the caller, "" for an anonymous one
-	ports    []int  // the public ones, which it describes
-	patience patience
-	roster   *roster
+	conn      *bus.Conn
+	token     string // of the caller, "" for an anonymous one
+	patience  patience
+	discovery *discovery
+	used      time.Time // protected by the lock of catalogs
 
 	snapshots shared[*snapshot]
 	events    shared[*eventsDocument]
+
+	// Only the running lookup uses these, and what the last one made.
+	documents      documentCache[hostPort, openapi.Document]
+	eventDocuments documentCache[string, asyncapi.Document]
+	latest         *snapshot
+	latestEvents   *eventsDocument
+
+	served struct{ openapi, asyncapi, instances, figures, live versions }
 }
 
-func newCatalog(conn *bus.Conn, config *portalConfig, known *roster, token string) *catalog {
-	c := &catalog{conn: conn, token: token, ports: config.ports, patience: config.patience, roster: known}
-	c.snapshots = shared[*snapshot]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gather}
-	c.events = shared[*eventsDocument]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gatherEvents}
+func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token string) *catalog {
+	c := &catalog{conn: conn, token: token, patience: config.patience, discovery: known}
+	c.snapshots = shared[*snapshot]{age: always[*snapshot](maxAge), timeout: config.patience.documents, now: config.now, look: c.gather}
+	c.events = shared[*eventsDocument]{age: always[*eventsDocument](maxAge), timeout: config.patience.documents, now: config.now, look: c.gatherEvents}
+	c.documents.parallel, c.eventDocuments.parallel = parallelFetches, parallelEvents
+	for _, each := range []*versions{&c.served.openapi, &c.served.asyncapi, &c.served.instances, &c.served.figures, &c.served.live} {
+		each.now = config.now
+	}
 	return c
 }
 
 // read returns a snapshot that is at most 2 s old.
 func (c *catalog) read(ctx context.Context) (*snapshot, error) { return c.snapshots.read(ctx) }
-
-// outdated reports whether neither the latest snapshot nor one being gathered is of use to a reader.
-func (c *catalog) outdated() bool { return c.snapshots.outdated() && c.events.outdated() }
 
 // maxCatalogs bounds how many callers have a catalog at a time.
 const maxCatalogs = 128
@@ -56,9 +69,9 @@ const maxCatalogs = 128
 // catalogs has a catalog for each caller, by token, so that callers with different rights never share one. Catalogs
 // that are not used are forgotten.
 type catalogs struct {
-	conn   *bus.Conn
-	config *portalConfig
-	roster roster // shared, as all callers see the same instances
+	conn      *bus.Conn
+	config    *portalConfig
+	discovery *discovery // shared, as all callers see the same instances
 
 	mu      sync.Mutex // protects all fields below
 	byToken map[string]*catalog
@@ -66,7 +79,7 @@ type catalogs struct {
 }
 
 func newCatalogs(conn *bus.Conn, config *portalConfig) *catalogs {
-	return &catalogs{conn: conn, config: config, byToken: make(map[string]*catalog)}
+	return &catalogs{conn: conn, config: config, discovery: newDiscovery(conn, config), byToken: make(map[string]*catalog)}
 }
 
 // of returns the catalog of a caller, "" for an anonymous one. If there are too many, any other except the anonymous
@@ -74,8 +87,10 @@ func newCatalogs(conn *bus.Conn, config *portalConfig) *catalogs {
 func (c *catalogs) of(token string) *catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sweepLocked(c.config.now())
+	now := c.config.now()
+	c.sweepLocked(now)
 	if known := c.byToken[token]; known != nil {
+		known.used = now
 		return known
 	}
 	for other := range c.byToken {
@@ -86,22 +101,19 @@ func (c *catalogs) of(token string) *catalog {
 			delete(c.byToken, other)
 		}
 	}
-	made := newCatalog(c.conn, c.config, &c.roster, token)
+	made := newCatalog(c.conn, c.config, c.discovery, token)
+	made.used = now
 	c.byToken[token] = made
 	return made
 }
 
-// sweepLocked forgets outdated catalogs, from time to time.
+// sweepLocked forgets catalogs that are not used any more, from time to time.
 func (c *catalogs) sweepLocked(now time.Time) {
 	if now.Sub(c.swept) < maxAge {
 		return
 	}
 	c.swept = now
-	for token, of := range c.byToken {
-		if of.outdated() {
-			delete(c.byToken, token)
-		}
-	}
+	maps.DeleteFunc(c.byToken, func(_ string, of *catalog) bool { return now.Sub(of.used) > catalogAge })
 }
 
 // maxVersion is the largest length in bytes of an instance's version that is shown.
@@ -128,13 +140,24 @@ type instance struct {
 	Digest  string `json:"digest,omitempty"` // instances of a host with different ones have different documents
 }
 
-// presence is what runs on the plane and is public.
-type presence struct {
-	places    []hostPort            // those of instances that are known longest come first
-	instances map[string][]instance // by host, sorted by ID
-	hosts     []string              // of all instances, also of those without a public port, sorted
-	leftOut   int                   // instances that exceed maxPeers
+func (i instance) compare(other instance) int { return cmp.Compare(i.ID, other.ID) }
+
+func (i instance) equal(other instance) bool {
+	return i.ID == other.ID && i.Version == other.Version && i.Digest == other.Digest && slices.Equal(i.Ports, other.Ports)
 }
+
+// presence is what runs on the plane at one moment. It is not changed once it is made.
+type presence struct {
+	running     map[peer]instance     // all instances, also those without a public port
+	places      []hostPort            // those of instances that are known longest come first
+	instances   map[string][]instance // with a public port, by host, sorted by ID
+	hosts       []string              // of all instances, sorted
+	generations map[string]uint64     // of hosts: another number says that an instance has come, left, changed, or announced something
+	leftOut     int                   // instances that exceed maxPeers
+}
+
+// runs reports whether an instance runs.
+func (p *presence) runs(of peer) bool { _, runs := p.running[of]; return runs }
 
 // overflow says how many instances are left out, nothing if none are.
 func (p *presence) overflow() []string {
@@ -144,81 +167,21 @@ func (p *presence) overflow() []string {
 	return []string{fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", p.leftOut, maxPeers)}
 }
 
-// discover asks every instance on the plane which hosts and ports it serves, and returns the public ones. An instance
-// that does not answer is left out: another one of its host answers, or the host cannot be called anyway. If not even the portal's
-// own instance answers, the broker cannot be reached.
-func (c *catalog) discover(ctx context.Context) (*presence, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.patience.discovery)
-	defer cancel()
-	answering, public := c.roster.gather(), make(map[peer]instance)
-	err := callAll(ctx, c.conn, "/ping", func(from peer, body []byte, err error) {
-		if err == nil && isOwnPing(from, body) && answering.add(from) {
-			public[from] = c.publicPart(from, body)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	admitted, leftOut := answering.admit()
-	found := &presence{instances: make(map[string][]instance), leftOut: leftOut}
-	listed := make(map[hostPort]bool)
-	for _, from := range admitted {
-		found.hosts = append(found.hosts, from.host)
-		ports := public[from].Ports
-		if len(ports) > 0 {
-			found.instances[from.host] = append(found.instances[from.host], public[from])
-		}
-		for _, port := range ports {
-			if at := (hostPort{from.host, port}); !listed[at] {
-				listed[at] = true
-				found.places = append(found.places, at)
-			}
-		}
-	}
-	slices.Sort(found.hosts)
-	found.hosts = slices.Compact(found.hosts)
-	for _, of := range found.instances {
-		slices.SortFunc(of, func(a, b instance) int { return cmp.Compare(a.ID, b.ID) })
-	}
-	return found, nil
-}
-
-// publicPart reads the answer of one instance. The portal's own answers have no public part.
-func (c *catalog) publicPart(from peer, body []byte) (public instance) {
-	var answer struct {
-		Version string `json:"version"`
-		Ports   []int  `json:"ports"`
-		Digest  string `json:"digest"`
-	}
-	if json.NewDecoder(bytes.NewReader(body)).Decode(&answer) != nil || from.host == c.conn.Host() {
-		return instance{}
-	}
-	public.ID = from.id
-	if len(answer.Version) <= maxVersion {
-		public.Version = answer.Version
-	}
-	if len(answer.Digest) <= maxDigest {
-		public.Digest = presentable(answer.Digest)
-	}
-	for _, port := range answer.Ports {
-		if slices.Contains(c.ports, port) {
-			public.Ports = append(public.Ports, port)
-		}
-	}
-	return public
-}
-
 // maxMemberBytes bounds the size of the document of one place.
 const maxMemberBytes = 4 << 20
 
-// fetch returns the document of a place, or nil if it has none. to is the host, or an instance of it. The error is a sentence that says why
-// the place is left out.
-func (c *catalog) fetch(ctx context.Context, from hostPort, to string) (*openapi.Document, error) {
+// fetch returns the document of a place; it has none if the place has none. to is the host, or an instance of it. The error is a sentence that
+// says why the place is left out.
+func (c *catalog) fetch(ctx context.Context, from hostPort, to string, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
 	body, err := c.get(ctx, "https://"+hostPort{to, from.port}.String()+"/openapi.json")
 	if body == nil || err != nil {
-		return nil, err
+		return new(keptDocument[openapi.Document]), err
 	}
-	return parseMember(body, from)
+	document, sum := before.reuse(body)
+	if document == nil {
+		document, err = parseMember(body, from)
+	}
+	return &keptDocument[openapi.Document]{document: document, sum: sum}, err
 }
 
 // get returns the document at an address, or nil if there is none.
@@ -229,7 +192,7 @@ func (c *catalog) get(ctx context.Context, address string) ([]byte, error) {
 	}
 	response, err := c.conn.Do(request)
 	if err != nil {
-		return nil, c.notFetched(err)
+		return nil, c.notFetched(request.URL.Hostname(), err)
 	}
 	defer response.Body.Close()
 	switch {
@@ -244,12 +207,13 @@ func (c *catalog) get(ctx context.Context, address string) ([]byte, error) {
 }
 
 // notFetched returns nil for a place that has left the bus meanwhile, because that is no error.
-func (c *catalog) notFetched(err error) error {
+func (c *catalog) notFetched(host string, err error) error {
 	failed, ok := errors.AsType[*bus.Error](err)
 	switch {
 	case !ok:
 		return err
 	case errors.Is(err, bus.ErrNoResponder):
+		c.discovery.doubtHost(host)
 		return nil
 	case errors.Is(err, bus.ErrNoAck):
 		return errors.New("nobody acked the request for it")
@@ -297,54 +261,50 @@ func parseMember(body []byte, from hostPort) (*openapi.Document, error) {
 	return document, nil
 }
 
-// parallelFetches is how many documents are fetched at a time.
-const parallelFetches = 16
-
 // snapshot is the aggregated document at one moment. It is not changed once it is made.
 type snapshot struct {
-	before, after []byte // the document as JSON, before and after the base URL
-	instances     []byte // the running instances, as JSON
-	visible       accessView
-	leftOut       []string // sentences, also about what differs between instances
+	of        *presence
+	members   []openapi.Member
+	text      []byte // the document as JSON, with an empty base URL
+	baseURL   int    // place of the base URL in text
+	instances []byte // the running instances, as JSON
+	visible   accessView
+	leftOut   []string // sentences, also about what differs between instances
 }
 
-// gather makes a snapshot of the bus with the rights of the caller.
-func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
+// gather makes a snapshot of the bus with the rights of the caller. It is the same as before if nothing has changed.
+func (c *catalog) gather(ctx context.Context, began time.Time) (*snapshot, error) {
 	ctx = bus.WithActor(ctx, c.token)
-	found, err := c.discover(ctx)
+	found, err := c.discovery.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	members, leftOut := c.fetchAll(ctx, found)
+	members, leftOut := c.fetchAll(ctx, found, began)
 	leftOut = append(leftOut, found.overflow()...)
-	instances, err := c.describeInstances(found, members)
-	if err != nil {
+	made := &snapshot{of: found, members: members, leftOut: leftOut}
+	if last := c.latest; last != nil && slices.Equal(last.members, members) && slices.Equal(last.leftOut, leftOut) {
+		if last.of == found {
+			return last, nil
+		}
+		made.text, made.baseURL, made.visible = last.text, last.baseURL, last.visible
+	} else if err := made.merge(cmp.Or(c.conn.Version(), "0")); err != nil {
 		return nil, err
 	}
-	visible := newAccessView(members)
-	document := openapi.Merge(openapi.Info{
-		Title:       "Services on the bus",
-		Description: strings.Join(leftOut, "\n"), LeftOut: leftOut,
-		Version: cmp.Or(c.conn.Version(), "0"),
-	}, "", members)
-	made, err := newSnapshot(document, instances)
-	if err != nil {
+	if made.instances, err = c.describeInstances(found, members); err != nil {
 		return nil, err
 	}
-	made.visible, made.leftOut = visible, leftOut
+	c.latest = made
 	return made, nil
 }
 
-// fetchAll fetches the documents of all places in their order. It returns them, and which are missing and why or are not those of all
-// instances, both sorted by place.
-func (c *catalog) fetchAll(ctx context.Context, found *presence) (members []openapi.Member, leftOut []string) {
+// fetchAll fetches the documents of all places in their order, unless they are known. It returns them, and which are missing and why or are
+// not those of all instances, both sorted by place.
+func (c *catalog) fetchAll(ctx context.Context, found *presence, began time.Time) (members []openapi.Member, leftOut []string) {
 	places := found.places
-	notes := make([]string, len(places))
-	documents := make([]*openapi.Document, len(places))
-	errs := make([]error, len(places))
-	inParallel(len(places), func(at int) {
-		documents[at], notes[at], errs[at] = c.fetchShown(ctx, found, places[at])
-	})
+	documents, errs := c.documents.refresh(places, began, func(at hostPort) uint64 { return found.generations[at.host] },
+		func(at hostPort, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
+			return c.fetchShown(ctx, found, at, before)
+		})
 	order := make([]int, len(places))
 	for at := range order {
 		order[at] = at
@@ -354,46 +314,41 @@ func (c *catalog) fetchAll(ctx context.Context, found *presence) (members []open
 		from := places[at]
 		if errs[at] != nil {
 			leftOut = append(leftOut, from.String()+" is left out: "+errs[at].Error()+".")
-		} else if documents[at] != nil {
-			members = append(members, openapi.Member{Host: from.host, Port: from.port, Document: documents[at]})
+			continue
 		}
-		if notes[at] != "" {
-			leftOut = append(leftOut, notes[at])
+		if document := documents[at].document; document != nil {
+			members = append(members, openapi.Member{Host: from.host, Port: from.port, Document: document})
+		}
+		if note := documents[at].note; note != "" {
+			leftOut = append(leftOut, note)
 		}
 	}
 	return members, leftOut
 }
 
-// inParallel calls fetch for each of a number of documents, and returns when all calls have.
-func inParallel(count int, fetch func(at int)) {
-	room := make(chan struct{}, parallelFetches)
-	var fetching sync.WaitGroup
-	for at := range count {
-		room <- struct{}{}
-		fetching.Go(func() {
-			defer func() { <-room }()
-			fetch(at)
-		})
-	}
-	fetching.Wait()
-}
-
-// newSnapshot marshals the document once; only the base URL differs from reader to reader.
-func newSnapshot(document *openapi.Document, instances []byte) (*snapshot, error) {
+// merge makes the document of the members, and marshals it once; only the base URL differs from reader to reader.
+func (s *snapshot) merge(version string) error {
+	s.visible = newAccessView(s.members)
+	document := openapi.Merge(openapi.Info{
+		Title:       "Services on the bus",
+		Description: strings.Join(s.leftOut, "\n"), LeftOut: s.leftOut, Version: version,
+	}, "", s.members)
 	mark := rand.Text()
 	document.Servers = []openapi.Server{{URL: mark}}
 	text, err := document.JSON()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	before, after, found := bytes.Cut(text, quote(mark))
 	if !found {
-		return nil, errors.New("the document has no server")
+		return errors.New("the document has no server")
 	}
-	return &snapshot{before: before, after: after, instances: instances}, nil
+	s.baseURL = len(before)
+	s.text = slices.Concat(before, quote(""), after)
+	return nil
 }
 
 // json returns the document for readers that reach the ingress at the base URL.
 func (s *snapshot) json(baseURL string) []byte {
-	return bytes.Join([][]byte{s.before, s.after}, quote(baseURL))
+	return slices.Concat(s.text[:s.baseURL], quote(baseURL), s.text[s.baseURL+len(quote("")):])
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -50,6 +49,7 @@ type traffic struct {
 type trafficSnapshot struct {
 	taken     time.Time
 	peers     map[peer]instanceReport // traffic is nil for those whose counts could not be read
+	silent    map[peer]struct{}       // instances that run, and have not even acked the question
 	omissions []omission
 }
 
@@ -57,49 +57,40 @@ type trafficSnapshot struct {
 type omission struct{ host, text string }
 
 // collectTraffic asks all instances what they serve and what they call.
-func collectTraffic(ctx context.Context, conn *bus.Conn, known *roster, taken time.Time) (*trafficSnapshot, error) {
-	seen := newTrafficCollector(known, taken)
-	var asking sync.WaitGroup
-	var notThere, notTold error
-	asking.Go(func() { notThere = callAll(ctx, conn, "/ping", seen.ping) })
-	asking.Go(func() { notTold = callAll(ctx, conn, "/traffic", seen.traffic) })
-	asking.Wait()
-	if err := cmp.Or(notThere, notTold); err != nil {
+func collectTraffic(ctx context.Context, conn *bus.Conn, known *roster, running *presence, taken time.Time) (*trafficSnapshot, error) {
+	seen := newTrafficCollector(known, running, taken)
+	if err := callAll(ctx, conn, "/traffic", seen.traffic); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil { // more may have answered
+		clear(seen.silent)
 	}
 	return seen.admit(), nil
 }
 
-// trafficCollector is a look in progress.
+// trafficCollector is a look in progress. Use it from one goroutine at a time.
 type trafficCollector struct {
-	mu        sync.Mutex // protects all below
 	look      trafficSnapshot
 	attendees *candidates
-	rows      int // of known instances
-	newRows   int // of newcomers, which take no row from those
+	silent    map[peer]struct{} // the instances that run, and have not answered
+	rows      int               // of known instances
+	newRows   int               // of newcomers, which take no row from those
 }
 
-func newTrafficCollector(known *roster, taken time.Time) *trafficCollector {
-	return &trafficCollector{look: trafficSnapshot{taken: taken, peers: make(map[peer]instanceReport)}, attendees: known.gather()}
-}
-
-// ping records that an instance is running. An instance that does not answer is unknown.
-func (g *trafficCollector) ping(from peer, body []byte, err error) {
-	var answer struct {
-		Version string `json:"version"`
+func newTrafficCollector(known *roster, running *presence, taken time.Time) *trafficCollector {
+	g := &trafficCollector{
+		look:      trafficSnapshot{taken: taken, peers: make(map[peer]instanceReport, len(running.running))},
+		attendees: known.gather(), silent: make(map[peer]struct{}, len(running.running)),
 	}
-	if err != nil || json.Unmarshal(body, &answer) != nil || !isOwnPing(from, body) {
-		return
+	for from, of := range running.running {
+		if !g.attendees.add(from) {
+			g.full()
+			continue
+		}
+		g.look.peers[from] = instanceReport{version: presentable(of.Version)}
+		g.silent[from] = struct{}{}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.attendees.add(from) {
-		g.fullLocked()
-		return
-	}
-	known := g.look.peers[from]
-	known.version = presentable(answer.Version)
-	g.look.peers[from] = known
+	return g
 }
 
 // traffic records what an instance has counted.
@@ -108,10 +99,9 @@ func (g *trafficCollector) traffic(from peer, body []byte, err error) {
 	if err == nil {
 		counted, err = parseTraffic(body)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	delete(g.silent, from)
 	if !g.attendees.add(from) {
-		g.fullLocked()
+		g.full()
 		return
 	}
 	if err != nil {
@@ -123,7 +113,7 @@ func (g *trafficCollector) traffic(from peer, body []byte, err error) {
 		all = &g.newRows
 	}
 	if *all+counted.rows() > maxRows {
-		g.fullLocked()
+		g.full()
 		return
 	}
 	*all += counted.rows()
@@ -134,11 +124,9 @@ func (g *trafficCollector) traffic(from peer, body []byte, err error) {
 
 // admit ends the look. Those that are known longest have precedence.
 func (g *trafficCollector) admit() *trafficSnapshot {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	admitted, leftOut := g.attendees.admit()
 	if leftOut > 0 {
-		g.fullLocked()
+		g.full()
 	}
 	peers, rows := make(map[peer]instanceReport, len(admitted)), 0
 	for _, from := range admitted {
@@ -148,22 +136,34 @@ func (g *trafficCollector) admit() *trafficSnapshot {
 		}
 		if known.traffic != nil && rows+known.rows() > maxRows {
 			known.traffic = nil
-			g.fullLocked()
+			g.full()
 		}
 		if known.traffic != nil {
 			rows += known.rows()
 		}
 		peers[from] = known
 	}
-	g.look.peers = peers
+	g.look.peers, g.look.silent = peers, g.silent
 	return &g.look
+}
+
+// leaveOut leaves out the instances that have not even acked the question, and have answered it before: they have died. It returns all that have
+// not acked.
+func (s *trafficSnapshot) leaveOut(known map[peer]knownTraffic) (silent []peer) {
+	for from := range s.silent {
+		silent = append(silent, from)
+		if _, answered := known[from]; answered {
+			delete(s.peers, from)
+		}
+	}
+	return silent
 }
 
 // rows returns how many callers and callees an instance reports.
 func (t *traffic) rows() int { return len(t.served) + len(t.made) }
 
-// fullLocked records once that a limit is reached.
-func (g *trafficCollector) fullLocked() {
+// full records once that a limit is reached.
+func (g *trafficCollector) full() {
 	const text = "Some instances are left out: there are too many, or they report too much."
 	for _, known := range g.look.omissions {
 		if known.text == text {

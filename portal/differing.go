@@ -88,42 +88,42 @@ func compareVersions(a, b string) int {
 	}), strings.Compare(a, b))
 }
 
-// fetchShown returns the document to show of a place. note is a sentence about instances with another one; "" for none that matter to the
+// fetchShown returns the document to show of a place. Its note is a sentence about instances with another one; "" for none that matter to the
 // caller.
-func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort) (document *openapi.Document, note string, err error) {
+func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
 	all := found.variants(at)
 	if all == nil {
-		document, err = c.fetch(ctx, at, at.host)
-		return document, "", err
+		return c.fetch(ctx, at, at.host, before)
 	}
-	if document, err = c.fetchOf(ctx, at, all[0]); document == nil || err != nil { // it has left meanwhile, or hides all
-		return document, "", err
+	shown, err := c.fetchOf(ctx, at, all[0], before)
+	if shown.document == nil || err != nil { // it has left meanwhile, or hides all
+		return shown, err
 	}
 	var notes []string
 	for _, other := range all[1:min(len(all), maxVariants)] {
-		serves, err := c.fetchOf(ctx, at, other)
-		if serves == nil || err != nil {
+		serves, err := c.fetchOf(ctx, at, other, nil)
+		if serves.document == nil || err != nil {
 			continue // it has left meanwhile, or shows nothing
 		}
-		if text := describeChanges(compare.Documents(document, serves)); text != "" {
+		if text := describeChanges(compare.Documents(shown.document, serves.document)); text != "" {
 			notes = append(notes, "at "+other.String()+" "+text)
 		}
 	}
-	if len(notes) == 0 {
-		return document, "", nil
+	if len(notes) > 0 {
+		shown.note = fmt.Sprintf("Instances of %s differ. Shown is what %s serve; %s.", at, all[0], strings.Join(notes, "; "))
 	}
-	return document, fmt.Sprintf("Instances of %s differ. Shown is what %s serve; %s.", at, all[0], strings.Join(notes, "; ")), nil
+	return shown, nil
 }
 
 // fetchOf returns the document of the first instance of a variant, or of the second one if the first has left meanwhile.
-func (c *catalog) fetchOf(ctx context.Context, at hostPort, of variant) (document *openapi.Document, err error) {
+func (c *catalog) fetchOf(ctx context.Context, at hostPort, of variant, before *keptDocument[openapi.Document]) (found *keptDocument[openapi.Document], err error) {
 	const tries = 2
 	for _, each := range of.instances[:min(len(of.instances), tries)] {
-		if document, err = c.fetch(ctx, at, peer{at.host, each.ID}.String()); document != nil || err != nil {
+		if found, err = c.fetch(ctx, at, peer{at.host, each.ID}.String(), before); found.document != nil || err != nil {
 			break
 		}
 	}
-	return document, err
+	return found, err
 }
 
 // describeChanges says what is different, and whether that breaks callers; "" if nothing is.

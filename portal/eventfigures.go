@@ -2,6 +2,7 @@ package portal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,7 +59,7 @@ func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, c
 		return &eventSummary{seen, looks[0]}, nil
 	}
 	return &eventFigures{
-		looks:    shared[*eventSummary]{age: liveAge, timeout: config.patience.logs, now: config.now, look: look},
+		looks:    shared[*eventSummary]{age: always[*eventSummary](liveAge), timeout: config.patience.logs, now: config.now, look: look},
 		catalogs: all, operators: operators,
 	}
 }
@@ -76,7 +77,7 @@ func lookAtLogs(ctx context.Context, conn *bus.Conn, taken time.Time) *eventLook
 		hosts = hosts[:maxLogs]
 	}
 	var mu sync.Mutex // protects seen
-	inParallel(len(hosts), func(at int) {
+	inParallel(len(hosts), parallelFetches, func(at int) {
 		log, err := eventlog.Describe(ctx, conn, hosts[at])
 		mu.Lock()
 		defer mu.Unlock()
@@ -100,7 +101,8 @@ func detailOf(err error) string {
 
 // ServeHTTP serves the figures of the events that the caller may see, as JSON.
 func (f *eventFigures) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	described, err := f.catalogs.of(bus.ActorOf(r.Context())).events.read(r.Context())
+	catalog := f.catalogs.of(bus.ActorOf(r.Context()))
+	described, err := catalog.events.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
@@ -112,9 +114,12 @@ func (f *eventFigures) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	view := current.view(described)
 	view.Operator = f.operators.check(r.Context()) == nil
-	if err := writeJSON(w, view); err != nil {
+	body, err := json.Marshal(view)
+	if err != nil {
 		bus.WriteError(w, r, err)
+		return
 	}
+	catalog.served.figures.serveBody(w, r, body)
 }
 
 // eventsView are the figures that a caller may see, the response of /events.json.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,48 +16,54 @@ import (
 // eventsHandler serves the AsyncAPI document of all events that the caller may see.
 type eventsHandler struct{ catalogs *catalogs }
 
-// ServeHTTP serves the document as JSON. It must not be cached, because the bus changes.
+// ServeHTTP serves the document as JSON.
 func (h *eventsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	document, err := h.catalogs.of(bus.ActorOf(r.Context())).events.read(r.Context())
+	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	document, err := catalog.events.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
-	serveJSON(w, document.body)
+	catalog.served.asyncapi.serveBody(w, r, document.body)
 }
 
 // eventsDocument is the AsyncAPI document of all events that a caller may see. It is not changed once it is made.
 type eventsDocument struct {
+	members []asyncapi.Member
 	body    []byte
 	visible map[string]map[string]bool // the events of each publisher, and whether they are stored
 	leftOut []string                   // sentences
 }
 
-// gatherEvents makes the AsyncAPI document with the rights of the caller. Hosts without events, or without some for this caller, have none.
-func (c *catalog) gatherEvents(ctx context.Context, _ time.Time) (*eventsDocument, error) {
+// gatherEvents makes the AsyncAPI document with the rights of the caller. Hosts without events, or without some for this caller, have none. It is
+// the same as before if nothing has changed.
+func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDocument, error) {
 	ctx = bus.WithActor(ctx, c.token)
-	found, err := c.discover(ctx)
+	found, err := c.discovery.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	documents, errs := make([]*asyncapi.Document, len(found.hosts)), make([]error, len(found.hosts))
-	inParallel(len(found.hosts), func(at int) {
-		documents[at], errs[at] = c.fetchEvents(ctx, found.hosts[at])
-	})
+	documents, errs := c.eventDocuments.refresh(found.hosts, began, func(host string) uint64 { return found.generations[host] },
+		func(host string, before *keptDocument[asyncapi.Document]) (*keptDocument[asyncapi.Document], error) {
+			return c.fetchEvents(ctx, host, before)
+		})
 	var members []asyncapi.Member
 	var leftOut []string
 	for at, host := range found.hosts {
 		if errs[at] != nil {
 			leftOut = append(leftOut, host+" is left out: "+errs[at].Error()+".")
-		} else if documents[at] != nil {
-			members = append(members, asyncapi.Member{Host: host, Document: documents[at]})
+		} else if document := documents[at].document; document != nil {
+			members = append(members, asyncapi.Member{Host: host, Document: document})
 		}
 	}
 	leftOut = append(leftOut, found.overflow()...)
+	if last := c.latestEvents; last != nil && slices.Equal(last.members, members) && slices.Equal(last.leftOut, leftOut) {
+		return last, nil
+	}
 	merged := asyncapi.Merge(asyncapi.Info{
 		Title: "Events on the bus", Description: strings.Join(leftOut, "\n"), LeftOut: leftOut, Version: cmp.Or(c.conn.Version(), "0"),
 	}, members)
-	made := &eventsDocument{visible: make(map[string]map[string]bool), leftOut: leftOut}
+	made := &eventsDocument{members: members, visible: make(map[string]map[string]bool), leftOut: leftOut}
 	for id, channel := range merged.Channels {
 		publisher, event, _ := strings.Cut(id, "/")
 		if made.visible[publisher] == nil {
@@ -64,19 +71,24 @@ func (c *catalog) gatherEvents(ctx context.Context, _ time.Time) (*eventsDocumen
 		}
 		made.visible[publisher][event] = channel.Durable
 	}
-	made.body, err = merged.JSON()
-	return made, err
-}
-
-// fetchEvents returns the AsyncAPI document of a host, or nil if it has none.
-func (c *catalog) fetchEvents(ctx context.Context, host string) (*asyncapi.Document, error) {
-	body, err := c.get(ctx, "https://"+host+":888/asyncapi.json")
-	if body == nil || err != nil {
+	if made.body, err = merged.JSON(); err != nil {
 		return nil, err
 	}
-	document, err := asyncapi.Parse(body)
-	if err != nil {
-		return nil, fmt.Errorf("its document cannot be read: %w", err)
+	c.latestEvents = made
+	return made, nil
+}
+
+// fetchEvents returns the AsyncAPI document of a host; it has none if the host has none.
+func (c *catalog) fetchEvents(ctx context.Context, host string, before *keptDocument[asyncapi.Document]) (*keptDocument[asyncapi.Document], error) {
+	body, err := c.get(ctx, "https://"+host+":888/asyncapi.json")
+	if body == nil || err != nil {
+		return new(keptDocument[asyncapi.Document]), err
 	}
-	return document, nil
+	document, sum := before.reuse(body)
+	if document == nil {
+		if document, err = asyncapi.Parse(body); err != nil {
+			return nil, fmt.Errorf("its document cannot be read: %w", err)
+		}
+	}
+	return &keptDocument[asyncapi.Document]{document: document, sum: sum}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/busline/busline/bus"
 )
 
 // WithClock makes the portal use now as its clock.
@@ -51,9 +53,9 @@ func (r *Roster) Look(hosts ...string) (admitted []string, leftOut int) {
 
 // NotesOfCrowd returns what the map notes when so many instances answer one look.
 func NotesOfCrowd(count int) (notes []string) {
-	crowd := newTrafficCollector(new(roster), time.Time{})
+	crowd := newTrafficCollector(new(roster), new(presence), time.Time{})
 	for at := range count {
-		crowd.ping(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"version":"1","ports":[443]}`), nil)
+		crowd.traffic(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"started":"2026-01-01T00:00:00Z"}`), nil)
 	}
 	for _, each := range crowd.admit().omissions {
 		notes = append(notes, each.text)
@@ -127,8 +129,7 @@ func (c *Catalogs) Count() int { return len(c.all.byToken) }
 func LiveOf(answers ...[]byte) ([]byte, error) {
 	w, known, from := new(window), new(roster), peer{"foreign.example", "a"}
 	for at, answer := range answers {
-		seen := newTrafficCollector(known, time.Unix(int64(at), 0))
-		seen.ping(from, []byte("{}"), nil)
+		seen := newTrafficCollector(known, &presence{running: map[peer]instance{from: {}}}, time.Unix(int64(at), 0))
 		seen.traffic(from, answer, nil)
 		w.add(seen.admit())
 	}
@@ -150,3 +151,29 @@ func KeepScraped(texts []string) (kept []string, cut []int) {
 
 // CompareVersions is compareVersions.
 func CompareVersions(a, b string) int { return compareVersions(a, b) }
+
+// CreateMergePatch is createMergePatch.
+var CreateMergePatch = createMergePatch
+
+// Versions gives tests access to the versions of a document.
+type Versions struct{ versions *versions }
+
+// NewVersions returns the versions of a document with now as the clock.
+func NewVersions(now func() time.Time) *Versions { return &Versions{&versions{now: now}} }
+
+// Serve answers a request for a document.
+func (v *Versions) Serve(w http.ResponseWriter, r *http.Request, body []byte, salt string) {
+	v.versions.serve(w, r, body, salt, func() []byte { return body })
+}
+
+// Count returns how many versions are kept.
+func (v *Versions) Count() int { return len(v.versions.all) }
+
+// Marked returns how many instances the portal is to ask after it has heard of so many, without a reader.
+func Marked(count int) int {
+	d := newDiscovery(nil, &portalConfig{now: time.Now})
+	for at := range count {
+		d.heard(bus.Announcement{Host: fmt.Sprintf("h%d.example", at), ID: "i1aaaaaaaa"})
+	}
+	return len(d.marked)
+}

@@ -56,7 +56,7 @@ func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
 	ingress := &Ingress{conn: conn, config: config, bodies: newInFlight(config.inFlight)}
-	ingress.scraped = shared[string]{age: scrapeAge, timeout: scrapeTimeout, now: time.Now, look: ingress.scrapeAll}
+	ingress.scraped = shared[string]{age: always[string](scrapeAge), timeout: scrapeTimeout, now: time.Now, look: ingress.scrapeAll}
 	ingress.handler = config.guardOrigins(ingress)
 	return ingress, nil
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// A summary of the traffic is made at most once a second, and the last view of each reader is kept.
+// The last view of each reader is kept.
 const (
-	liveAge   = time.Second
-	viewerAge = time.Minute // how long a reader is remembered after its last request
-	maxSeen   = 4096        // hosts that one reader has been shown
+	liveAge   = time.Second          // the age of a summary of the traffic, and of the logs of events, while it is used
+	peerAge   = 4 * time.Millisecond // more of it for each instance, so that the portal is never busy with its looks for long
+	viewerAge = time.Minute          // how long a reader is remembered after its last request
+	maxSeen   = 4096                 // hosts that one reader has been shown
 )
 
 // live knows the traffic of the plane while readers ask for it.
@@ -46,15 +47,20 @@ type viewer struct {
 func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 	window := new(window)
 	look := func(ctx context.Context, began time.Time) (*trafficSummary, error) {
-		seen, err := collectTraffic(ctx, conn, &all.roster, began)
+		found, err := all.discovery.read(ctx)
 		if err != nil {
 			return nil, err
 		}
+		seen, err := collectTraffic(ctx, conn, &all.discovery.roster, found, began)
+		if err != nil {
+			return nil, err
+		}
+		all.discovery.doubt(seen.leaveOut(window.known)...)
 		window.add(seen)
 		return newTrafficSummary(window), nil
 	}
 	return &live{
-		summaries: shared[*trafficSummary]{age: liveAge, timeout: config.patience.traffic, now: config.now, look: look},
+		summaries: shared[*trafficSummary]{age: (*trafficSummary).age, timeout: config.patience.traffic, now: config.now, look: look},
 		catalogs:  all, now: config.now, viewers: make(map[string]*viewer),
 	}
 }
@@ -67,7 +73,8 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	described, err := l.catalogs.of(token).read(r.Context())
+	catalog := l.catalogs.of(token)
+	described, err := catalog.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
@@ -77,10 +84,7 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "private, no-store")
-	_, _ = w.Write(body) // the ResponseWriter of a bus handler does not fail here
+	catalog.served.live.serveBody(w, r, body)
 }
 
 // viewer returns the state of a caller. If there are too many, any other is evicted.
@@ -101,6 +105,12 @@ func (l *live) viewer(token string) *viewer {
 	known.used = now
 	return known
 }
+
+// age returns how long a summary is used.
+func (p *trafficSummary) age() time.Duration { return ageOf(p.instances) }
+
+// ageOf returns the age for so many instances.
+func ageOf(instances int) time.Duration { return liveAge + time.Duration(instances)*peerAge }
 
 // draw returns the caller's view as JSON, made once for all readers with the same token.
 func (v *viewer) draw(current *trafficSummary, described *snapshot) ([]byte, error) {
@@ -139,17 +149,16 @@ const (
 
 // liveView is the traffic that a caller may see, the response of /live.json.
 type liveView struct {
-	Taken    time.Time     `json:"taken"`
-	Window   float64       `json:"window"` // seconds that the recent figures cover; 0: there are none yet
-	Services []liveService `json:"services"`
-	Edges    []liveEdge    `json:"edges"`
-	Lost     []liveLost    `json:"lost"`    // recent calls that never arrived because no instance serves their host
-	LeftOut  []string      `json:"leftOut"` // sentences
+	Taken    time.Time              `json:"taken"`
+	Window   float64                `json:"window"`   // seconds that the recent figures cover; 0: there are none yet
+	Services map[string]liveService `json:"services"` // by host
+	Edges    map[string]liveEdge    `json:"edges"`    // by "from to"
+	Lost     []liveLost             `json:"lost"`     // recent calls that never arrived because no instance serves their host
+	LeftOut  []string               `json:"leftOut"`  // sentences
 }
 
 // liveService is a service of which the caller may call at least one operation.
 type liveService struct {
-	Host        string         `json:"host"`
 	Ports       []int          `json:"ports"`
 	Instances   []liveInstance `json:"instances"`
 	liveFigures                // of the operations that the caller may call
@@ -246,7 +255,7 @@ func draw(p *trafficSummary, visible accessView, known map[string]time.Time) liv
 	d := &drawing{trafficSummary: p, visible: visible, edges: make(map[callPair]map[servedKey]calls)}
 	d.view = liveView{
 		Taken: p.taken.UTC(), Window: p.window.Seconds(),
-		Services: []liveService{}, Edges: []liveEdge{}, Lost: []liveLost{}, LeftOut: []string{},
+		Services: make(map[string]liveService), Edges: make(map[string]liveEdge), Lost: []liveLost{}, LeftOut: []string{},
 	}
 	for _, host := range slices.Sorted(maps.Keys(visible)) {
 		d.addService(host)
@@ -285,7 +294,7 @@ func (d *drawing) addService(host string) {
 	if running == nil {
 		running = []liveInstance{}
 	}
-	d.view.Services = append(d.view.Services, liveService{host, d.visible[host].ports, running, sum.figures(d.window)})
+	d.view.Services[host] = liveService{d.visible[host].ports, running, sum.figures(d.window)}
 }
 
 func (d *drawing) addCalls(of callPair, each *servedCalls) {
@@ -316,8 +325,9 @@ func (d *drawing) addEdges() {
 			break
 		}
 	}
-	slices.SortFunc(all, liveEdge.compare)
-	d.view.Edges = all
+	for at := range all {
+		d.view.Edges[all[at].From+" "+all[at].To] = all[at]
+	}
 }
 
 func (e liveEdge) compare(other liveEdge) int {

@@ -43,7 +43,10 @@ func defaultPatience() patience {
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
-// The document is at most 2 s behind the bus, however many ask for it. A service is left out if its document does not
+// Nothing is asked unless a client looks. The document is at most 2 s behind what instances announce, however many ask for it, and a minute behind
+// those that die without an announcement; documents are fetched again after at most a minute. The portal asks the instances for their traffic every
+// second and 4 ms for each instance, and JetStream once a second. A client that has an older version of a JSON document
+// gets what has changed: 304, or with A-IM: merge-patch a JSON Merge Patch (RFC 3229, RFC 7396). A service is left out if its document does not
 // come in time, cannot be read, or describes other hosts; the description of the document, which the page shows, names
 // it.
 //
@@ -52,9 +55,8 @@ func defaultPatience() patience {
 // only under the ports of the document.
 //
 // /live.json says which services run and who calls whom, how often and how fast, limited to what the document
-// describes; /events.json says how full the logs of stored events are, limited to the events in /asyncapi.json; see docs/guides/portal.md. The
-// portal asks the instances and JetStream at most once a second, and only while a client looks. Callers that [WithEventOperators] allows
-// to get dead letters from /deadletters.json, POST /deadletters redelivers or deletes them, and POST /publish publishes an event.
+// describes; /events.json says how full the logs of stored events are, limited to the events in /asyncapi.json; see docs/guides/portal.md.
+// Callers that [WithEventOperators] allows to get dead letters from /deadletters.json, POST /deadletters redelivers or deletes them, and POST /publish publishes an event.
 //
 // All of it is live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {
@@ -90,6 +92,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		return err
 	}
 	all := newCatalogs(conn, config)
+	conn.WatchAnnouncements(all.discovery.heard)
 	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
@@ -137,14 +140,16 @@ type documentHandler struct {
 	catalogs *catalogs
 }
 
-// ServeHTTP serves the document as JSON. It must not be cached, because the bus changes.
+// ServeHTTP serves the document as JSON.
 func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
+	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	current, err := catalog.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
-	serveJSON(w, current.json(h.conn.BaseURL(r)))
+	baseURL := h.conn.BaseURL(r)
+	catalog.served.openapi.serve(w, r, current.text, baseURL, func() []byte { return current.json(baseURL) })
 }
 
 // readJSON reads the body of a request of the page, one JSON object with these members.
@@ -196,12 +201,13 @@ type instancesHandler struct{ catalogs *catalogs }
 
 // ServeHTTP serves an [instanceList] as JSON. It is as recent as the document.
 func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
+	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	current, err := catalog.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
-	serveJSON(w, current.instances)
+	catalog.served.instances.serveBody(w, r, current.instances)
 }
 
 // serveJSON serves JSON that must not be cached: the bus changes, and each caller sees something else.

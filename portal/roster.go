@@ -142,16 +142,21 @@ func callAll(ctx context.Context, conn *bus.Conn, path string, answered func(fro
 			continue
 		}
 		anyAnswer = true
-		from := peer{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")}
+		from := peerOf(response)
 		body, err := readReport(response)
 		if from.isValid() {
 			answered(from, body, err)
 		}
 	}
 	if !anyAnswer {
-		return bus.Errorf(http.StatusServiceUnavailable, "nobody answers; the broker is out of reach")
+		return errNoBroker()
 	}
 	return nil
+}
+
+// peerOf returns the instance that has responded.
+func peerOf(response *http.Response) peer {
+	return peer{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")}
 }
 
 // readReport reads the answer of an instance.

@@ -86,10 +86,10 @@ func TestRoster_InventedInstances(t *testing.T) {
 		w := watch(t, b)
 		w.look("") // the portal gets to know the counter
 		answerAsMany(t, b, "ping", 6000)
-		time.Sleep(3 * time.Second)
+		time.Sleep(time.Minute) // then the whole plane is asked
 		got := w.look("")
 		assert.Equal(t, "counter.example", got.names())
-		assert.Len(t, got.Services[0].Instances, 1)
+		assert.Len(t, got.Services["counter.example"].Instances, 1)
 		var listed struct{ Hosts map[string]json.RawMessage }
 		w.fetch("/instances.json", &listed)
 		require.Len(t, listed.Hosts, 1)

@@ -12,8 +12,9 @@ import (
 // shared looks something up for all readers that ask at about the same time: one lookup at a time, and none while the
 // last result is recent. Nothing runs without a reader.
 type shared[T any] struct {
-	age     time.Duration // how long a result is recent
-	timeout time.Duration // of a lookup
+	age     func(T) time.Duration // how long a result is recent
+	changed func() bool           // whether a result is no longer recent for another reason; nil: there is none
+	timeout time.Duration         // of a lookup
 	now     func() time.Time
 	look    func(ctx context.Context, began time.Time) (T, error)
 
@@ -49,16 +50,14 @@ func (s *shared[T]) read(ctx context.Context) (T, error) {
 	return running.seen, running.err
 }
 
-// outdated reports whether neither the last result nor a running lookup is of use to a reader.
-func (s *shared[T]) outdated() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running == nil && !s.isRecentLocked()
-}
-
 // isRecentLocked reports whether the last result may be returned.
 func (s *shared[T]) isRecentLocked() bool {
-	return s.latest != nil && s.now().Sub(s.latest.began) < s.age
+	return s.latest != nil && s.now().Sub(s.latest.began) < s.age(s.latest.seen) && (s.changed == nil || !s.changed())
+}
+
+// always returns an age that is the same for all results.
+func always[T any](age time.Duration) func(T) time.Duration {
+	return func(T) time.Duration { return age }
 }
 
 func (l *sharedLook[T]) wait(ctx context.Context) (seen T, err error) {

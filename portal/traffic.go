@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// windowLength is the length of time that the recent figures cover.
+// windowLength is the length of time that the recent figures cover, unless looks are so rare that it would not cover several.
 const windowLength = 15 * time.Second
 
 // window compares each look with the previous one while readers ask: what instances have counted in between is recent
@@ -41,9 +41,15 @@ type servedAt struct {
 // callPair is a caller and its callee.
 type callPair struct{ from, to string }
 
+// longest returns the length of time that the recent figures cover when so many instances run.
+func (w *window) longest(instances int) time.Duration {
+	const looks = 3
+	return max(windowLength, looks*ageOf(instances))
+}
+
 // add adds a look. If the previous look is too old the window starts anew: what was counted in between is not recent.
 func (w *window) add(seen *trafficSnapshot) {
-	if w.latest == nil || seen.taken.Sub(w.latest.taken) > windowLength || seen.taken.Before(w.latest.taken) {
+	if w.latest == nil || seen.taken.Sub(w.latest.taken) > w.longest(len(seen.peers)) || seen.taken.Before(w.latest.taken) {
 		*w = window{known: make(map[peer]knownTraffic)}
 	}
 	next := step{to: seen.taken, served: make(map[servedAt]metrics.Counts), lost: make(map[callPair]int64)}
@@ -65,7 +71,7 @@ func (w *window) add(seen *trafficSnapshot) {
 		w.steps = append(w.steps, next)
 	}
 	w.latest = seen
-	w.forget(seen.taken.Add(-windowLength))
+	w.forget(seen.taken.Add(-w.longest(len(seen.peers))))
 }
 
 // hosts returns the hosts that are served, and those that are known: served now or recently.
@@ -139,6 +145,7 @@ func (w *window) length() time.Duration {
 type trafficSummary struct {
 	taken     time.Time
 	window    time.Duration // that the recent figures cover
+	instances int
 	running   map[string][]liveInstance
 	served    map[string][]servedCalls // by host
 	lost      []lostCalls
@@ -162,7 +169,7 @@ type lostCalls struct {
 // newTrafficSummary sums up what is known.
 func newTrafficSummary(w *window) *trafficSummary {
 	made := &trafficSummary{
-		taken: w.latest.taken, window: w.length(), omissions: w.latest.omissions,
+		taken: w.latest.taken, window: w.length(), instances: len(w.latest.peers), omissions: w.latest.omissions,
 		running: make(map[string][]liveInstance), served: make(map[string][]servedCalls),
 		beside: make(map[string]map[operationKey]routes),
 	}

@@ -1,0 +1,345 @@
+package portal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+const (
+	// pingAge is how long the portal relies on announcements while it is looked at. Then it asks the whole plane, to find instances that
+	// died without an announcement.
+	pingAge = time.Minute
+	// maxAsked is how many instances are asked one by one; if more have announced themselves, it is cheaper to ask the whole plane.
+	maxAsked = 128
+)
+
+// discovery knows which instances run on the plane, for all callers. It asks the whole plane at first, when announcements may have been
+// missed, and once a minute; in between, only instances that have announced that they come, leave or changed. An instance that
+// announces that it leaves is asked, too: others could say so in its name. Without a reader nothing is asked. It is safe for concurrent use.
+type discovery struct {
+	conn     *bus.Conn
+	ports    []int // the public ones
+	patience time.Duration
+	now      func() time.Time
+	roster   roster
+	looks    shared[*presence]
+
+	mu       sync.Mutex        // protects all below
+	marked   map[peer]struct{} // to be asked by the next look; at most maxPeers
+	doubted  map[peer]struct{} // those that were marked without an announcement, since the whole plane was asked; at most maxPeers
+	missed   bool              // the whole plane is to be asked by the next look
+	due      time.Time         // when the whole plane is to be asked at the latest
+	overflow int64             // messages that the connection had dropped at the last look
+	latest   *presence
+
+	// Only the running look uses these.
+	pause time.Duration // until the whole plane is asked again
+	count uint64        // of looks
+}
+
+func newDiscovery(conn *bus.Conn, config *portalConfig) *discovery {
+	d := &discovery{
+		conn: conn, ports: config.ports, patience: config.patience.discovery, now: config.now, missed: true,
+		marked: make(map[peer]struct{}), doubted: make(map[peer]struct{}), latest: new(presence),
+	}
+	d.looks = shared[*presence]{
+		age: func(*presence) time.Duration { return pingAge }, changed: d.changed,
+		timeout: 2*d.patience + answerMargin, now: config.now, look: d.look,
+	}
+	return d
+}
+
+// heard notes an announcement. It does not block.
+func (d *discovery) heard(announced bus.Announcement) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if announced.Missed {
+		d.missed = true
+		return
+	}
+	d.markLocked(peer{announced.Host, announced.ID})
+}
+
+func (d *discovery) markLocked(of peer) {
+	if len(d.marked) < maxPeers {
+		d.marked[of] = struct{}{}
+	} else {
+		d.missed = true
+	}
+}
+
+// doubt has the next look ask instances that should have answered something else. It does so once between two looks at the whole plane.
+func (d *discovery) doubt(all ...peer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, each := range all {
+		if _, was := d.doubted[each]; !was && len(d.doubted) < maxPeers {
+			d.doubted[each] = struct{}{}
+			d.markLocked(each)
+		}
+	}
+}
+
+// doubtHost has the next look ask the instances of a host, or one instance: "3k8qz1v0.calculator.example". Only those that run can be doubted.
+func (d *discovery) doubtHost(host string) {
+	d.mu.Lock()
+	found := d.latest
+	d.mu.Unlock()
+	if id, of, _ := strings.Cut(host, "."); found.runs(peer{of, id}) {
+		d.doubt(peer{of, id})
+		return
+	}
+	for from := range found.running {
+		if from.host == host {
+			d.doubt(from)
+		}
+	}
+}
+
+// changed reports whether there is something to ask.
+func (d *discovery) changed() bool {
+	overflow := d.conn.Stats().SlowConsumerDropped
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.missed = d.missed || overflow != d.overflow || !d.now().Before(d.due)
+	d.overflow = overflow
+	return d.missed || len(d.marked) > 0
+}
+
+// read returns what runs. The result is the same as before if nothing has changed.
+func (d *discovery) read(ctx context.Context) (*presence, error) {
+	if !d.conn.Connected() {
+		return nil, errNoBroker()
+	}
+	return d.looks.read(ctx)
+}
+
+func errNoBroker() error {
+	return bus.Errorf(http.StatusServiceUnavailable, "nobody answers; the broker is out of reach")
+}
+
+// look asks what has to be asked. Not even the portal's own instance answers if the broker cannot be reached.
+func (d *discovery) look(ctx context.Context, began time.Time) (*presence, error) {
+	d.count++
+	d.mu.Lock()
+	before, marked := d.latest, slices.Collect(maps.Keys(d.marked))
+	all := d.missed || len(marked) > maxAsked
+	clear(d.marked)
+	if d.missed = false; all {
+		clear(d.doubted)
+	}
+	d.mu.Unlock()
+	a := &attendance{discovery: d, before: before, all: all, answering: d.roster.gather(), running: make(map[peer]instance, len(before.running))}
+	if !all {
+		a.keepAllBut(marked)
+		a.ask(ctx, marked)
+		return d.settle(a), nil
+	}
+	if err := a.askAll(ctx); err != nil {
+		d.heard(bus.Announcement{Missed: true})
+		return nil, err
+	}
+	d.mu.Lock()
+	d.due = began.Add(d.pause)
+	d.mu.Unlock()
+	return d.settle(a), nil
+}
+
+// attendance collects the instances that run, in one look.
+type attendance struct {
+	*discovery
+
+	before    *presence
+	all       bool // the whole plane is asked
+	answering *candidates
+	mu        sync.Mutex // protects answering and all below while instances are asked one by one
+	running   map[peer]instance
+	announced []peer // that have answered, having announced themselves
+}
+
+// keepAllBut keeps the instances that are known, except for those that are asked.
+func (a *attendance) keepAllBut(asked []peer) {
+	maps.Copy(a.running, a.before.running)
+	for _, each := range asked {
+		delete(a.running, each)
+	}
+	for from := range a.running {
+		a.answering.add(from)
+	}
+}
+
+// askAll asks the whole plane, and then one by one those that did not answer but did before.
+func (a *attendance) askAll(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, a.patience)
+	defer cancel()
+	own := false
+	err := callAll(limited, a.conn, "/ping", func(from peer, body []byte, err error) {
+		if err == nil && isOwnPing(from, body) && a.answering.add(from) {
+			a.running[from] = a.publicPart(from, body)
+			own = own || from.id == a.conn.ID()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case !own: // the broker lets the portal hear nothing that is for all instances: announcements are not heard, either
+		a.pause = maxAge
+	case limited.Err() != nil: // there may be more
+		a.pause = min(max(2*a.pause, maxAge), pingAge) //nolint:mnd // twice
+	default:
+		a.pause = pingAge
+	}
+	var silent []peer
+	for from := range a.before.running {
+		if _, answered := a.running[from]; !answered {
+			silent = append(silent, from)
+		}
+	}
+	if len(silent) <= maxAsked {
+		a.ask(ctx, silent)
+	}
+	return nil
+}
+
+// ask asks instances at the same time, so that none that takes its time keeps another from answering. Those that do not answer are left out,
+// and asked once more by the next look if they are there.
+func (a *attendance) ask(ctx context.Context, all []peer) {
+	ctx, cancel := context.WithTimeout(ctx, a.patience)
+	defer cancel()
+	inParallel(len(all), maxAsked, func(at int) {
+		from := all[at]
+		body, err := a.ping(ctx, from)
+		switch {
+		case errors.Is(err, bus.ErrNoResponder):
+			return
+		case err != nil:
+			a.doubt(from)
+			return
+		case !isOwnPing(from, body):
+			return
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.answering.add(from) {
+			a.running[from] = a.publicPart(from, body)
+			a.announced = append(a.announced, from)
+		}
+	})
+}
+
+// ping asks one instance.
+func (d *discovery) ping(ctx context.Context, from peer) ([]byte, error) {
+	if !from.isValid() {
+		return nil, fmt.Errorf("%q is no instance", from.String())
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+from.String()+":888/ping", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := d.conn.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if by := peerOf(response); by != from {
+		return nil, fmt.Errorf("%s answers in place of %s", by, from)
+	}
+	return readReport(response)
+}
+
+// settle ends a look.
+func (d *discovery) settle(a *attendance) *presence {
+	admitted, leftOut := a.answering.admit()
+	if !a.all {
+		leftOut = max(leftOut, a.before.leftOut)
+	}
+	running, touched := make(map[peer]instance, len(admitted)), make(map[string]bool)
+	for _, from := range admitted {
+		of := a.running[from]
+		running[from] = of
+		if before, known := a.before.running[from]; !known || !before.equal(of) {
+			touched[from.host] = true
+		}
+	}
+	for _, from := range a.announced {
+		touched[from.host] = true
+	}
+	for from := range a.before.running {
+		if _, stays := running[from]; !stays {
+			touched[from.host] = true
+		}
+	}
+	if len(touched) == 0 && leftOut == a.before.leftOut {
+		return a.before
+	}
+	found := newPresence(admitted, running, leftOut)
+	for host := range found.generations {
+		if found.generations[host] = a.before.generations[host]; touched[host] {
+			found.generations[host] = d.count
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.latest = found
+	return found
+}
+
+// newPresence describes what runs; admitted are the instances in the order in which they are to be asked.
+func newPresence(admitted []peer, running map[peer]instance, leftOut int) *presence {
+	found := &presence{running: running, instances: make(map[string][]instance), leftOut: leftOut, generations: make(map[string]uint64)}
+	listed := make(map[hostPort]bool)
+	for _, from := range admitted {
+		found.generations[from.host] = 0
+		ports := running[from].Ports
+		if len(ports) > 0 {
+			found.instances[from.host] = append(found.instances[from.host], running[from])
+		}
+		for _, port := range ports {
+			if at := (hostPort{from.host, port}); !listed[at] {
+				listed[at] = true
+				found.places = append(found.places, at)
+			}
+		}
+	}
+	found.hosts = slices.Sorted(maps.Keys(found.generations))
+	for _, of := range found.instances {
+		slices.SortFunc(of, instance.compare)
+	}
+	return found
+}
+
+// publicPart reads the answer of one instance to a ping. The portal's own answers have no public part.
+func (d *discovery) publicPart(from peer, body []byte) (public instance) {
+	var answer struct {
+		Version string `json:"version"`
+		Ports   []int  `json:"ports"`
+		Digest  string `json:"digest"`
+	}
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&answer) != nil || from.host == d.conn.Host() {
+		return instance{}
+	}
+	public.ID = from.id
+	if len(answer.Version) <= maxVersion {
+		public.Version = answer.Version
+	}
+	if len(answer.Digest) <= maxDigest {
+		public.Digest = presentable(answer.Digest)
+	}
+	for _, port := range answer.Ports {
+		if slices.Contains(d.ports, port) {
+			public.Ports = append(public.Ports, port)
+		}
+	}
+	return public
+}
