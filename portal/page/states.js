@@ -36,7 +36,8 @@ function servicesView(services, instances) {
     element('strong', {}, host),
     element('span', {className: 'quiet'}, aboutService(operations.length, events.length, instances[host]?.length || 0)),
     description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]))));
-  return element('ul', {className: 'tiles'}, ...cards);
+  const more = services.length > mostCards && element('p', {className: 'quiet'}, `… and ${services.length - mostCards} more: search the list.`);
+  return element('div', {}, element('ul', {className: 'tiles'}, ...cards), more);
 }
 
 /** "2 operations, 1 event, 3 instances". The instances of a service without operations are not known. */
