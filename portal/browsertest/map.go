@@ -57,12 +57,12 @@ func emptyMap(v *visit) error {
 		v.startCalculator, v.sees(".map-state", "No calls yet"))
 }
 
-// crowdedMap has a hundred services, so that the tables come first.
+// crowdedMap has a hundred services without calls, which are not drawn.
 func crowdedMap(v *visit) error {
 	const services = 100
 	return do(func() error { return v.startMany(services) }, v.opens("#/map"), v.sees(".map-view", "100 services, 100 instances"),
-		v.awaits("the tables come first", `document.querySelector(".map-body.many")`),
-		v.awaits("the picture is not far", `document.querySelector(".map-picture").getBoundingClientRect().top < 1.5 * innerHeight`))
+		v.sees(".map-left-out", "100 without calls are counted only"), v.awaits("no picture", `!document.querySelector(".map-picture").checkVisibility()`),
+		v.fills(".map-filter input", "node-03"), v.awaits("those that are searched for", `document.querySelectorAll(".map-node").length === 10`))
 }
 
 // places lays out services of which some call each other in circles, in columns.

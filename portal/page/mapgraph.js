@@ -69,6 +69,7 @@ export class MapGraph {
    * Shows these nodes and edges, as readLive returns them: all of them, or a part, which has a name and its own layout.
    */
   show(shown, part = '') {
+    const room = this.node.clientWidth; // read first: later the browser would have to lay out all
     this.#shown = shown;
     if (part !== this.#part) {
       this.#part = part;
@@ -86,7 +87,7 @@ export class MapGraph {
     }
     const right = Math.max(0, ...[...at.values()].map(({x}) => x)) + width + margin + 20;
     const bottom = Math.max(0, ...[...at.values()].map(({y}) => y)) + height + margin;
-    const scale = Math.max(smallest, Math.min(1, (this.node.clientWidth || right) / right));
+    const scale = Math.max(smallest, Math.min(1, (room || right) / right));
     set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: Math.floor(right * scale), height: Math.ceil(bottom * scale)});
   }
 

@@ -26,7 +26,7 @@ export function startView({services, operations, events, server, leftOut, instan
         events.size > 0 && ', ', events.size > 0 && element('a', {href: 'asyncapi.json'}, 'asyncapi.json'))),
     leftOutView(leftOut),
     element('h3', {}, 'Services'),
-    servicesView(services, instances),
+    ...servicesView(services, instances),
     element('h3', {}, 'Keys'),
     keysView());
 }
@@ -37,7 +37,7 @@ function servicesView(services, instances) {
     element('span', {className: 'quiet'}, aboutService(operations.length, events.length, instances[host]?.length || 0)),
     description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]))));
   const more = services.length > mostCards && element('p', {className: 'quiet'}, `… and ${services.length - mostCards} more: search the list.`);
-  return element('div', {}, element('ul', {className: 'tiles'}, ...cards), more);
+  return [element('ul', {className: 'tiles'}, ...cards), more];
 }
 
 /** "2 operations, 1 event, 3 instances". The instances of a service without operations are not known. */
