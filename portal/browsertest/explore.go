@@ -43,6 +43,7 @@ func scenarios() []scenario {
 		{name: "portal silent", run: portalSilent},
 		{name: "empty bus", run: emptyBus},
 		{name: "hundred services", run: hundred},
+		{name: "scale", run: scale},
 		{name: "deltas", run: deltas},
 		{name: "paper", run: paper},
 		{name: "tablet", run: tablet},
