@@ -5,6 +5,7 @@ import {MapGraph} from './mapgraph.js';
 import {leftOutText, Selection} from './mapselection.js';
 import {callsTable, flowsTable, servicesTable} from './maptable.js';
 import {Poller} from './poller.js';
+import {foldedList} from './states.js';
 
 // The map of the services: which run, who calls whom, how often and how fast, and where events go. It polls the portal every 2 seconds while
 // it is visible, and not otherwise.
@@ -20,6 +21,7 @@ export class MapView {
   #eventPoller;
   #state = element('p', {className: 'map-state quiet', role: 'status'});
   #notices = element('div');
+  #noticed = ''; // what they say
   #filter = element('input', {type: 'search', placeholder: 'Filter services', autocomplete: 'off', spellcheck: false, oninput: () => this.#draw()});
   #figures = element('div', {className: 'map-figures'});
   #graph = new MapGraph((key, pin) => this.#choose(key, pin));
@@ -146,15 +148,17 @@ export class MapView {
       this.#leftOut.textContent = text;
     }
     this.#leftOut.hidden = text === '';
+    this.#body.classList.toggle('crowded', text !== '');
   }
 
   /** Says what is missing: of calls, and of events if some are stored. */
   #showNotices() {
     const stored = [...this.#bus.state.events.values()].some(({durable}) => durable);
     const lines = new Set([...this.#live?.leftOut || [], ...this.#events?.leftOut || [], stored && this.#events?.unavailable]);
-    const text = [...lines].filter(Boolean);
-    if (text.join() !== [...this.#notices.children].map((one) => one.textContent).join()) {
-      this.#notices.replaceChildren(...text.map((line) => element('p', {className: 'notice'}, line)));
+    const texts = [...lines].filter(Boolean);
+    if (texts.join('\n') !== this.#noticed) {
+      this.#noticed = texts.join('\n');
+      this.#notices.replaceChildren(...(texts.length > 0 ? [element('div', {className: 'notice'}, ...foldedList(texts))] : []));
     }
   }
 

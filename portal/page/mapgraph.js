@@ -7,6 +7,7 @@ import {Layout} from './maplayout.js';
 
 const namespace = 'http://www.w3.org/2000/svg';
 const width = 190; // of a node
+const longestName = 21; // characters that are inside a node in any font
 const height = 46;
 const gapX = 90; // between columns
 const gapY = 26;
@@ -127,7 +128,7 @@ export class MapGraph {
     group.classList.toggle('failed', node.deadLetters > 0);
     const [about, trouble] = [aboutNode(node), troubleTexts(node).join(', ')];
     write(mark, trouble);
-    write(title, node.name.length > 24 ? `${node.name.slice(0, 23)}…` : node.name);
+    write(title, node.name.length > longestName ? `${node.name.slice(0, longestName - 1)}…` : node.name);
     write(sub, about);
     set(group, {'aria-label': `${node.name}: ${[about, trouble].filter(Boolean).join(', ')}`});
   }

@@ -1,7 +1,8 @@
 // What the picture of the map shows of a large bus: first the services that fail, then the busiest, each with one that it has to do with.
 
-const mostNodes = 60; // in the picture
-const mostLines = 150;
+const few = {nodes: 60, lines: 150}; // are all drawn
+const mostNodes = 36; // of more, so that the lines can be followed
+const mostLines = 80;
 
 /** Selects what is drawn. What is drawn already stays, unless something else fails or is far busier, so that the picture does not jump. */
 export class Selection {
@@ -14,7 +15,7 @@ export class Selection {
    */
   of({nodes, edges, flows}, searched) {
     const lines = [...edges, ...flows];
-    if (nodes.length <= mostNodes && lines.length <= mostLines) {
+    if (nodes.length <= few.nodes && lines.length <= few.lines) {
       return {nodes, edges, flows};
     }
     const ranked = this.#ranked(lines.map((line) => ({name: line.key, searched: false, fails: fails(line), rate: rateOf(line), line}))).map(({line}) => line);

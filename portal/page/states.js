@@ -70,9 +70,15 @@ export function leftOutTitle(leftOut) {
 /** Names the services whose documents cannot be shown, or are not those of all instances. */
 export function leftOutView(leftOut) {
   return leftOut.length > 0 && element('section', {className: 'notice', 'aria-label': 'Left out'},
-    element('strong', {}, leftOutTitle(leftOut)),
-    element('ul', {}, ...leftOut.slice(0, 50).map((line) => element('li', {}, line))),
-    leftOut.length > 50 && element('p', {}, `… and ${leftOut.length - 50} more.`));
+    element('strong', {}, leftOutTitle(leftOut)), ...foldedList(leftOut));
+}
+
+/** Lists some lines; the rest is to be opened, so that it does not displace what is below. */
+export function foldedList(lines) {
+  const [few, most] = [3, 50];
+  const list = (some) => element('ul', {}, ...some.map((line) => element('li', {}, line)));
+  return [list(lines.slice(0, few)), lines.length > few && element('details', {}, element('summary', {}, `${lines.length - few} more`),
+    list(lines.slice(few, most)), lines.length > most && element('p', {}, `… and ${lines.length - most} more.`))];
 }
 
 export function emptyView({leftOut, server}, caller) {
