@@ -86,3 +86,33 @@ func circles(v *visit) error {
 		v.awaits("a circle between its caller and its callee", `window.placed?.circle === '{"web":0,"shop":1,"stock":2,"mail":3}'`),
 		v.awaits("a picture that can be seen", `window.placed?.columns < 30`))
 }
+
+// selects selects from a hundred chains of two calls, of which one gets busier and another fails.
+const selects = `import("./mapselection.js").then(({Selection}) => {
+	const shown = (busy, failing) => {
+		const pairs = [...Array(100).keys()].map((i) => [i, "from" + i, "to" + i]);
+		return {
+			nodes: [...pairs.flatMap(([, from, to]) => [from, to]), "alone"].map((name) => ({name})), flows: [],
+			edges: pairs.map(([i, from, to]) => ({key: from + " " + to, from, to, kind: i === failing ? "failed" : "busy", figures: {recent: {rate: busy(i)}}})),
+		};
+	};
+	const selection = new Selection();
+	const names = (...of) => selection.of(shown(...of), () => false).nodes.map(({name}) => name);
+	const first = names((i) => 100 + i / 10);
+	const same = names((i) => 200 - i / 10);
+	const busier = names((i) => i === 1 ? 500 : 100);
+	const failing = names(() => 100, 2);
+	const searched = new Selection().of(shown(() => 1), (name) => name === "alone" || name === "to7").nodes.map(({name}) => name);
+	window.selected = {
+		first: first.length === 36 && first.includes("to99") && first.includes("from99") && !first.includes("to1") && !first.includes("alone"),
+		same: same.join() === first.join(), busier: busier.includes("to1") && busier.includes("from1"),
+		failing: failing.includes("to2"), searched: ["alone", "to7", "from7"].every((name) => searched.includes(name)),
+	};
+})`
+
+// selecting shows what fails and what is busiest, and keeps it in the picture.
+func selecting(v *visit) error {
+	selected := func(what string) step { return v.awaits(what, `window.selected[%s] === true`, what) }
+	return do(v.opens("#/map"), func() error { return v.run(selects) },
+		selected("first"), selected("same"), selected("busier"), selected("failing"), selected("searched"))
+}
