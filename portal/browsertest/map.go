@@ -87,7 +87,7 @@ func circles(v *visit) error {
 		v.awaits("a picture that can be seen", `window.placed?.columns < 30`))
 }
 
-// selects selects from a hundred chains of two calls, of which one gets busier and another fails.
+// selects makes selections of a hundred chains of two calls, of which one gets busier and another fails.
 const selects = `import("./mapselection.js").then(({Selection}) => {
 	const shown = (busy, failing) => {
 		const pairs = [...Array(100).keys()].map((i) => [i, "from" + i, "to" + i]);
