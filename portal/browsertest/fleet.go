@@ -53,7 +53,7 @@ func scale(v *visit) error {
 		v.sees(".count", "1001 services"), v.sees(".banner", "new"),
 		func() error { return comes.leave() }, v.sees(".count", "1000 services"), v.sees(".banner", "gone"),
 		v.awaits("the others are the same elements", `row.isConnected`),
-		v.opens("#/map"), v.sees(".map-state", "Live"), v.sees(".map-figures", "1000 services, 1000 instances"),
+		v.opens("#/map"), v.sees(".map-state", "Live"), v.sees(".map-left-out", "of 1000: what fails"),
 		drawn("a picture of some", `nodes.length > 20 && nodes.length <= 36`), v.sees(".map-left-out", "counted only"),
 		drawn("what fails", `nodes.includes("node-0155.billing.example")`), drawn("what is busiest", `nodes.includes("node-0003.identity.example")`),
 		v.awaits("its calls", `document.querySelector(".map-edge.failed")`),
