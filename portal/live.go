@@ -122,19 +122,7 @@ func (v *viewer) draw(current *trafficSummary, described *snapshot) ([]byte, err
 	}
 	view := draw(current, described.visible, v.seen)
 	view.LeftOut = append(view.LeftOut, described.leftOut...)
-	services, edges := make(map[string]liveService), make(map[string]liveEdge)
-	for _, each := range view.Services {
-		services[each.Host] = each
-	}
-	for _, each := range view.Edges {
-		edges[each.From+" "+each.To] = each
-	}
-	body, err := json.Marshal(struct {
-		liveView
-
-		Services map[string]liveService `json:"services"`
-		Edges    map[string]liveEdge    `json:"edges"`
-	}{view, services, edges})
+	body, err := json.Marshal(view)
 	if err != nil {
 		return nil, err
 	}
