@@ -57,12 +57,12 @@ func emptyMap(v *visit) error {
 		v.startCalculator, v.sees(".map-state", "No calls yet"))
 }
 
-// crowdedMap has a hundred services, so that the tables come first.
+// crowdedMap has a hundred services without calls, which are not drawn.
 func crowdedMap(v *visit) error {
 	const services = 100
 	return do(func() error { return v.startMany(services) }, v.opens("#/map"), v.sees(".map-view", "100 services, 100 instances"),
-		v.awaits("the tables come first", `document.querySelector(".map-body.many")`),
-		v.awaits("the picture is not far", `document.querySelector(".map-picture").getBoundingClientRect().top < 1.5 * innerHeight`))
+		v.sees(".map-left-out", "100 without calls are counted only"), v.awaits("no picture", `!document.querySelector(".map-picture").checkVisibility()`),
+		v.fills(".map-filter input", "node-03"), v.awaits("those that are searched for", `document.querySelectorAll(".map-node").length === 10`))
 }
 
 // places lays out services of which some call each other in circles, in columns.
@@ -85,4 +85,34 @@ func circles(v *visit) error {
 		v.awaits("callers to the left", `window.placed?.chain === '{"web":0,"mail":3,"shop":1,"stock":2}'`),
 		v.awaits("a circle between its caller and its callee", `window.placed?.circle === '{"web":0,"shop":1,"stock":2,"mail":3}'`),
 		v.awaits("a picture that can be seen", `window.placed?.columns < 30`))
+}
+
+// selects makes selections of a hundred chains of two calls, of which one gets busier and another fails.
+const selects = `import("./mapselection.js").then(({Selection}) => {
+	const shown = (busy, failing) => {
+		const pairs = [...Array(100).keys()].map((i) => [i, "from" + i, "to" + i]);
+		return {
+			nodes: [...pairs.flatMap(([, from, to]) => [from, to]), "alone"].map((name) => ({name})), flows: [],
+			edges: pairs.map(([i, from, to]) => ({key: from + " " + to, from, to, kind: i === failing ? "failed" : "busy", figures: {recent: {rate: busy(i)}}})),
+		};
+	};
+	const selection = new Selection();
+	const names = (...of) => selection.of(shown(...of), () => false).nodes.map(({name}) => name);
+	const first = names((i) => 100 + i / 10);
+	const same = names((i) => 200 - i / 10);
+	const busier = names((i) => i === 1 ? 500 : 100);
+	const failing = names(() => 100, 2);
+	const searched = new Selection().of(shown(() => 1), (name) => name === "alone" || name === "to7").nodes.map(({name}) => name);
+	window.selected = {
+		first: first.length === 36 && first.includes("to99") && first.includes("from99") && !first.includes("to1") && !first.includes("alone"),
+		same: same.join() === first.join(), busier: busier.includes("to1") && busier.includes("from1"),
+		failing: failing.includes("to2"), searched: ["alone", "to7", "from7"].every((name) => searched.includes(name)),
+	};
+})`
+
+// selecting shows what fails and what is busiest, and keeps it in the picture.
+func selecting(v *visit) error {
+	selected := func(what string) step { return v.awaits(what, `window.selected[%s] === true`, what) }
+	return do(v.opens("#/map"), func() error { return v.run(selects) },
+		selected("first"), selected("same"), selected("busier"), selected("failing"), selected("searched"))
 }

@@ -1,6 +1,6 @@
+import {Source} from './delta.js';
 import {readServices} from './document.js';
 import {readEvents, withEvents} from './eventdocument.js';
-import {read} from './json.js';
 
 const interval = 4000; // milliseconds between polls, while the page is visible
 const longestInterval = 15_000; // after failed polls
@@ -8,15 +8,16 @@ const requestTimeout = 12_000; // for one response; the portal takes less, even 
 
 /**
  * The bus as one caller sees it. It polls while the page is visible, and passes what it finds to all listeners: {phase,
- * services, operations, events, server, instances, plane, leftOut, error, seen, change}.
+ * services, operations, events, complete, server, instances, plane, leftOut, error, seen, change}. At first the events may be missing: the
+ * state is complete when they are there.
  *
  * phase is "loading" until the first poll has ended, then "ready", "failed", or "refused" if the token is refused; a
  * error beside "ready" means that what is shown is as old as seen says.
  */
 export class Bus {
-  #caller;
   #listeners = [];
-  #text = ''; // of the latest poll
+  #sources;
+  #documents = []; // of the latest poll
   #looks = 0; // number of polls begun; one that is not the latest may be for another token
   #failures = 0;
   #timer = 0;
@@ -24,7 +25,7 @@ export class Bus {
   state;
 
   constructor(caller) {
-    this.#caller = caller;
+    this.#sources = ['openapi.json', 'asyncapi.json', 'instances.json'].map((address) => new Source(address, caller));
     this.#reset();
     caller.onChange(() => {
       this.#reset();
@@ -60,7 +61,7 @@ export class Bus {
     clearTimeout(this.#timer);
     let found;
     try {
-      found = await this.#fetchAll();
+      found = {documents: await this.#fetchAll(mine)};
     } catch (error) {
       found = {error};
     }
@@ -74,41 +75,42 @@ export class Bus {
   }
 
   #reset() {
-    this.#text = '';
+    this.#documents = [];
     this.#failures = 0;
     this.state = {
-      phase: 'loading', services: [], operations: new Map(), events: new Map(), server: '', instances: {}, plane: 'bus',
+      phase: 'loading', services: [], operations: new Map(), events: new Map(), complete: false, server: '', instances: {}, plane: 'bus',
       leftOut: [], error: null, seen: null, change: null,
     };
   }
 
-  #apply({text, description, eventDescription, list, error}) {
+  #apply({documents, error}) {
     const {phase} = this.state;
     if (error) {
       const lost = phase === 'ready' ? 'ready' : 'failed'; // what was seen stays
       this.state = {...this.state, phase: error.status === 401 && phase !== 'ready' ? 'refused' : lost, error, change: null};
-    } else if (text === this.#text && phase === 'ready') {
+    } else if (phase === 'ready' && documents.every((one, at) => one === this.#documents[at])) {
       const quiet = !this.state.error && !this.state.change;
       this.state = {...this.state, error: null, seen: new Date(), change: null};
       if (quiet) {
         return; // nothing to report
       }
     } else {
-      this.#read(description, eventDescription, list);
-      this.#text = text;
+      this.#read(documents);
+      this.#documents = documents;
     }
     this.#notify();
   }
 
-  #read(description, eventDescription, list) {
-    const events = readEvents(eventDescription);
+  /** Reads documents; that of the events is null if it is not there yet. */
+  #read([description, eventDescription, list]) {
+    const events = readEvents(eventDescription || {});
     const services = withEvents(readServices(description), events);
     const operations = new Map(services.flatMap((service) => service.operations).map((one) => [one.id, one]));
     const change = this.state.phase === 'ready' ? difference(this.state.operations, operations) : null;
     this.state = {
       phase: 'ready', services, operations, events: new Map(events.map((event) => [event.id, event])), change, error: null, seen: new Date(),
-      server: description.servers?.[0]?.url || '', instances: list.hosts || {}, plane: list.plane,
-      leftOut: [...new Set([description, eventDescription].flatMap(({info}) => info?.['x-left-out'] || []))],
+      complete: eventDescription !== null, server: description.servers?.[0]?.url || '', instances: list.hosts || {}, plane: list.plane,
+      leftOut: [...new Set([description, eventDescription].flatMap((one) => one?.info?.['x-left-out'] || []))],
     };
   }
 
@@ -116,29 +118,30 @@ export class Bus {
     this.#listeners.forEach((listener) => listener(this.state));
   }
 
-  async #fetchAll() {
-    const texts = await Promise.all(['openapi.json', 'asyncapi.json', 'instances.json'].map((name) => this.#fetch(name)));
-    const text = texts.join('\n');
-    if (text === this.#text) {
-      return {text};
+  async #fetchAll(mine) {
+    const asked = this.#sources.map((source) => fetchFrom(source));
+    if (this.state.phase === 'loading') { // events may take longer than the rest, which is shown meanwhile
+      Promise.all([asked[0], null, asked[2]]).then((documents) => {
+        if (mine === this.#looks && this.state.phase === 'loading') {
+          this.#apply({documents});
+        }
+      }, () => {}); // reported below
     }
-    return {text, description: read(texts[0]), eventDescription: read(texts[1]), list: JSON.parse(texts[2])};
+    return Promise.all(asked);
   }
+}
 
-  async #fetch(name) {
-    let response;
-    let text;
-    try {
-      response = await fetch(name, {headers: {Accept: 'application/json', ...this.#caller.headers}, signal: AbortSignal.timeout(requestTimeout)});
-      text = await response.text();
-    } catch (error) {
-      throw new PortalError(0, `the portal does not answer${error.name === 'TimeoutError' ? ' in time' : ''}`);
-    }
-    if (response.ok) {
-      return text;
-    }
-    throw new PortalError(response.status, detailOf(text) || `the portal answers ${response.status}`);
+async function fetchFrom(source) {
+  let answer;
+  try {
+    answer = await source.fetch(AbortSignal.timeout(requestTimeout));
+  } catch (error) {
+    throw new PortalError(0, `the portal does not answer${error.name === 'TimeoutError' ? ' in time' : ''}`);
   }
+  if (answer.value) {
+    return answer.value;
+  }
+  throw new PortalError(answer.status, answer.detail);
 }
 
 /** Why a poll has failed. The status is 0 if there was no response at all. */
@@ -149,20 +152,16 @@ class PortalError extends Error {
   }
 }
 
-function detailOf(text) {
-  try {
-    return JSON.parse(text).detail;
-  } catch {
-    return '';
-  }
-}
-
 /** The differences between two polls: ids of operations. */
 function difference(before, after) {
   const change = {
     added: [...after.keys()].filter((id) => !before.has(id)),
     removed: [...before.keys()].filter((id) => !after.has(id)),
-    changed: [...after.keys()].filter((id) => before.has(id) && before.get(id).fingerprint !== after.get(id).fingerprint),
+    changed: [...after.keys()].filter((id) => differs(before.get(id), after.get(id))),
   };
   return change.added.length + change.removed.length + change.changed.length > 0 ? change : null;
+}
+
+function differs(before, after) {
+  return before !== undefined && before !== after && before.fingerprint !== after.fingerprint;
 }

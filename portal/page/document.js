@@ -3,18 +3,19 @@ import {write} from './json.js';
 // Reads an OpenAPI document: services, by host, with their operations.
 
 
+const read = new WeakMap(); // operations by the path item of which they were made: {key, server, used, operations}
+
 const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'trace'];
 
 /**
- * Reads a document.
+ * Reads a document. An operation stays the same object as long as its path item, and all schemas that it uses, are the same objects.
  * @returns {{host: string, description: string, operations: Object[]}[]} sorted by host
  */
 export function readServices(description) {
   const services = new Map();
   const tags = new Map((description.tags || []).map((tag) => [tag.name, tag.description]));
   for (const [key, item] of Object.entries(description.paths || {})) {
-    for (const method of methods.filter((name) => item[name])) {
-      const operation = readOperation(description, key, method, item[method]);
+    for (const operation of readItem(description, key, item)) {
       if (!services.has(operation.host)) {
         services.set(operation.host, {host: operation.host, description: tags.get(operation.host) || '', operations: []});
       }
@@ -29,11 +30,71 @@ export function readServices(description) {
   return sorted;
 }
 
+function readItem(description, key, item) {
+  const server = description.servers?.[0]?.url || '';
+  const known = read.get(item);
+  if (known && known.key === key && known.server === server && usedStill(description, known.used)) {
+    return known.operations;
+  }
+  const used = usedSchemas(description, item);
+  const part = {servers: description.servers, components: {schemas: Object.fromEntries(used)}}; // so that no operation holds a whole document
+  const operations = methods.filter((name) => item[name]).map((method) => readOperation(part, key, method, item[method]));
+  read.set(item, {key, server, used, operations});
+  return operations;
+}
+
+/** The schemas that a part of a document uses, by name, also through others; undefined for those that do not exist. */
+export function usedSchemas(description, part) {
+  const used = new Map();
+  const names = [...namesIn(part)];
+  for (const name of names) { // grows during the loop
+    if (!used.has(name)) {
+      const schema = description.components?.schemas?.[name];
+      used.set(name, schema);
+      names.push(...namesIn(schema));
+    }
+  }
+  return used;
+}
+
+/** Reports whether a document has the same schemas still. */
+export function usedStill(description, used) {
+  return [...used].every(([name, schema]) => description.components?.schemas?.[name] === schema);
+}
+
+const named = new WeakMap(); // the names of the schemas to which a part of a document refers by itself
+
+function namesIn(part) {
+  if (!isObject(part)) {
+    return [];
+  }
+  if (!named.has(part)) {
+    const names = new Set();
+    collectNames(part, names);
+    named.set(part, names);
+  }
+  return named.get(part);
+}
+
+function collectNames(part, names) {
+  for (const [key, value] of Object.entries(part)) {
+    if (isObject(value)) {
+      collectNames(value, names);
+    } else if (key === '$ref' && typeof value === 'string') {
+      names.add(value.replace('#/components/schemas/', ''));
+    }
+  }
+}
+
+function isObject(part) {
+  return typeof part === 'object' && part !== null;
+}
+
 /** Splits the key "/calculator.example:443/add". */
 function readOperation(description, key, method, operation) {
   const [, host, port, path] = key.match(/^\/([^/:]*):?([^/]*)(.*)$/);
   const signature = operation.summary || '';
-  const read = {
+  const made = {
     id: `${method} ${key}`,
     host, port: port || '443', path, key, method,
     signature,
@@ -45,10 +106,10 @@ function readOperation(description, key, method, operation) {
     body: bodyOf(description, operation.requestBody),
     responses: Object.entries(operation.responses || {}).map((entry) => readResponse(description, entry)),
     server: description.servers?.[0]?.url || '',
-    fingerprint: fingerprint(description, operation),
+    get fingerprint() { return fingerprint(description, operation); },
   };
-  read.text = [host, method, path, signature, read.description].join(' ').toLowerCase();
-  return read;
+  made.text = [host, method, path, signature, made.description].join(' ').toLowerCase();
+  return made;
 }
 
 /** OpenAPI ignores parameters for these headers; and a page cannot send cookies that it does not have. */

@@ -31,6 +31,20 @@ export function redraw(node, ...children) {
   }
 }
 
+/** Makes these the children of a node. Those that are there already, in this order, are not touched. */
+export function arrange(node, children) {
+  const wanted = new Set(children);
+  [...node.children].filter((child) => !wanted.has(child)).forEach((child) => child.remove());
+  let next = node.firstElementChild;
+  for (const child of children) {
+    if (child === next) {
+      next = next.nextElementSibling;
+    } else {
+      node.insertBefore(child, next);
+    }
+  }
+}
+
 /** A button with an action, which never submits a form. */
 export function button(text, onclick, properties = {}) {
   return element('button', {type: 'button', onclick, ...properties}, text);

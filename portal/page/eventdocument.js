@@ -1,29 +1,57 @@
-import {fingerprint, resolve} from './document.js';
+import {fingerprint, resolve, usedSchemas, usedStill} from './document.js';
 
 // Reads an AsyncAPI document: events, by publisher, and who publishes and subscribes to them.
 
+const read = new WeakMap(); // events by the channel of which they were made: {id, operations, used, event}
+const converted = new WeakMap(); // schemas by those of which they were made
+
 /**
- * Reads a document. Schemas are those of OpenAPI, like those of operations.
+ * Reads a document. An event stays the same object as long as all is the same that it is made of. Schemas are those of OpenAPI, like those of operations.
  * @returns {Object[]} events, sorted by publisher and name
  */
 export function readEvents(description) {
-  const schemas = Object.entries(description.components?.schemas || {}).map(([name, schema]) => [name, fromDraft07(schema)]);
-  const converted = {...description, components: {schemas: Object.fromEntries(schemas)}};
+  const schemas = Object.entries(description.components?.schemas || {}).map(([name, schema]) => [name, convert(schema)]);
+  const components = {schemas: Object.fromEntries(schemas)};
   const operations = new Map();
   for (const operation of Object.values(description.operations || {})) {
     const id = channelOf(operation.channel.$ref);
-    operations.set(id, [...operations.get(id) || [], operation]);
+    if (!operations.has(id)) {
+      operations.set(id, []);
+    }
+    operations.get(id).push(operation);
   }
   const order = new Intl.Collator('en').compare;
-  return Object.entries(description.channels || {}).map(([id, channel]) => readEvent(converted, id, channel, operations.get(id) || []))
+  return Object.entries(description.channels || {}).map(([id, channel]) => readChannel({components}, id, channel, operations.get(id) || []))
     .sort((a, b) => order(a.publisher, b.publisher) || order(a.name, b.name));
+}
+
+function convert(schema) {
+  if (typeof schema !== 'object' || schema === null) {
+    return schema;
+  }
+  if (!converted.has(schema)) {
+    converted.set(schema, fromDraft07(schema));
+  }
+  return converted.get(schema);
+}
+
+function readChannel(description, id, channel, operations) {
+  const known = read.get(channel);
+  const same = known && known.id === id && known.operations.length === operations.length && known.operations.every((one, at) => one === operations[at]);
+  if (same && usedStill(description, known.used)) {
+    return known.event;
+  }
+  const used = usedSchemas(description, channel);
+  const event = readEvent({components: {schemas: Object.fromEntries(used)}}, id, channel, operations);
+  read.set(channel, {id, operations, used, event});
+  return event;
 }
 
 function readEvent(description, id, channel, operations) {
   const at = id.indexOf('/');
   const [message] = Object.values(channel.messages);
   const of = (action) => operations.filter((operation) => operation.action === action);
-  const read = {
+  const made = {
     id, publisher: id.slice(0, at), name: id.slice(at + 1),
     signature: channel.summary || '', description: channel.description || '', about: channel.tags?.[0]?.description || '',
     subject: channel.address || '', key: channel['x-key'] || '', durable: channel['x-durable'] === true,
@@ -32,10 +60,10 @@ function readEvent(description, id, channel, operations) {
     example: message.examples?.[0]?.payload,
     publishers: of('send').map((operation) => operation['x-service']),
     subscribers: of('receive').map((operation) => ({service: operation['x-service'], durable: operation['x-durable'] === true, queue: operation.bindings?.nats?.queue || ''})),
-    fingerprint: fingerprint(description, [channel, operations]),
+    get fingerprint() { return fingerprint(description, [channel, operations]); },
   };
-  read.text = ['event', id, read.signature, read.description].join(' ').toLowerCase();
-  return read;
+  made.text = ['event', id, made.signature, made.description].join(' ').toLowerCase();
+  return made;
 }
 
 /** "orders.example/on-ordered" of "#/channels/orders.example~1on-ordered". */

@@ -73,8 +73,8 @@ export class Explorer {
   #draw() {
     const {phase, services, operations} = this.#state;
     const {host, method, port, path, event} = this.#route;
-    if (phase !== 'ready') {
-      this.#showState(phase);
+    if (phase !== 'ready' || this.#awaitsEvents()) {
+      this.#showState(phase === 'ready' ? 'loading' : phase);
       return;
     }
     const operation = operations.get(`${method} /${host}:${port}${path}`);
@@ -100,6 +100,14 @@ export class Explorer {
     }
     this.title = method ? `${method.toUpperCase()} ${host}${path}` : host || pluralize(services.length, 'service');
     this.actions.entitle(this);
+  }
+
+  /** Whether what the route asks for may be among the events, which are not there yet. */
+  #awaitsEvents() {
+    const {complete, services} = this.#state;
+    const {host, method, event} = this.#route;
+    const there = host ? !event && (method || services.some((one) => one.host === host)) : services.length > 0;
+    return !complete && !there;
   }
 
   #showState(phase) {

@@ -47,6 +47,9 @@ export function indent(text, most = Infinity) {
  * Parses JSON; whole numbers that JavaScript would round become a BigInt, if the browser tells their digits.
  */
 export function read(text) {
+  if (!/(?:^|[^.\d])\d{16}/.test(text)) {
+    return JSON.parse(text); // much faster, and all whole numbers are exact
+  }
   return JSON.parse(text, (_, value, context) => (
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source) ? BigInt(context.source) : value));
 }

@@ -1,14 +1,14 @@
-import {button, element, pluralize} from './element.js';
+import {arrange, button, element, pluralize} from './element.js';
 import {moveFocus} from './keys.js';
 import {eventHash, operationHash, pathView, serviceHash} from './route.js';
 import {leftOutTitle} from './states.js';
 
 const alwaysOpen = 60; // operations and events; on a larger bus services are collapsed at first
-const mostFound = 200; // search results shown: nobody reads more
+const mostFound = 200; // search results shown, unless the user wants all
 
 /**
  * The services with their operations and events, and a search among them. Those of a collapsed service are not in the
- * page at all, so that a bus with hundreds of services is as fast as a small one.
+ * page at all, and the row of a service is made anew only if it changes, so that a bus with a thousand services is as fast as a small one.
  */
 export class List {
   node;
@@ -20,11 +20,15 @@ export class List {
   #leftOut = element('a', {className: 'left-out', href: '#/', hidden: true});
   #list = element('ul', {id: 'services', className: 'services'});
   #services = [];
+  #rows = new Map(); // by host: {row, open, count, parts}
+  #all = false; // whether the user wants all that is found
   #open = new Map(); // what the user has expanded or collapsed, by host
   #current = {}; // the route
+  #marked = null; // its link
 
   constructor() {
     this.#search.addEventListener('input', () => {
+      this.#all = false;
       this.#draw();
       this.#toTop();
     });
@@ -42,6 +46,8 @@ export class List {
   /** Shows the services on the bus, and keeps what is expanded, searched, focused and scrolled to. */
   update(services, leftOut) {
     this.#services = services;
+    const hosts = new Set(services.map(({host}) => host));
+    this.#rows = new Map([...this.#rows].filter(([host]) => hosts.has(host)));
     this.#leftOut.textContent = leftOutTitle(leftOut);
     this.#leftOut.hidden = leftOut.length === 0;
     const known = this.#currentLink();
@@ -91,13 +97,26 @@ export class List {
     const focused = this.#list.contains(document.activeElement) ? document.activeElement.dataset.at : '';
     const words = this.#words();
     const rows = words.length > 0 ? this.#foundRows(words) : this.#allRows();
-    this.#list.replaceChildren(...rows);
+    arrange(this.#list, rows);
+    this.#markCurrent();
     this.node.scrollTop = scrolled;
-    const same = focused && this.#list.querySelector(`[data-at="${CSS.escape(focused)}"]`);
+    const same = focused && this.#linkAt(focused);
     this.#enterAt(same || this.#currentLink() || this.#list.querySelector('a'));
-    if (same) {
+    if (same && same !== document.activeElement) {
       same.focus({preventScroll: true});
     }
+  }
+
+  #linkAt(at) {
+    return this.#list.querySelector(`[data-at="${CSS.escape(at)}"]`);
+  }
+
+  #markCurrent() {
+    const {host, port, method, path, event} = this.#current;
+    const at = event ? `event ${host}/${event}` : method ? `${method} /${host}:${port}${path}` : host;
+    this.#marked?.removeAttribute('aria-current');
+    this.#marked = at ? this.#linkAt(at) : null;
+    this.#marked?.setAttribute('aria-current', 'page');
   }
 
   /** Lets the Tab key enter the list at a link. It is one stop, however long: in it, arrow keys move. */
@@ -119,34 +138,54 @@ export class List {
   }
 
   #foundRows(words) {
+    const most = this.#all ? Infinity : mostFound;
     const found = [];
     let hosts = 0;
     const rows = [];
     for (const service of this.#services) {
       const hits = partsOf(service).filter(({text}) => words.every((word) => text.includes(word)));
-      if (hits.length > 0 && found.length < mostFound) {
-        rows.push(this.#serviceRow(service, true, hits.slice(0, mostFound - found.length)));
+      if (hits.length > 0 && found.length < most) {
+        rows.push(this.#serviceRow(service, true, hits.slice(0, most - found.length)));
       }
       found.push(...hits);
       hosts += hits.length > 0 ? 1 : 0;
     }
     this.#count.textContent = found.length === 0 ? 'Nothing found. Try fewer words.'
       : `${countText(found)} of ${pluralize(hosts, 'service')} found`;
-    if (found.length > mostFound) {
-      rows.push(element('li', {className: 'quiet more'}, `… and ${found.length - mostFound} more. Type more words.`));
+    if (found.length > most) {
+      rows.push(element('li', {className: 'quiet more'}, `… and ${found.length - most} more. Type more words, or `,
+        button(`show all ${found.length}`, () => this.#showAll(), {className: 'small'})));
     }
     return rows;
   }
 
+  /** Shows all that is found, and moves the focus to the first that was not shown. */
+  #showAll() {
+    const shown = this.#list.querySelectorAll('a').length;
+    this.#all = true;
+    this.#draw();
+    this.#list.querySelectorAll('a')[shown]?.focus();
+  }
+
   #serviceRow(service, open, parts) {
     const {host} = service;
-    const here = this.#current.host === host && !this.#current.method && !this.#current.event;
+    const count = partsOf(service).length;
+    const known = this.#rows.get(host);
+    if (known?.open === open && known.count === count && known.parts.length === parts.length && known.parts.every((one, at) => one === parts[at])) {
+      return known.row;
+    }
+    const row = this.#newServiceRow(host, open, parts, count);
+    this.#rows.set(host, {row, open, count, parts});
+    return row;
+  }
+
+  #newServiceRow(host, open, parts, count) {
     const toggle = button('', () => this.#toggle(host, !open), {
       className: 'toggle', tabIndex: -1, 'aria-expanded': String(open), 'aria-label': `Operations and events of ${host}`,
-      disabled: partsOf(service).length === 0,
+      disabled: count === 0,
     });
-    const link = element('a', {href: serviceHash(host), className: 'host', tabIndex: -1, 'aria-current': here ? 'page' : undefined},
-      host, open ? '' : element('span', {className: 'quiet'}, ` ${partsOf(service).length}`));
+    const link = element('a', {href: serviceHash(host), className: 'host', tabIndex: -1},
+      host, open ? '' : element('span', {className: 'quiet'}, ` ${count}`));
     link.dataset.at = link.dataset.host = host;
     const row = element('li', {className: 'service'}, element('div', {className: 'service-row'}, toggle, link));
     if (parts.length > 0) {
@@ -156,10 +195,8 @@ export class List {
   }
 
   #operationRow(operation) {
-    const {host, port, path, method} = operation;
-    const at = this.#current;
-    const here = at.method === method && at.path === path && at.host === host && at.port === port;
-    const link = element('a', {href: operationHash(operation), tabIndex: -1, 'aria-current': here ? 'page' : undefined},
+    const {host, method} = operation;
+    const link = element('a', {href: operationHash(operation), tabIndex: -1},
       element('span', {className: `method ${method}`}, method.toUpperCase()),
       pathView(operation, 'visually-hidden'),
       operation.secured && element('span', {className: 'lock', title: 'asks for a token', role: 'img', 'aria-label': 'asks for a token'}));
@@ -169,8 +206,7 @@ export class List {
   }
 
   #eventRow(event) {
-    const here = this.#current.host === event.publisher && this.#current.event === event.name;
-    const link = element('a', {href: eventHash(event), tabIndex: -1, 'aria-current': here ? 'page' : undefined},
+    const link = element('a', {href: eventHash(event), tabIndex: -1},
       element('span', {className: 'method event'}, 'EVENT'), element('span', {className: 'path'}, event.name));
     link.dataset.at = `event ${event.id}`;
     link.dataset.host = event.publisher;

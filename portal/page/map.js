@@ -2,14 +2,16 @@ import {element, redraw} from './element.js';
 import {compactNumber, durationText, rateText, readLive} from './mapdata.js';
 import {flowView, withFlows} from './mapevents.js';
 import {MapGraph} from './mapgraph.js';
+import {leftOutText, Selection} from './mapselection.js';
 import {callsTable, flowsTable, servicesTable} from './maptable.js';
 import {Poller} from './poller.js';
+import {foldedList} from './states.js';
 
 // The map of the services: which run, who calls whom, how often and how fast, and where events go. It polls the portal every 2 seconds while
 // it is visible, and not otherwise.
 
 
-const many = 40; // number of nodes from which the tables come first
+const many = 40; // number of nodes from which the tables scroll by themselves
 
 /** A view of the page: {node, title, show()}. */
 export class MapView {
@@ -19,12 +21,16 @@ export class MapView {
   #eventPoller;
   #state = element('p', {className: 'map-state quiet', role: 'status'});
   #notices = element('div');
+  #noticed = ''; // what they say
   #filter = element('input', {type: 'search', placeholder: 'Filter services', autocomplete: 'off', spellcheck: false, oninput: () => this.#draw()});
   #figures = element('div', {className: 'map-figures'});
   #graph = new MapGraph((key, pin) => this.#choose(key, pin));
   #calls = callsTable((key, pin) => this.#choose(key, pin));
   #flows = flowsTable((key, pin) => this.#choose(key, pin));
   #services = servicesTable((key, pin) => this.#choose(key, pin));
+  #leftOut = element('p', {className: 'map-left-out quiet'});
+  #selection = new Selection();
+  #part = {words: '', selection: null}; // the same for a filtered picture
   #body;
   #live = null; // the latest response
   #events = null; // the latest of events.json
@@ -44,7 +50,7 @@ export class MapView {
     });
     caller.onChange(() => this.#reset());
     const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#rearrange()}, 'Rearrange');
-    this.#body = element('div', {className: 'map-body', hidden: true}, this.#graph.node,
+    this.#body = element('div', {className: 'map-body', hidden: true}, element('div', {}, this.#leftOut, this.#graph.node),
       element('div', {className: 'map-tables'}, this.#calls.node, this.#flows.node, this.#services.node));
     this.node = element('section', {className: 'map-view'},
       element('div', {className: 'map-head'}, element('h2', {}, 'Map'),
@@ -120,7 +126,7 @@ export class MapView {
     this.#body.classList.toggle('many', this.#shown.nodes.length > many);
     const {nodes, edges, flows} = this.#shown;
     this.#showNotices();
-    this.#graph.show({nodes, edges: [...edges, ...flows]}, words.join(' '));
+    this.#drawPicture(words);
     this.#body.classList.toggle('wide', this.#graph.wide);
     this.#calls.show(edges);
     this.#flows.show(flows);
@@ -129,17 +135,36 @@ export class MapView {
     this.#mark();
   }
 
+  #drawPicture(words) {
+    const part = words.join(' ');
+    if (part !== this.#part.words) {
+      this.#part = {words: part, selection: new Selection()};
+    }
+    const drawn = (part ? this.#part.selection : this.#selection).of(this.#shown, (name) => words.length > 0 && matches(name, words));
+    this.#graph.node.hidden = drawn.nodes.length === 0;
+    this.#graph.show({nodes: drawn.nodes, edges: [...drawn.edges, ...drawn.flows]}, part);
+    const text = leftOutText(this.#shown, drawn);
+    if (this.#leftOut.textContent !== text) {
+      this.#leftOut.textContent = text;
+    }
+    this.#leftOut.hidden = text === '';
+    this.#body.classList.toggle('crowded', text !== '');
+  }
+
   /** Says what is missing: of calls, and of events if some are stored. */
   #showNotices() {
     const stored = [...this.#bus.state.events.values()].some(({durable}) => durable);
     const lines = new Set([...this.#live?.leftOut || [], ...this.#events?.leftOut || [], stored && this.#events?.unavailable]);
-    const text = [...lines].filter(Boolean);
-    if (text.join() !== [...this.#notices.children].map((one) => one.textContent).join()) {
-      this.#notices.replaceChildren(...text.map((line) => element('p', {className: 'notice'}, line)));
+    const texts = [...lines].filter(Boolean);
+    if (texts.join('\n') !== this.#noticed) {
+      this.#noticed = texts.join('\n');
+      this.#notices.replaceChildren(...(texts.length > 0 ? [element('div', {className: 'notice'}, ...foldedList(texts))] : []));
     }
   }
 
   #rearrange() {
+    this.#selection = new Selection();
+    this.#part = {words: '', selection: null};
     this.#graph.rearrange();
     this.#draw();
   }
@@ -161,14 +186,17 @@ export class MapView {
   }
 }
 
+function matches(name, words) {
+  return words.every((word) => name.toLowerCase().includes(word));
+}
+
 function filtered({nodes, edges, flows}, words) {
   if (words.length === 0) {
     return {nodes, edges, flows};
   }
-  const matches = (name) => words.every((word) => name.toLowerCase().includes(word));
-  const [calls, events] = [edges, flows].map((lines) => lines.filter(({from, to}) => matches(from) || matches(to)));
+  const [calls, events] = [edges, flows].map((lines) => lines.filter(({from, to}) => matches(from, words) || matches(to, words)));
   const names = new Set([...calls, ...events].flatMap(({from, to}) => [from, to]));
-  return {nodes: nodes.filter(({name}) => matches(name) || names.has(name)), edges: calls, flows: events};
+  return {nodes: nodes.filter(({name}) => matches(name, words) || names.has(name)), edges: calls, flows: events};
 }
 
 function figuresOf({nodes, edges, flows}, chosen) {

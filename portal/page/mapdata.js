@@ -15,10 +15,10 @@ export function readLive(answer) {
     }
     return nodes.get(name);
   };
-  for (const {host, ports, instances, ...figures} of answer.services) {
+  for (const [host, {ports, instances, ...figures}] of Object.entries(answer.services)) {
     Object.assign(node(host, 'service'), {ports, instances, figures});
   }
-  const edges = answer.edges.map(({from, to, operations, ...figures}) => {
+  const edges = Object.values(answer.edges).map(({from, to, operations, ...figures}) => {
     node(from, 'outside');
     node(to, 'service');
     return {key: `${from} ${to}`, from, to, kind: kindOf(figures.recent), figures, operations};

@@ -7,6 +7,7 @@ import {Layout} from './maplayout.js';
 
 const namespace = 'http://www.w3.org/2000/svg';
 const width = 190; // of a node
+const longestName = 21; // characters that are inside a node in any font
 const height = 46;
 const gapX = 90; // between columns
 const gapY = 26;
@@ -69,6 +70,7 @@ export class MapGraph {
    * Shows these nodes and edges, as readLive returns them: all of them, or a part, which has a name and its own layout.
    */
   show(shown, part = '') {
+    const room = this.node.clientWidth; // read first: later the browser would have to lay out all
     this.#shown = shown;
     if (part !== this.#part) {
       this.#part = part;
@@ -86,7 +88,7 @@ export class MapGraph {
     }
     const right = Math.max(0, ...[...at.values()].map(({x}) => x)) + width + margin + 20;
     const bottom = Math.max(0, ...[...at.values()].map(({y}) => y)) + height + margin;
-    const scale = Math.max(smallest, Math.min(1, (this.node.clientWidth || right) / right));
+    const scale = Math.max(smallest, Math.min(1, (room || right) / right));
     set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: Math.floor(right * scale), height: Math.ceil(bottom * scale)});
   }
 
@@ -126,7 +128,7 @@ export class MapGraph {
     group.classList.toggle('failed', node.deadLetters > 0);
     const [about, trouble] = [aboutNode(node), troubleTexts(node).join(', ')];
     write(mark, trouble);
-    write(title, node.name.length > 24 ? `${node.name.slice(0, 23)}…` : node.name);
+    write(title, node.name.length > longestName ? `${node.name.slice(0, longestName - 1)}…` : node.name);
     write(sub, about);
     set(group, {'aria-label': `${node.name}: ${[about, trouble].filter(Boolean).join(', ')}`});
   }

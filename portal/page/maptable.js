@@ -1,9 +1,11 @@
-import {element} from './element.js';
+import {arrange, button, element} from './element.js';
 import {compactNumber, durationText, rateText} from './mapdata.js';
 import {flowColumns} from './mapevents.js';
 
 // The tables beside the map: the same figures in a form that does not need the picture, also for small screens.
 
+
+const mostRows = 100; // of a table, unless the user wants all
 
 /**
  * A table with sortable rows, whose elements stay the same from one update to the next. A column is {title, text(row),
@@ -15,6 +17,8 @@ class SortedTable {
   #choose;
   #rows = new Map();
   #shown = [];
+  #most = mostRows;
+  #more = button('', () => this.#showAll(), {className: 'small map-more'});
   #sort;
   #body = element('tbody');
   #heads;
@@ -22,29 +26,18 @@ class SortedTable {
   constructor(caption, columns, keyOf, choose) {
     [this.#columns, this.#keyOf, this.#choose] = [columns, keyOf, choose];
     this.#heads = columns.map((column) => {
-      const button = element('button', {type: 'button', onclick: () => this.#sortBy(column)}, column.title);
-      return element('th', {scope: 'col', className: column.number ? 'number' : ''}, button);
+      return element('th', {scope: 'col', className: column.number ? 'number' : ''}, button(column.title, () => this.#sortBy(column)));
     });
     const table = element('table', {className: 'map-table wide'},
       element('caption', {}, caption), element('thead', {}, element('tr', {}, ...this.#heads)), this.#body);
-    this.node = element('div', {className: 'map-scroll'}, table);
+    this.node = element('div', {className: 'map-scroll'}, table, this.#more);
     this.#sort = {column: columns.find(({first}) => first), down: true};
     this.#sortBy(this.#sort.column, true);
   }
 
   show(rows) {
     this.#shown = rows;
-    const keys = new Set(rows.map(this.#keyOf));
-    for (const [key, row] of this.#rows) {
-      if (!keys.has(key)) {
-        row.remove();
-        this.#rows.delete(key);
-      }
-    }
-    for (const each of rows) {
-      this.#fill(this.#rows.get(this.#keyOf(each)) || this.#newRow(this.#keyOf(each)), each);
-    }
-    this.#arrange();
+    this.#draw();
   }
 
   mark(chosen) {
@@ -56,9 +49,7 @@ class SortedTable {
   #newRow(key) {
     const cells = this.#columns.map(({title, number}, at) => at === 0 ? element('th', {scope: 'row'}, element('button', {type: 'button', onfocus: () => this.#choose(key, false), onblur: () => this.#choose('', false)}))
       : element('td', {className: number ? 'number' : '', 'data-label': title}));
-    const row = element('tr', {onpointerenter: () => this.#choose(key, false), onpointerleave: () => this.#choose('', false), onclick: () => this.#choose(key, true)}, ...cells);
-    this.#rows.set(key, row);
-    return row;
+    return element('tr', {onpointerenter: () => this.#choose(key, false), onpointerleave: () => this.#choose('', false), onclick: () => this.#choose(key, true)}, ...cells);
   }
 
   #fill(row, each) {
@@ -85,25 +76,39 @@ class SortedTable {
         head.removeAttribute('aria-sort');
       }
     });
-    this.#arrange();
+    this.#draw();
   }
 
-  // Rows are moved only where the order differs, and a focused button in a moved row keeps the focus.
-  #arrange() {
+  #showAll() {
+    this.#most = Infinity;
+    this.#draw();
+    this.#body.rows[mostRows]?.querySelector('button').focus();
+  }
+
+  // Rows are moved only where the order differs. The row that has the focus is shown, and keeps it.
+  #draw() {
     const focused = document.activeElement;
-    const {column, down} = this.#sort;
-    const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-    const sorted = [...this.#shown].sort((a, b) =>
-      compare(column.value(a), column.value(b)) * (down ? -1 : 1) || compare(this.#keyOf(a), this.#keyOf(b)));
-    sorted.forEach((each, at) => {
-      const row = this.#rows.get(this.#keyOf(each));
-      if (this.#body.children[at] !== row) {
-        this.#body.insertBefore(row, this.#body.children[at] || null);
-      }
-    });
+    const shown = this.#sorted().filter((each, at) => at < this.#most || this.#rows.get(this.#keyOf(each))?.contains(focused));
+    const rows = new Map(shown.map((each) => {
+      const key = this.#keyOf(each);
+      const row = this.#rows.get(key) || this.#newRow(key);
+      this.#fill(row, each);
+      return [key, row];
+    }));
+    this.#rows = rows;
+    arrange(this.#body, [...rows.values()]);
+    this.#more.hidden = rows.size === this.#shown.length;
+    this.#more.textContent = `Show all ${this.#shown.length}`;
     if (this.#body.contains(focused) && document.activeElement !== focused) {
       focused.focus({preventScroll: true});
     }
+  }
+
+  #sorted() {
+    const {column, down} = this.#sort;
+    const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+    return this.#shown.map((each) => ({each, key: this.#keyOf(each), value: column.value(each)}))
+      .sort((a, b) => compare(a.value, b.value) * (down ? -1 : 1) || compare(a.key, b.key)).map(({each}) => each);
   }
 }
 

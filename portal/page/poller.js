@@ -1,10 +1,11 @@
+import {Source} from './delta.js';
+
 const period = 2000; // milliseconds between polls
 const requestTimeout = 8000; // milliseconds to wait for a response
 
 /** Polls a JSON document of the portal every 2 seconds while it is watched and the page is visible, and not otherwise. */
 export class Poller {
-  #address;
-  #caller;
+  #source;
   #on;
   #asking = null; // the running request
   #timer = 0;
@@ -16,8 +17,7 @@ export class Poller {
    *   document; miss gets the status, 0 for no answer, and why there is none
    */
   constructor(address, caller, on) {
-    this.#address = address;
-    this.#caller = caller;
+    this.#source = new Source(address, caller);
     this.#on = on;
     document.addEventListener('visibilitychange', () => this.wake());
   }
@@ -57,10 +57,8 @@ export class Poller {
   /** Returns what to report. */
   async #read(signal) {
     try {
-      const response = await fetch(this.#address, {headers: {Accept: 'application/json', ...this.#caller.headers}, signal});
-      const answer = await response.json().catch(() => ({}));
-      return () => (response.ok && answer.taken ? this.#on.apply(answer)
-        : this.#on.miss(response.status, answer.detail || `the portal answers ${response.status}`));
+      const {status, value, detail} = await this.#source.fetch(signal);
+      return () => (value?.taken ? this.#on.apply(value) : this.#on.miss(status, detail || `the portal answers ${status}`));
     } catch {
       return () => this.#on.miss(0, signal.aborted ? 'no answer in time' : 'the ingress cannot be reached');
     }

@@ -26,7 +26,7 @@ export function startView({services, operations, events, server, leftOut, instan
         events.size > 0 && ', ', events.size > 0 && element('a', {href: 'asyncapi.json'}, 'asyncapi.json'))),
     leftOutView(leftOut),
     element('h3', {}, 'Services'),
-    servicesView(services, instances),
+    ...servicesView(services, instances),
     element('h3', {}, 'Keys'),
     keysView());
 }
@@ -36,7 +36,8 @@ function servicesView(services, instances) {
     element('strong', {}, host),
     element('span', {className: 'quiet'}, aboutService(operations.length, events.length, instances[host]?.length || 0)),
     description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]))));
-  return element('ul', {className: 'tiles'}, ...cards);
+  const more = services.length > mostCards && element('p', {className: 'quiet'}, `… and ${services.length - mostCards} more: search the list.`);
+  return [element('ul', {className: 'tiles'}, ...cards), more];
 }
 
 /** "2 operations, 1 event, 3 instances". The instances of a service without operations are not known. */
@@ -69,9 +70,15 @@ export function leftOutTitle(leftOut) {
 /** Names the services whose documents cannot be shown, or are not those of all instances. */
 export function leftOutView(leftOut) {
   return leftOut.length > 0 && element('section', {className: 'notice', 'aria-label': 'Left out'},
-    element('strong', {}, leftOutTitle(leftOut)),
-    element('ul', {}, ...leftOut.slice(0, 50).map((line) => element('li', {}, line))),
-    leftOut.length > 50 && element('p', {}, `… and ${leftOut.length - 50} more.`));
+    element('strong', {}, leftOutTitle(leftOut)), ...foldedList(leftOut));
+}
+
+/** Lists some lines; the rest is to be opened, so that it does not displace what is below. */
+export function foldedList(lines) {
+  const [few, most] = [3, 50];
+  const list = (some) => element('ul', {}, ...some.map((line) => element('li', {}, line)));
+  return [list(lines.slice(0, few)), lines.length > few && element('details', {}, element('summary', {}, `${lines.length - few} more`),
+    list(lines.slice(few, most)), lines.length > most && element('p', {}, `… and ${lines.length - most} more.`))];
 }
 
 export function emptyView({leftOut, server}, caller) {

@@ -1,0 +1,83 @@
+package main
+
+// fakeServer answers requests for fake.json from a list, and notes what was asked for and what the page made of it, in window.told.
+const fakeServer = `import("./delta.js").then(async ({Source}) => {
+	const real = fetch;
+	const answers = [
+		[200, {ETag: '"1"'}, '{"a": {"deep": 1, "list": [1, 2]}, "b": {"big": 9007199254740993}, "c": 3}'],
+		[304, {}, null],
+		[226, {IM: "merge-patch", "Delta-Base": '"1"', ETag: '"2"'}, '{"a": {"deep": 9007199254740995, "__proto__": {"x": 1}, "gone": null}, "c": null}'],
+		[226, {IM: "merge-patch", "Delta-Base": '"0"', ETag: '"3"'}, '{"a": null}'], // of a document that the page does not have
+		[200, {}, '{"whole": true}'],
+		[200, {}, '{"whole": true}'], // knows no deltas
+		[401, {}, '{"detail": "no"}'],
+		[200, {ETag: '"4"'}, '{"other": true}'],
+		[226, {IM: "merge-patch", "Delta-Base": '"4"'}, '{"broken'],
+		[200, {ETag: '"5"'}, '{"whole": 2}'],
+	];
+	const asked = [];
+	window.fetch = (address, options) => {
+		if (address !== "fake.json") {
+			return real(address, options);
+		}
+		const {"If-None-Match": base, "A-IM": how, Authorization: whose} = options.headers;
+		asked.push([base, how, whose].filter(Boolean).join(" "));
+		const [status, headers, body] = answers.shift();
+		return Promise.resolve(new Response(body, {status, headers}));
+	};
+	const caller = {token: "", get headers() { return this.token ? {Authorization: this.token} : {}; }};
+	const source = new Source("fake.json", caller);
+	const next = async () => (await source.fetch()).value;
+	const whole = await next();
+	const same = await next();
+	const patched = await next();
+	const again = await next();
+	const quiet = await next();
+	const refused = await source.fetch();
+	caller.token = "ada";
+	const others = await next();
+	const repaired = await next();
+	window.fetch = real;
+	window.told = {
+		asked: asked.join(),
+		same: same === whole,
+		kept: patched.b === whole.b && patched.a.list === whole.a.list,
+		patched: Object.keys(patched).join() === "a,b" && patched.a.deep === 9007199254740995n && Object.hasOwn(patched.a, "__proto__") && patched.a.x === undefined,
+		base: whole.a.deep === 1 && whole.c === 3,
+		again: again.whole && quiet === again,
+		refused: refused.value === undefined && refused.status === 401 && refused.detail === "no",
+		others: others.other && repaired.whole === 2,
+	};
+})`
+
+// deltas asks for documents, and gets what has changed.
+func deltas(v *visit) error {
+	told := func(what string) step { return v.awaits(what, `window.told[%s] === true`, what) }
+	return do(v.opens(""), func() error { return v.run(fakeServer) },
+		v.awaits("what was asked for", `window.told?.asked === ',"1" merge-patch,"1" merge-patch,"2" merge-patch,,,,ada,"4" merge-patch ada,ada'`),
+		told("same"), told("kept"), told("patched"), told("base"), told("again"), told("refused"), told("others"),
+		func() error { return v.run(changedSchema) },
+		v.awaits("what has not changed stays", `window.read?.kept`), v.awaits("what uses a changed schema does not", `window.read.changed`),
+		v.awaits("neither do events", `window.read.events`),
+	)
+}
+
+// changedSchema changes a schema that one operation and one event use through another.
+const changedSchema = `Promise.all(["document", "eventdocument", "delta"].map((name) => import("./" + name + ".js"))).then(([{readServices}, {readEvents}, {merge}]) => {
+	const refers = (name) => ({$ref: "#/components/schemas/" + name});
+	const components = {schemas: {a_Outer: {properties: {inner: refers("a_Inner")}}, a_Inner: {type: "string"}, a_Other: {type: "object"}}};
+	const patch = {components: {schemas: {a_Inner: {type: "integer"}}}};
+	const post = (name) => ({post: {requestBody: {content: {"application/json": {schema: refers(name)}}}}});
+	const document = {components, paths: {"/a.example:443/x": post("a_Outer"), "/a.example:443/y": post("a_Other")}};
+	const changed = merge(document, patch);
+	const [before, after] = [document, changed].map((one) => readServices(one)[0].operations);
+	const channel = (name) => ({messages: {m: {payload: refers(name)}}});
+	const described = {components, channels: {"a.example/x": channel("a_Outer"), "a.example/y": channel("a_Other")}};
+	const [old, fresh] = [described, merge(described, patch)].map(readEvents);
+	const type = ({schema, follow}) => follow(schema.properties.inner).schema.type;
+	window.read = {
+		kept: before[1] === after[1] && readServices(changed)[0].operations[0] === after[0],
+		changed: type(before[0].body.schema) === "string" && type(after[0].body.schema) === "integer" && before[0].fingerprint !== after[0].fingerprint,
+		events: old[1] === fresh[1] && type(old[0].payload) === "string" && type(fresh[0].payload) === "integer" && old[0].fingerprint !== fresh[0].fingerprint,
+	};
+})`
