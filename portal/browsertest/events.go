@@ -169,6 +169,7 @@ func hostileEvents(v *visit) error {
 	const forged = `{
 		const real = fetch, hostile = %s;
 		globalThis.fetch = async (to, options) => {
+			delete options?.headers?.["If-None-Match"]; // so that the whole document comes
 			const response = await real(to, options);
 			if (to === "asyncapi.json") {
 				return new Response((await response.text()).replaceAll("on-ordered", JSON.stringify(hostile).slice(1, -1)).replaceAll("OnOrdered tells", JSON.stringify(hostile).slice(1, -1)));
