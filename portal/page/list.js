@@ -4,6 +4,7 @@ import {eventHash, operationHash, pathView, serviceHash} from './route.js';
 import {leftOutTitle} from './states.js';
 
 const alwaysOpen = 60; // operations and events; on a larger bus services are collapsed at first
+const longList = 200; // services; a list of more is laid out as far as it is in sight
 const mostFound = 200; // search results shown, unless the user wants all
 
 /**
@@ -46,6 +47,7 @@ export class List {
   /** Shows the services on the bus, and keeps what is expanded, searched, focused and scrolled to. */
   update(services, leftOut) {
     this.#services = services;
+    this.#list.classList.toggle('long', services.length > longList);
     const hosts = new Set(services.map(({host}) => host));
     this.#rows = new Map([...this.#rows].filter(([host]) => hosts.has(host)));
     this.#leftOut.textContent = leftOutTitle(leftOut);
@@ -188,6 +190,7 @@ export class List {
       host, open ? '' : element('span', {className: 'quiet'}, ` ${count}`));
     link.dataset.at = link.dataset.host = host;
     const row = element('li', {className: 'service'}, element('div', {className: 'service-row'}, toggle, link));
+    row.style.setProperty('--lines', 1 + parts.length);
     if (parts.length > 0) {
       row.append(element('ul', {'aria-label': host}, ...parts.map((part) => (part.publisher ? this.#eventRow(part) : this.#operationRow(part)))));
     }
