@@ -47,7 +47,7 @@ func modules() []string {
 	var found []string
 	for _, module := range info.Deps {
 		switch name := major.ReplaceAllString(module.Path, ""); name {
-		case "github.com/nats-io/nats.go", "github.com/nats-io/nats-server", "google.golang.org/grpc",
+		case "github.com/nats-io/nats.go", "github.com/nats-io/nats-server", "google.golang.org/grpc", "github.com/grpc-ecosystem/grpc-gateway",
 			"connectrpc.com/connect", "github.com/fullstorydev/grpchan":
 			found = append(found, path.Base(name)+" "+strings.TrimPrefix(module.Version, "v"))
 		}

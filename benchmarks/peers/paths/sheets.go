@@ -32,6 +32,7 @@ func sheets() []sheet {
 		{"RelayedAdd", "`Add` through a handler that calls on", calls()},
 		{"AddByName", "`Add`, with `Conn.Call` and `bus.Args`", calls()},
 		{"Nobody", "`Add` of a host that no instance serves", calls()},
+		{"Fairness", "`Add` beside a caller with 500 calls in flight", inMode("serial")},
 		{"Multicast", "multicast to", slices.Concat([]column{{"first ms", "first", "ns/op", 1e-6, 2}}, inMode("warm"), memory("warm"))},
 		{"Endpoints", "endpoints", calls()},
 		{"Ready", "service ready", []column{{"ms", "", "ns/op", 1e-6, 2}}},

@@ -1,0 +1,37 @@
+package benchmarks_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+)
+
+// heavyCallers is how many calls the other caller has in flight all the time.
+const heavyCallers = 500
+
+// BenchmarkFairness has a caller with one call at a time beside one with 500: how long it waits.
+func BenchmarkFairness(b *testing.B) {
+	for _, path := range busPaths() {
+		b.Run(path.name, func(b *testing.B) {
+			options := path.join(b)
+			serve(b, connect(b, serviceHost, options...))
+			heavy := typedClient(connect(b, "heavy.example", options...), serviceHost).adding()
+			light := typedClient(connect(b, callerHost, options...), serviceHost).adding()
+			ctx, stop := context.WithCancel(context.Background())
+			var calling sync.WaitGroup
+			for range heavyCallers {
+				calling.Go(func() {
+					for ctx.Err() == nil {
+						if err := heavy(context.Background()); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			b.Run("serial", func(b *testing.B) { serial(b, 1, light) })
+			stop()
+			calling.Wait()
+		})
+	}
+}
