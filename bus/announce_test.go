@@ -157,3 +157,20 @@ func TestWatchAnnouncements_Outage(t *testing.T) {
 	require.NoError(t, conn.NATS().ForceReconnect())
 	await(t, "that some were missed", missed)
 }
+
+// TestAnnouncements_OfDocuments holds that an instance that announces its document, and nothing else, makes no caller wait for others.
+func TestAnnouncements_OfDocuments(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		ids := b.newWithoutQueue(calculatorHost, 2)
+		synctest.Wait()
+		assert.Equal(t, ids, publish(t, caller, calculatorURL+"/who"))
+		documents := b.listen(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"))
+		time.Sleep(2 * time.Second)
+		require.Len(t, documents, 2)
+		found, took := publishFor(t, caller, calculatorURL+"/who")
+		assert.Equal(t, ids, found)
+		assert.Zero(t, took)
+	})
+}

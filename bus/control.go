@@ -150,17 +150,20 @@ func (s *shared) turn(ctx context.Context) (over func()) {
 // announced takes the announcement of another instance, or of this one.
 func (c *Conn) announced(by *wire.Request, stays bool) {
 	host, id := strings.Clone(by.FromHost), strings.Clone(by.FromID)
-	c.client.Greeted(client.Peer{Host: host, ID: id}, stays)
+	var told announcement
+	if stays && len(by.Body) > 0 {
+		_ = json.Unmarshal(by.Body, &told) // one that tells nothing is a greeting
+	}
+	if other := (client.Peer{Host: host, ID: id}); told.Digest == "" || !c.client.Knows(other) {
+		c.client.Greeted(other, stays)
+	}
 	c.events.greetedBy(Caller{Host: host, ID: id}, stays)
 	c.watchers.tell(Announcement{Host: host, ID: id, Leaves: !stays})
 	switch {
 	case host != c.host || id == c.id:
 	case !stays:
 		c.differing.forget(id)
-	case len(by.Body) > 0:
-		var told announcement
-		if json.Unmarshal(by.Body, &told) == nil && told.Digest != "" {
-			c.differs(id, told)
-		}
+	case told.Digest != "":
+		c.differs(id, told)
 	}
 }

@@ -92,6 +92,9 @@ func (c *Client) PublishDenied(subject string) { c.pending.denied(subject) }
 // ForgetOthers forgets which instances there are, so that the next multicasts look for them.
 func (c *Client) ForgetOthers() { c.responders.forgetAll() }
 
+// Knows reports whether an instance has announced itself, or has acked a multicast.
+func (c *Client) Knows(instance Peer) bool { return c.config.Membership.Has(c.config.Plane, instance) }
+
 // Greeted notes that an instance has come, or, if stays is false, has left.
 func (c *Client) Greeted(by Peer, stays bool) { c.responders.greeted(by, stays) }
 

@@ -96,6 +96,15 @@ func (c *Membership) remove(plane string, at Peer) {
 	}
 }
 
+// Has reports whether an instance is known.
+func (c *Membership) Has(plane string, at Peer) bool {
+	mark := c.mark(plane, at)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := slices.BinarySearch(c.marks, mark)
+	return known
+}
+
 // Knows reports whether the host has known instances.
 func (c *Membership) Knows(plane, host string) bool {
 	c.mu.Lock()
