@@ -14,8 +14,11 @@ type column int
 const (
 	serial column = iota + 1
 	serialRatio
+	_ // p99
 	parallel
 	parallelRatio
+	_               // p99
+	_               // p99.9
 	throughputRatio // that of the rival
 	cpu
 	cpuRatio

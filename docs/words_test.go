@@ -14,20 +14,21 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 37_100
+	allWords      = 38_950
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
 	"CHANGELOG.md":                    800,
-	"benchmarks/README.md":            2200,
+	"benchmarks/README.md":            3000,
 	"benchmarks/faults.md":            750,
 	"docs/ARCHITECTURE.md":            1600,
 	"docs/reference/command.md":       1250,
 	"docs/understand/comparison.md":   1050,
 	"docs/reference/configuration.md": 2400,
 	"docs/reference/errors.md":        800,
+	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1150,
 	"docs/reference/limits.md":        900,
 	"docs/guides/operations.md":       1000,

@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -65,7 +66,7 @@ func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 		for _, count := range set.instances {
 			measured, err := measure(ctx, count, split, &set)
 			if err != nil {
-				return fmt.Errorf("%d instances in %d processes: %w", count, split, err)
+				return errors.Join(fmt.Errorf("%d instances in %d processes: %w", count, split, err), report(stdout, all))
 			}
 			all = append(all, measured)
 		}

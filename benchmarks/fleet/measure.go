@@ -112,7 +112,7 @@ func (f *fleet) measure(ctx context.Context, m *figures, set *settings) (err err
 	url := f.broker.Told()
 	for part := range m.processes {
 		first, end := part*m.instances/m.processes, (part+1)*m.instances/m.processes
-		started, err := f.start(instancesRole, url, strconv.Itoa(first), strconv.Itoa(end))
+		started, err := f.start(instancesRole, url, strconv.Itoa(first), strconv.Itoa(end), strconv.Itoa(max(1, together/m.processes)))
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (f *fleet) measure(ctx context.Context, m *figures, set *settings) (err err
 		return err
 	}
 	if err := f.announce(m, url, set.announcements); err != nil {
-		return err
+		return fmt.Errorf("announcements that are made up: %w", err)
 	}
 	if f.portal, err = f.start(portalRole, url); err != nil {
 		return err
@@ -201,8 +201,13 @@ func (f *fleet) announce(m *figures, url string, count int) error {
 		return err
 	}
 	cpu, brokerCPU := f.cpu(), child.CPU(f.broker.ID())
-	const rate = 1000 // a second, of which an instance takes 5000
-	pace := time.NewTicker(time.Second / rate)
+	const (
+		most       = 1000      // a second, of which an instance takes 5000
+		deliveries = 100_000   // a second, which leaves most of two cores idle
+		enough     = 1_000_000 // deliveries in all
+	)
+	count = min(count, max(1, enough/m.instances))
+	pace := time.NewTicker(time.Second / time.Duration(min(most, max(1, deliveries/m.instances))))
 	defer pace.Stop()
 	for number := range count {
 		<-pace.C

@@ -64,12 +64,17 @@ func (worker) ListJobs(_ context.Context, limit int) (jobs []string) {
 
 // instances are those of one process.
 type instances struct {
-	url   string
-	hosts []string // of each
-	conns []*bus.Conn
+	url     string
+	hosts   []string // of each
+	conns   []*bus.Conn
+	atATime int // that start or stop
 }
 
-// beInstances runs the instances of hosts from the first to before the last, "worker-7.example", at a broker.
+// together is how many instances of a fleet start or stop at a time.
+const together = 16
+
+// beInstances runs the instances of hosts from the first to before the last, "worker-7.example", at a broker; the last argument is how many
+// start at a time.
 func beInstances(ctx context.Context, arguments []string) (told string, answer func(string) (string, error), err error) {
 	first, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -79,7 +84,11 @@ func beInstances(ctx context.Context, arguments []string) (told string, answer f
 	if err != nil {
 		return "", nil, err
 	}
-	all := &instances{url: arguments[0], conns: make([]*bus.Conn, end-first)}
+	atATime, err := strconv.Atoi(arguments[3])
+	if err != nil {
+		return "", nil, err
+	}
+	all := &instances{url: arguments[0], conns: make([]*bus.Conn, end-first), atATime: atATime}
 	for number := first; number < end; number++ {
 		all.hosts = append(all.hosts, hostOf(number))
 	}
@@ -123,9 +132,9 @@ func (i *instances) count() (all counts) {
 	return all
 }
 
-// each runs a function for each instance, 16 at a time.
+// each runs a function for each instance.
 func (i *instances) each(run func(at int) error) error {
-	errs, room := make(chan error, len(i.conns)), make(chan struct{}, 16)
+	errs, room := make(chan error, len(i.conns)), make(chan struct{}, i.atATime)
 	var running sync.WaitGroup
 	for at := range i.conns {
 		room <- struct{}{}
