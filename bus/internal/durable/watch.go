@@ -46,7 +46,7 @@ type Watch struct {
 type place struct {
 	backlog, pending, inFlight, redelivered int
 	delivered                               jetstream.SequenceInfo
-	last                                    uint64  // of the log
+	last, lastAfter                         uint64  // of the log, before and after the consumer was looked at
 	share                                   float64 // of the log that has these events
 	oldest                                  uint64  // event that is not handled
 	stored                                  time.Time
@@ -158,12 +158,18 @@ func (w *Watch) Look(ctx context.Context) error {
 	if err := listed.Err(); err != nil {
 		return err
 	}
+	after, err := stream.Info(ctx)
+	if err != nil {
+		return err
+	}
 	for name, at := range places {
+		at.lastAfter = after.State.LastSeq
 		if at.backlog > 0 {
-			if places[name], err = w.withOldest(ctx, stream, name, at); err != nil {
+			if at, err = w.withOldest(ctx, stream, name, at); err != nil {
 				return err
 			}
 		}
+		places[name] = at
 	}
 	w.note(ctx, log, places)
 	return nil
@@ -204,11 +210,12 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 	for name, at := range places {
 		before, known := w.places[name]
 		if !known {
-			before = place{delivered: at.delivered, last: w.state.LastSeq} // it is new, so it was to get all since then
+			before = place{delivered: at.delivered, last: w.state.LastSeq, lastAfter: w.state.LastSeq} // it is new, so it was to get all since then
 		}
 		kind := ConsumerName{Service: name.Service, Event: name.Event}
-		if dropped := before.dropped(at, log.State.FirstSeq); dropped > 0 && w.places != nil {
-			lost[kind] += dropped
+		least, most := before.dropped(at, log.State.FirstSeq)
+		if w.places != nil && (least > 0 || most > 0 && w.cutOff[kind] > 0) { // what was stored during the look is no reason for an alarm
+			lost[kind] += most
 		}
 		if at.isLate(log) {
 			late[kind] = at
@@ -236,18 +243,19 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 }
 
 // dropped returns about how many events the log has dropped since a look before an instance got them. What was stored since then is
-// estimated by the share of the kind in the log, so it is exact if the log has no other events, and if none was delivered twice.
-func (p place) dropped(now place, first uint64) int {
+// estimated by the share of the kind in the log, so it is right if the log has no other events, and if none was delivered twice. The two
+// differ by what was stored while the looks lasted.
+func (p place) dropped(now place, first uint64) (least, most int) {
 	delivered := p.delivered.Stream + 1
 	switch {
 	case first <= delivered, now.delivered.Consumer < p.delivered.Consumer: // nothing that was to come, or the consumer was set back
-		return 0
+		return 0, 0
 	case p.pending == 0 && now.share < 1: // the estimate is too coarse to tell
-		return 0
+		return 0, 0
 	}
-	stored := float64(now.last-p.last) * now.share
-	lost := float64(p.pending) + stored - float64(now.delivered.Consumer-p.delivered.Consumer) - float64(now.pending)
-	return max(0, min(int(lost+0.5), int(first-delivered)))
+	gone := float64(p.pending) - float64(now.delivered.Consumer-p.delivered.Consumer) - float64(now.pending)
+	bounded := func(stored float64) int { return max(0, min(int(gone+stored*now.share+0.5), int(first-delivered))) }
+	return bounded(float64(now.last) - float64(p.lastAfter)), bounded(float64(now.lastAfter) - float64(p.last))
 }
 
 // isLate reports whether the log drops the oldest event soon that the consumer has not handled: it is in the last fifth of what the log
