@@ -26,7 +26,7 @@ func TestHeaders_Inward(t *testing.T) {
 	got := ingress.get("/calculator.example/add",
 		"Bus-From-Host: forged.example", "bus-msg-id: forged", "BUS-OP-CODE: Ack", "Bus_From_Id: forged", "Bus-Actor: forged",
 		"Bus-Else: forged", "Keep-Alive: 5", "Proxy-Authorization: Basic x", "Proxy-Connection: close", "TE: trailers",
-		"Trailer: X-Late", "Upgrade: h2c", "Connection: X-Private, bus-from-host", "X-Private: 1", "Expect: 100-continue",
+		"Trailer: X-Late", "Upgrade: h2c", "Connection: ", "Connection: X-Private, bus-from-host", "X-Private: 1", "Expect: 100-continue",
 		"Forwarded: for=1.2.3.4", "X-Real-Ip: 1.2.3.4", "X-Forwarded-Client-Cert: forged",
 		"X-Kept: one", "x-kept: two", "Accept: text/plain", "Authorization: Basic y", "Busy: yes").echoed(t)
 	var names []string

@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/portal"
 )
 
@@ -460,4 +462,22 @@ func TestTimeBudget(t *testing.T) {
 	told := got.problem(t)
 	assert.Equal(t, http.StatusGatewayTimeout, told.Status)
 	assert.Equal(t, "/slow.example/hang", told.Instance)
+}
+
+// TestTimeBudget_OfAnOuterHandler holds that an outer handler that allows more time does not lengthen a call.
+func TestTimeBudget_OfAnOuterHandler(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	var left time.Duration
+	require.NoError(t, b.Connect("slow.example").Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ends, _ := r.Context().Deadline()
+		left = time.Until(ends)
+	})))
+	ingress, err := portal.NewIngress(b.Connect("ingress"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ingress.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/slow.example/", http.NoBody))
+	assert.Positive(t, left)
+	assert.LessOrEqual(t, left, 20*time.Second)
 }

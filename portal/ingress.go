@@ -127,7 +127,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		return
 	}
 	ctx := bus.WithActor(r.Context(), token)
-	if budget != wire.DefaultTimeBudget { // which a call has anyway
+	if _, limited := ctx.Deadline(); limited || budget != wire.DefaultTimeBudget { // which a call without a deadline has anyway
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, budget)
 		defer cancel()
@@ -329,7 +329,7 @@ func ofTheProxy(name string) bool {
 
 // namedInConnection returns the headers that the Connection header lists as hop-by-hop.
 func namedInConnection(header http.Header) map[string]bool {
-	if header.Get("Connection") == "" {
+	if len(header.Values("Connection")) == 0 {
 		return nil
 	}
 	named := make(map[string]bool)
