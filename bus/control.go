@@ -108,6 +108,9 @@ func planDirectory() ([]*endpoint, error) {
 	return controlled(endpoints), err
 }
 
+// maxAnnouncement bounds the body of an announcement that is read, in bytes, so that one takes as little as any other.
+const maxAnnouncement = 4 << 10
+
 // announcement is the body of an announcement: what instances of one host have to know of each other. All members may be missing.
 type announcement struct {
 	Digest  string `json:"digest"` // of the document, as in a ping
@@ -151,7 +154,7 @@ func (s *shared) turn(ctx context.Context) (over func()) {
 func (c *Conn) announced(by *wire.Request, stays bool) {
 	host, id := strings.Clone(by.FromHost), strings.Clone(by.FromID)
 	var told announcement
-	if stays && len(by.Body) > 0 {
+	if stays && len(by.Body) > 0 && len(by.Body) <= maxAnnouncement {
 		_ = json.Unmarshal(by.Body, &told) // one that tells nothing is a greeting
 	}
 	if other := (client.Peer{Host: host, ID: id}); told.Digest == "" || !c.client.Knows(other) {
