@@ -8,27 +8,17 @@ import (
 
 	"github.com/busline/busline/benchmarks/child"
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/broker"
 )
 
 // TestMain runs the benchmarks, or is the broker of one that runs in the parent process.
 func TestMain(m *testing.M) {
-	isChild, err := child.Run(context.Background(), map[string]child.Role{"broker": beBroker})
+	isChild, err := child.Run(context.Background(), map[string]child.Role{"broker": child.Broker})
 	if !isChild {
 		os.Exit(m.Run())
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func beBroker(ctx context.Context, _ []string) (url string, _ func(string) (string, error), err error) {
-	embedded, err := broker.Start(overTCP())
-	if err != nil {
-		return "", nil, err
-	}
-	context.AfterFunc(ctx, embedded.Close)
-	return embedded.URL(), nil, nil
 }
 
 // startChildBroker runs a broker in another process as long as the benchmark.

@@ -58,9 +58,9 @@ const importTable = `
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics restmap/openapi restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
-	benchmarks/child:
+	benchmarks/child:   bus/broker
 	benchmarks/latency:
-	benchmarks/fleet:   benchmarks/child bus bus/broker bus/subject bus/wire portal
+	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal
 	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi/similar reflectapi restmap restmap/openapi restmap/asyncapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi

@@ -174,14 +174,10 @@ const maxMemberBytes = 4 << 20
 // says why the place is left out.
 func (c *catalog) fetch(ctx context.Context, from hostPort, to string, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
 	body, err := c.get(ctx, "https://"+hostPort{to, from.port}.String()+"/openapi.json")
-	if body == nil || err != nil {
+	if err != nil {
 		return new(keptDocument[openapi.Document]), err
 	}
-	document, sum := before.reuse(body)
-	if document == nil {
-		document, err = parseMember(body, from)
-	}
-	return &keptDocument[openapi.Document]{document: document, sum: sum}, err
+	return before.next(body, func(body []byte) (*openapi.Document, error) { return parseMember(body, from) })
 }
 
 // get returns the document at an address, or nil if there is none.

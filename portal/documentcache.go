@@ -26,13 +26,18 @@ type keptDocument[D any] struct {
 	due        time.Time
 }
 
-// reuse returns the earlier document if the body is the same, so that whoever has used that one sees that nothing has changed.
-func (k *keptDocument[D]) reuse(body []byte) (document *D, sum [sha256.Size]byte) {
-	sum = sha256.Sum256(body)
-	if k != nil && k.document != nil && k.sum == sum {
-		return k.document, sum
+// next returns what a place has that answers with a body, nil for one that has no document. The document stays the same one if the body does,
+// so that all that was made of it can stay, too.
+func (k *keptDocument[D]) next(body []byte, parse func([]byte) (*D, error)) (*keptDocument[D], error) {
+	if body == nil {
+		return new(keptDocument[D]), nil
 	}
-	return nil, sum
+	sum := sha256.Sum256(body)
+	if k != nil && k.document != nil && k.sum == sum {
+		return &keptDocument[D]{document: k.document, sum: sum}, nil
+	}
+	document, err := parse(body)
+	return &keptDocument[D]{document: document, sum: sum}, err
 }
 
 // refresh returns the documents of all places, or why there are none. It fetches those that are missing, are too old, or whose host has another

@@ -81,14 +81,14 @@ func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDoc
 // fetchEvents returns the AsyncAPI document of a host; it has none if the host has none.
 func (c *catalog) fetchEvents(ctx context.Context, host string, before *keptDocument[asyncapi.Document]) (*keptDocument[asyncapi.Document], error) {
 	body, err := c.get(ctx, "https://"+host+":888/asyncapi.json")
-	if body == nil || err != nil {
-		return new(keptDocument[asyncapi.Document]), err
+	if err != nil {
+		return nil, err
 	}
-	document, sum := before.reuse(body)
-	if document == nil {
-		if document, err = asyncapi.Parse(body); err != nil {
+	return before.next(body, func(body []byte) (*asyncapi.Document, error) {
+		document, err := asyncapi.Parse(body)
+		if err != nil {
 			return nil, fmt.Errorf("its document cannot be read: %w", err)
 		}
-	}
-	return &keptDocument[asyncapi.Document]{document: document, sum: sum}, nil
+		return document, nil
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/portal"
 )
 
@@ -28,15 +27,6 @@ const (
 	countCommand = "count"
 	stopCommand  = "stop"
 )
-
-func beBroker(ctx context.Context, _ []string) (url string, _ func(string) (string, error), err error) {
-	embedded, err := broker.Start(broker.Listen("127.0.0.1:0"))
-	if err != nil {
-		return "", nil, err
-	}
-	context.AfterFunc(ctx, embedded.Close)
-	return embedded.URL(), nil, nil
-}
 
 // counts are those of some instances.
 type counts struct {

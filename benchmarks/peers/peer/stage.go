@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/busline/busline/benchmarks/child"
 	"github.com/busline/busline/benchmarks/peers/rounds"
@@ -62,7 +61,7 @@ func Stages() map[string]child.Role {
 			roles[s.name] = func(ctx context.Context, arguments []string) (string, func(string) (string, error), error) {
 				var setup rounds.Setup
 				context.AfterFunc(ctx, setup.Undo)
-				address, err := s.run(ctx, strings.Join(arguments, ""), &setup)
+				address, err := s.run(ctx, arguments[0], &setup)
 				return address, nil, err
 			}
 		}
