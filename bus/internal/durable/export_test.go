@@ -4,10 +4,16 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/wire"
 )
+
+// ShareOf returns the share of the events below a subject in a log.
+func ShareOf(log *jetstream.StreamState, events string) float64 {
+	return newPlace(new(jetstream.ConsumerInfo), log, events).share
+}
 
 // FetchLater calls the timer of a consumer that has to be created again, and reports whether the timer runs afterwards.
 func (s *Consumer) FetchLater() (again bool) {

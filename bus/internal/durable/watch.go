@@ -171,7 +171,7 @@ func (w *Watch) Look(ctx context.Context) error {
 		}
 		places[name] = at
 	}
-	w.note(ctx, log, places)
+	w.note(ctx, after, places)
 	return nil
 }
 
@@ -181,10 +181,14 @@ func newPlace(info *jetstream.ConsumerInfo, log *jetstream.StreamState, events s
 		inFlight: info.NumAckPending, redelivered: info.NumRedelivered,
 		delivered: info.Delivered, last: log.LastSeq, oldest: info.AckFloor.Stream + 1,
 	}
+	var kept uint64
 	for stored, messages := range log.Subjects {
 		if subject.Covers(events, stored) {
-			made.share += float64(messages) / float64(log.Msgs)
+			kept += messages
 		}
+	}
+	if log.Msgs > 0 {
+		made.share = float64(kept) / float64(log.Msgs) // a sum of quotients would differ from one where the log has no other events
 	}
 	return made
 }
