@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"slices"
 
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
 )
 
 // serverChain returns the interceptors for a request, with the endpoint as the innermost handler. [Interceptor]
@@ -128,6 +130,9 @@ func (c *Conn) carry(ctx context.Context, call *clientCall, again bool) (respons
 // anew returns a copy of a request that an interceptor sends again. A handler that received Go values may still fill in
 // the results of the first attempt, so the copy and its answer travel as text.
 func (c *Conn) anew(request *clientCall) (*clientCall, error) {
+	if request.Stream != nil {
+		return request, newError(http.StatusServiceUnavailable, ExecutedUnknown, nil, "a request whose body is a stream cannot be sent again")
+	}
 	err := c.write(request)
 	again := *request
 	again.Values = &again
@@ -156,6 +161,11 @@ func limitRequest(e *endpoint) Interceptor {
 			if err := limitBody(x.Request.Body, e.bodyLimit); err != nil {
 				return err
 			}
+			if x.Request.Stream != nil {
+				if err := e.limitStream(x.Request); err != nil {
+					return err
+				}
+			}
 			return next(ctx, x)
 		}
 	}
@@ -167,6 +177,49 @@ func limitBody(body []byte, limit int) error {
 	}
 	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil,
 		"a body of %d bytes exceeds this endpoint's limit of %d", len(body), limit)
+}
+
+// limitStream limits a body that is a stream. A function gets it in one piece.
+func (e *endpoint) limitStream(request *wire.Request) error {
+	if e.mapped.Style == restmap.Web {
+		if e.streamLimit > 0 {
+			request.Stream = &limitedBody{ReadCloser: request.Stream, limit: e.streamLimit, left: e.streamLimit}
+		}
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(request.Stream, int64(e.bodyLimit)+1))
+	if err != nil {
+		return unsent(err)
+	}
+	if len(body) > e.bodyLimit {
+		return tooLong(int64(e.bodyLimit))
+	}
+	request.Body, request.Stream = body, nil
+	return nil
+}
+
+// tooLong is the error for a stream beyond the limit of its endpoint.
+func tooLong(limit int64) *Error {
+	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil, "a body of more than %d bytes exceeds this endpoint's limit of %d", limit, limit)
+}
+
+// limitedBody is a body that is a stream, up to a limit.
+type limitedBody struct {
+	io.ReadCloser
+
+	limit, left int64
+}
+
+// Read reads as much as the limit allows.
+func (b *limitedBody) Read(data []byte) (int, error) {
+	if int64(len(data)) > b.left+1 {
+		data = data[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(data)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, executed(tooLong(b.limit))
+	}
+	return n, err
 }
 
 // crashed is the error of a handler that panicked, or that exited its goroutine by runtime.Goexit or in a failing test.

@@ -136,7 +136,7 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 	conn.client = client.New(client.Config{
 		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
 		Broker: shared.broker, Membership: shared.membership, Base: base, Controls: conn.server.Controls, Logger: conn.logger,
-		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Dropped: conn.drop,
+		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Opened: conn.server.Open, OpenLocal: conn.openLocal, Dropped: conn.drop,
 	})
 	conn.session = shared.broker.Open(connMember{conn}, config.plane, conn.logger)
 	return conn

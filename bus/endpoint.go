@@ -57,6 +57,7 @@ type endpointConfig struct {
 	claims      string // that satisfy this expression
 	err         error  // what is wrong with how they were used
 	bodyLimit   int    // bytes; 0: the default of its kind
+	streamLimit int64  // bytes of a body that a web endpoint reads as a stream; 0 for none
 	timeBudget  time.Duration
 	description string
 	web         *openapi.WebDoc // nil if an option says nothing
@@ -98,7 +99,7 @@ func (e *endpoint) route() {
 	}
 	e.routed = &server.Endpoint{
 		Name: e.Name, Path: e.Path, Port: e.Port, Routes: e.mapped.Routes, Source: e.source, Queue: e.queue, OnAll: e.onAll,
-		Web: e.mapped.Style == restmap.Web, Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
+		Web: e.mapped.Style == restmap.Web, Streams: e.mapped.Style == restmap.Web, Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
 	}
 }
 

@@ -1,29 +1,39 @@
 package bus
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
 
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 )
 
 // Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers; if the
 // endpoint has no queue, all instances get the request and the first answer counts. The response has the status set by
-// the service and a complete body. The headers Bus-From-Host and Bus-From-Id name the instance that answered.
+// the service. Its body comes as a stream if the service sends it so: close it, as with any HTTP client; it fails with an [*Error] if the stream ends
+// before its end, and until then the call counts as in flight. The headers Bus-From-Host and Bus-From-Id name the instance that answered.
 //
 // A path or a method that the host does not serve yields a 404 or 405 response. If there is no response, because no
-// instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. Do reads the request body,
-// up to [WithMaxMessageBytes], and closes it, at the latest when the context of the request ends. It is safe for
+// instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. A request body of more than
+// [WithMaxMessageBytes], or of unknown length, is sent as it is read, and of any size. Do closes the body, at the latest when the context of the request ends. It is safe for
 // concurrent use.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
-	request, err := c.fromHTTP(r)
+	request, err := c.streamFromHTTP(r)
 	if err != nil {
 		return nil, unsent(err)
+	}
+	request.Window, request.Caller = stream.Window, r.Context()
+	if request.Stream != nil {
+		defer func() { go request.Stream.Close() }() // closing some bodies waits for their Read
 	}
 	response, err := c.call(r.Context(), request)
 	if err != nil {
@@ -76,15 +86,15 @@ func (c *Conn) Multicast(r *http.Request) iter.Seq2[*http.Response, error] {
 // that is too large only up to the limit, because a body from outside may have no end.
 func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 	var body []byte
-	if r.Body != nil {
-		read, err := readBody(r, c.config.messageLimit)
+	if limit := c.config.messageLimit; r.Body != nil {
+		read, err := readBody(r, limit)
 		if err != nil {
 			return nil, err
 		}
-		if len(read) > c.config.messageLimit {
+		if len(read) > limit {
 			return nil, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil,
 				"a body of at least %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes",
-				max(int64(len(read)), r.ContentLength), c.config.messageLimit)
+				max(int64(len(read)), r.ContentLength), limit)
 		}
 		if r.ContentLength > int64(len(read)) {
 			return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
@@ -92,11 +102,45 @@ func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 		}
 		body = read
 	}
-	method := r.Method
-	if method == "" {
-		method = http.MethodGet
+	return messageOf(r, body)
+}
+
+func messageOf(r *http.Request, body []byte) (*clientCall, error) {
+	return newClientCall(cmp.Or(r.Method, http.MethodGet), r.URL, wire.FromHTTP(r.Header), body)
+}
+
+// streamFromHTTP is fromHTTP for a unicast call: a body is sent as it is read if it is too large for memory, or of unknown length.
+func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
+	_, inMemory := r.Body.(wire.Body)
+	if r.Body == nil || inMemory || r.ContentLength > 0 && r.ContentLength <= int64(c.config.messageLimit) {
+		return c.fromHTTP(r)
 	}
-	return newClientCall(method, r.URL, wire.FromHTTP(r.Header), body)
+	first := make([]byte, stream.PartSize)
+	inTime := context.AfterFunc(r.Context(), func() { _ = r.Body.Close() })
+	n, err := io.ReadFull(r.Body, first)
+	switch isWhole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); {
+	case !inTime():
+		return nil, status.TooLate(r.Context(), 0)
+	case err != nil && !isWhole:
+		_ = r.Body.Close()
+		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)
+	case isWhole && r.ContentLength > int64(n):
+		_ = r.Body.Close()
+		return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
+			"only %d of the %d bytes of the request body are left: a request can be sent only once; make a new one for each call", n, r.ContentLength)
+	case isWhole:
+		if err := r.Body.Close(); err != nil {
+			return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)
+		}
+		return messageOf(r, first[:n])
+	}
+	request, err := messageOf(r, first)
+	if err != nil {
+		_ = r.Body.Close()
+		return nil, err
+	}
+	request.Stream, request.Length = r.Body, max(r.ContentLength, 0)
+	return request, nil
 }
 
 // readBody reads a body, up to one byte more than the limit, and closes it. If the context of the request ends
@@ -143,9 +187,77 @@ func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 	if r.Method == http.MethodHead {
 		body = nil
 	}
-	return &http.Response{
+	made := &http.Response{
 		Status: strconv.Itoa(response.Status) + " " + http.StatusText(response.Status), StatusCode: response.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header.HTTP(), Body: wire.NewBody(body), ContentLength: length, Request: r,
+		Header: header.HTTP(), ContentLength: length, Request: r,
 	}
+	if response.Stream == nil {
+		made.Body = wire.NewBody(body)
+		return made
+	}
+	made.Header.Del("Content-Length")
+	made.ContentLength, made.Trailer = -1, make(http.Header)
+	if response.Length > 0 {
+		made.ContentLength = response.Length
+		made.Header.Set("Content-Length", strconv.FormatInt(response.Length, 10))
+	}
+	made.Body = &streamedBody{ReadCloser: response.Stream, trailer: made.Trailer, missing: made.ContentLength}
+	return made
+}
+
+// streamedBody is the body of a response that comes as a stream.
+type streamedBody struct {
+	io.ReadCloser
+
+	trailer http.Header // filled at the end
+	missing int64       // bytes of the announced ones; negative if none were
+}
+
+// Read reads what has come, and waits if there is nothing. An error is an [*Error], but for [io.EOF].
+func (b *streamedBody) Read(data []byte) (int, error) {
+	n, err := b.ReadCloser.Read(data)
+	return n, b.ended(int64(n), err)
+}
+
+// WriteTo writes what comes, without copying it.
+func (b *streamedBody) WriteTo(to io.Writer) (int64, error) {
+	n, err := io.Copy(to, b.ReadCloser)
+	if err != nil {
+		return n, asStreamError(err)
+	}
+	if err = b.ended(n, io.EOF); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// ended takes what was read. At the end of the stream it sets the trailer.
+func (b *streamedBody) ended(read int64, err error) error {
+	if b.missing >= 0 {
+		b.missing -= read
+	}
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, io.EOF):
+		return asStreamError(err)
+	case b.missing > 0:
+		return io.ErrUnexpectedEOF
+	}
+	if source, ok := b.ReadCloser.(interface{ Trailer() wire.Header }); ok {
+		maps.Copy(b.trailer, source.Trailer().HTTP())
+	}
+	return err
+}
+
+// asStreamError returns the error that has ended a stream as programmers see it.
+func asStreamError(err error) error {
+	if response := client.ReplacementOf(err); response != nil {
+		return responseError(response)
+	}
+	if _, ok := errors.AsType[*status.Error](err); ok {
+		return asError(err)
+	}
+	return err
 }

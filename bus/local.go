@@ -1,7 +1,9 @@
 package bus
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"reflect"
@@ -90,6 +92,24 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 func (in *serverCall) copied(request *clientCall) {
 	in.Read = request.Request
 	in.Read.Header = slices.Clip(in.Read.Header)
+	if rest := request.Stream; rest != nil {
+		in.Read.Body, in.Read.Stream = nil, &joinedBody{io.MultiReader(bytes.NewReader(request.Body), rest), rest}
+	}
+}
+
+// joinedBody is a body that is a stream, of which a piece was read before.
+type joinedBody struct {
+	io.Reader
+	io.Closer
+}
+
+// openLocal passes the window for a stream to the instance of this process that sends it.
+func (c *Conn) openLocal(to client.Peer, ack *wire.Response) {
+	if callee := c.shared.local.instance(c.plane, to); callee != nil {
+		callee.server.Open(ack)
+	} else { // an instance that is closing answers itself, too
+		c.server.Open(ack)
+	}
 }
 
 // localReplier passes acks and responses to a caller in the same process.
@@ -118,6 +138,18 @@ func (l *localRegistry) serves(plane, host string) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.instances[localHost{plane, host}]) > 0
+}
+
+// instance returns an instance, nil if it is not there.
+func (l *localRegistry) instance(plane string, named client.Peer) *Conn {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, each := range l.instances[localHost{plane, named.Host}] {
+		if each.id == named.ID {
+			return each
+		}
+	}
+	return nil
 }
 
 func (l *localRegistry) add(c *Conn) {

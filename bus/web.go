@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,7 @@ func plainHandler(handler http.Handler) webHandler {
 // runWeb returns the run function of a web endpoint: it converts the message to an *http.Request, and what the handler
 // writes to a response.
 func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) (*wire.Response, error) {
+	e.streamLimit = int64(e.bodyLimit)
 	if e.bodyLimit == 0 {
 		e.bodyLimit = webBodyLimit
 	}
@@ -75,23 +77,12 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 			return nil, err
 		}
 		defer removeUploads(request)
-		recorder := &recorder{header: make(http.Header)}
-		if err := handler(recorder, request); err != nil {
+		w := &webResponse{in: in, header: make(http.Header)}
+		if err := handler(w, request); err != nil {
 			return nil, executed(err)
 		}
-		response, err := recorder.response(ctx, request.Method)
-		if err == nil {
-			takeBackNotExecuted(response)
-		}
-		return response, err
+		return w.finish(ctx)
 	}
-}
-
-// cutOff returns the error for a handler that returned after its context had ended, because of cause. Most handlers
-// have written only half of their answer then; a server of net/http would break the connection.
-func cutOff(cause error) *Error {
-	return newError(statusOfContext(cause), ExecutedYes, cause,
-		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
 }
 
 // httpRequest builds the request that an http.Handler expects.
@@ -111,6 +102,9 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 		Header: message.Header.HTTP(), Host: address.Host, RemoteAddr: message.FromID + "." + message.FromHost,
 		Body: io.NopCloser(bytes.NewReader(message.Body)), ContentLength: int64(len(message.Body)),
 	}
+	if message.Stream != nil {
+		request.Body, request.ContentLength = message.Stream, cmp.Or(message.Length, -1)
+	}
 	request.Pattern = in.Route.Pattern.String()
 	for _, segment := range in.Route.Pattern.Segments() {
 		if segment.Name != "" {
@@ -124,70 +118,5 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 func removeUploads(request *http.Request) {
 	if request.MultipartForm != nil {
 		_ = request.MultipartForm.RemoveAll() // an error is harmless: only files in the temporary directory remain
-	}
-}
-
-// recorder is the http.ResponseWriter of a web endpoint. It buffers the whole response until the handler returns, so
-// that a handler that fails halfway answers only with its error.
-type recorder struct {
-	header http.Header
-	sent   http.Header // the header as it was when the status was written
-	wrote  bool
-	status int
-	body   bytes.Buffer
-}
-
-func (r *recorder) Header() http.Header { return r.header }
-
-// WriteHeader sets the status once. It ignores informational statuses, as no client sees them.
-func (r *recorder) WriteHeader(status int) {
-	if r.wrote || (status >= 100 && status < 200) {
-		return
-	}
-	r.wrote, r.status, r.sent = true, status, r.header.Clone()
-}
-
-func (r *recorder) Write(data []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
-	return r.body.Write(data)
-}
-
-// response returns what was written, as the response to a request of that method; ctx is that of the handler.
-func (r *recorder) response(ctx context.Context, method string) (*wire.Response, error) {
-	r.WriteHeader(http.StatusOK)
-	if r.status < 200 || r.status > 599 {
-		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", r.status)
-	}
-	if !restmap.HasContent(r.status) {
-		r.body.Reset()
-	} else if err := r.checkLength(ctx, method); err != nil {
-		return nil, err
-	}
-	if r.body.Len() > 0 && r.untyped() {
-		r.sent.Set("Content-Type", http.DetectContentType(r.body.Bytes()))
-	}
-	return &wire.Response{Status: r.status, Header: wire.FromHTTP(r.sent), Body: r.body.Bytes()}, nil
-}
-
-// untyped reports whether the type of the body is to be detected, as net/http does: not if the body is encoded, because
-// the type is that of the decoded bytes, and not if the handler has set the type to nil.
-func (r *recorder) untyped() bool {
-	_, typed := r.sent["Content-Type"]
-	return !typed && r.sent.Get("Content-Encoding") == ""
-}
-
-// checkLength returns an error for a body that may be truncated: one whose length differs from the announced
-// Content-Length, for example because a copied stream ended early, or one without a Content-Length if ctx has ended. A
-// server of net/http breaks the connection then. Like there, an invalid Content-Length announces nothing.
-func (r *recorder) checkLength(ctx context.Context, method string) error {
-	announced, err := strconv.ParseUint(r.sent.Get("Content-Length"), 10, 63)
-	isWhole := err == nil && (announced == uint64(r.body.Len()) || method == http.MethodHead)
-	switch {
-	case ctx.Err() != nil && !isWhole:
-		return cutOff(context.Cause(ctx))
-	case err == nil && !isWhole:
-		return fmt.Errorf("the handler announced %d bytes with Content-Length and wrote %d; write as many, or leave it out", announced, r.body.Len())
-	default:
-		return nil
 	}
 }

@@ -85,6 +85,8 @@ const (
 	HeaderCallDepth  = "Bus-Call-Depth"  // 1
 	HeaderQueue      = "Bus-Queue"       // calculator.example
 	HeaderFragment   = "Bus-Fragment"    // 2/3
+	HeaderWindow     = "Bus-Window"      // 262144
+	HeaderLength     = "Bus-Length"      // 1073741824
 	HeaderActor      = "Bus-Actor"       // eyJhbGciOiJFZERTQSJ9.…
 )
 

@@ -15,6 +15,8 @@ const (
 	fieldOpCode
 	fieldQueue
 	fieldTimeBudget
+	fieldWindow
+	fieldLength
 	singleFields // the number of fields above: parsed by the codec, single-valued
 	fieldRefused // a field that makes a message malformed
 	fieldSkipped // an ignored field, never written
@@ -37,6 +39,8 @@ func (id fieldID) String() string {
 		fieldOpCode:        HeaderOpCode,
 		fieldQueue:         HeaderQueue,
 		fieldTimeBudget:    HeaderTimeBudget,
+		fieldWindow:        HeaderWindow,
+		fieldLength:        HeaderLength,
 	}[id]
 }
 
@@ -71,6 +75,10 @@ func usualName(line []byte) (id fieldID, size int) {
 	case "Bus-Queu":
 		if string(line[8:11]) == "e: " {
 			return fieldQueue, 11
+		}
+	case "Bus-Wind":
+		if string(line[8:12]) == "ow: " {
+			return fieldWindow, 12
 		}
 	case "Bus-Call":
 		if string(line[8:16]) == "-Depth: " {
@@ -127,6 +135,12 @@ func fieldIDOf[Text text](name Text) fieldID {
 	case 10:
 		if same(name, HeaderMsgID) {
 			return fieldMsgID
+		}
+		if same(name, HeaderWindow) {
+			return fieldWindow
+		}
+		if same(name, HeaderLength) {
+			return fieldLength
 		}
 		if same(name, "Connection") || same(name, "Keep-Alive") {
 			return fieldSkipped

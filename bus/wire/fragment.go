@@ -5,18 +5,26 @@ import "bytes"
 // Fragment is the position of a part within its message. The zero value stands for a message that is not split.
 type Fragment struct {
 	Number int // of this part, from 1
-	Count  int // of the message's parts; at least 2
+	Count  int // of the message's parts; at least 2, or 0 for a part of a stream that is not its last one
 }
 
 // IsPart reports whether this is one of several parts.
-func (f Fragment) IsPart() bool { return f.Count > 1 && 1 <= f.Number && f.Number <= f.Count }
+func (f Fragment) IsPart() bool {
+	return f.IsOpen() || f.Count > 1 && 1 <= f.Number && f.Number <= f.Count
+}
+
+// IsOpen reports whether this is a part of a stream, whose number of parts is not known before the last one.
+func (f Fragment) IsOpen() bool { return f.Number >= 1 && f.Count == 0 }
 
 // appendFragment appends the field after a line end, unless the message is not split.
 func appendFragment(dst []byte, part Fragment) []byte {
-	if !part.IsPart() || part.Count > maxNumber {
+	if !part.IsPart() || max(part.Number, part.Count) > maxNumber {
 		return dst
 	}
 	dst = appendNumber(append(dst, crlf+HeaderFragment+colonSpace...), part.Number)
+	if part.IsOpen() {
+		return append(dst, "/*"...)
+	}
 	return appendNumber(append(dst, '/'), part.Count)
 }
 
@@ -28,7 +36,7 @@ func (h *head) fragment() (Fragment, error) {
 	value := h.value(fieldFragment)
 	part, ok := parseFragment(value)
 	if !ok {
-		return Fragment{}, malformed("header %s: %s is not a part and the number of parts, such as 1/3", fieldFragment, quote(value))
+		return Fragment{}, malformed("header %s: %s is not a part and the number of parts, such as 1/3 or 1/*", fieldFragment, quote(value))
 	}
 	return part, nil
 }
@@ -38,6 +46,8 @@ func parseFragment(value []byte) (part Fragment, ok bool) {
 	number, isNumber := digits(before)
 	count, isCount := digits(after)
 	switch {
+	case isNumber && number > 0 && string(after) == "*":
+		return Fragment{Number: number}, true
 	case !isNumber || !isCount || number < 1 || number > count:
 		return Fragment{}, false
 	case count == 1:

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"strconv"
 	"time"
 )
 
@@ -73,4 +74,30 @@ func (h *head) callDepth() (int, error) {
 		return 0, malformed("header %s: %s is not a number above 0 of at most 9 digits", fieldCallDepth, quote(value))
 	}
 	return depth, nil
+}
+
+// size parses a field that is a number of bytes of a stream, with up to 18 digits; 0 if it is absent.
+func (h *head) size(id fieldID) (int64, error) {
+	if !h.has(id) {
+		return 0, nil
+	}
+	value := h.value(id)
+	size, ok := int64(0), len(value) > 0 && len(value) <= 18
+	for _, digit := range value {
+		ok = ok && '0' <= digit && digit <= '9'
+		size = 10*size + int64(digit-'0')
+	}
+	if !ok {
+		return 0, malformed("header %s: %s is not a number of bytes with at most 18 digits", id, quote(value))
+	}
+	return size, nil
+}
+
+// appendSize appends a field that is a number of bytes, unless it is 0 or less.
+func appendSize(dst []byte, name string, size int64) []byte {
+	if size <= 0 {
+		return dst
+	}
+	dst = append(append(append(dst, crlf...), name...), colonSpace...)
+	return strconv.AppendInt(dst, size, 10)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"time"
 )
@@ -25,9 +26,17 @@ type Request struct {
 	Actor string
 	// Fragment is set on a part of a request; Body is then only that part.
 	Fragment Fragment
+	// Window is how many bytes of a response that is a stream may be sent before the caller takes more; 0 if the caller takes no stream.
+	Window int64
+	// Length is that of the whole body of a stream, in bytes, if it is known; else 0.
+	Length int64
 
 	Header Header // all fields that are not reserved
 	Body   []byte // nil when empty; aliases the payload after a parse
+
+	// Stream is the rest of a body that does not fit into memory, or whose length is not known; nil if Body is the whole. It is not
+	// part of the message.
+	Stream io.ReadCloser
 }
 
 // AppendRequest appends the message to dst and returns it, without an allocation if dst has the capacity.
@@ -63,11 +72,12 @@ func appendLengthToDepth(dst []byte, req *Request) []byte {
 }
 
 // appendMsgIDToTimeBudget appends the value of the message ID, after the name that appendSender wrote, and the fields up
-// to Bus-Time-Budget.
+// to Bus-Length.
 func appendMsgIDToTimeBudget(dst []byte, req *Request) []byte {
 	dst = appendText(dst, req.MsgID)
 	dst = append(dst, crlf+HeaderOpCode+colonSpace+OpReq+crlf+HeaderTimeBudget+colonSpace...)
-	return appendNumber(dst, milliseconds(req.TimeBudget))
+	dst = appendNumber(dst, milliseconds(req.TimeBudget))
+	return appendSize(appendSize(dst, HeaderWindow, req.Window), HeaderLength, req.Length)
 }
 
 // milliseconds limits a budget to what can be written.
@@ -158,6 +168,12 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 		return err
 	}
 	if req.Fragment, err = fields.fragment(); err != nil {
+		return err
+	}
+	if req.Window, err = fields.size(fieldWindow); err != nil {
+		return err
+	}
+	if req.Length, err = fields.size(fieldLength); err != nil {
 		return err
 	}
 	req.Actor = fields.string(fields.values[fieldActor])

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 )
 
@@ -14,8 +15,14 @@ type Response struct {
 	MsgID    string   // of the request; "", and not written, if the request had no valid one
 	Queue    string   // of the server's subscription: "calculator.example"; may be "" after a parse
 	Fragment Fragment // set on a part of a response; Body is then only that part
+	Window   int64    // on an ack: how many bytes of a stream may be sent in all; 0 if it says nothing of that
+	Length   int64    // of the whole body of a stream, in bytes, if that is known; else 0
 	Header   Header   // all fields that are not reserved
 	Body     []byte   // nil when empty; aliases the payload after a parse
+
+	// Stream is a body that comes in parts, in place of Body; nil if Body is the whole. It has to be read to its end or closed. It is not
+	// part of the message.
+	Stream io.ReadCloser
 }
 
 // AppendResponse appends the message to dst and returns it, without an allocation if dst has the capacity.
@@ -30,7 +37,7 @@ func AppendResponse(dst []byte, res *Response) []byte {
 	dst = appendFragment(dst, res.Fragment)
 	dst = appendSender(dst, res.FromHost, res.FromID)
 	dst = appendMsgID(dst, res.MsgID)
-	dst = appendOpCodeAndQueue(dst, res)
+	dst = appendSizes(appendOpCodeAndQueue(dst, res), res)
 	dst = appendHeader(dst, res.Header)
 	return appendBody(dst, body)
 }
@@ -52,6 +59,11 @@ func appendOpCodeAndQueue(dst []byte, res *Response) []byte {
 		dst = appendText(append(dst, crlf+HeaderQueue+colonSpace...), res.Queue)
 	}
 	return dst
+}
+
+// appendSizes appends the fields of a stream.
+func appendSizes(dst []byte, res *Response) []byte {
+	return appendSize(appendSize(dst, HeaderWindow, res.Window), HeaderLength, res.Length)
 }
 
 // bodyOf returns the body that is written.
@@ -134,6 +146,12 @@ func (res *Response) parseFields(fields *head) (err error) {
 	}
 	if res.Fragment.IsPart() && res.OpCode == OpAck {
 		return malformed("header %s: not allowed on an ack, which has no parts", fieldFragment)
+	}
+	if res.Window, err = fields.size(fieldWindow); err != nil {
+		return err
+	}
+	if res.Length, err = fields.size(fieldLength); err != nil {
+		return err
 	}
 	res.FromHost = fields.string(fields.values[fieldFromHost])
 	res.FromID = fields.string(fields.values[fieldFromID])

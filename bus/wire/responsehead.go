@@ -48,6 +48,7 @@ func (h *ResponseHead) AppendResponse(dst []byte, res *Response) []byte {
 	} else {
 		dst = appendOpCodeAndQueue(dst, res)
 	}
+	dst = appendSizes(dst, res)
 	if slices.Equal(h.model.Header, res.Header) {
 		dst = append(dst, h.fields...)
 	} else {

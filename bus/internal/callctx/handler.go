@@ -21,12 +21,14 @@ type Handler struct {
 	Owner   any             // the connection that serves the request
 	Base    context.Context //nolint:containedctx // ends when the owner gives up on its handlers
 	Request *wire.Request
-	Ends    time.Time     // of the time budget
 	Claims  claims.Claims // of the request's token, nil for none
 	Event   *Event        // nil unless the request is an event
 	TraceID string        // that an interceptor has set
 
 	mu    sync.Mutex              // protects all below
+	ends  time.Time               // of the time budget; zero for none
+	moves bool                    // ends may move, as the handler may answer with a stream, or reads one
+	timer *time.Timer             // at ends, if that moves and there is an inner; else nil
 	inner context.Context         // nil until Done is asked for
 	stop  context.CancelCauseFunc // of inner
 	cause error                   // why the context has ended, if that was before there was an inner
@@ -50,8 +52,29 @@ func Of(ctx context.Context) *Handler {
 
 type handlerKey struct{}
 
+// SetEnd sets the end of the time budget before the handler runs. moves says that MoveEnd may follow.
+func (h *Handler) SetEnd(at time.Time, moves bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ends, h.moves = at, moves
+}
+
+// MoveEnd moves the end of the time budget, the zero value for none.
+func (h *Handler) MoveEnd(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ends = at
+	if h.timer != nil && !at.IsZero() { // else it stops by itself
+		h.timer.Reset(time.Until(at))
+	}
+}
+
 // Deadline returns the end of the time budget.
-func (h *Handler) Deadline() (time.Time, bool) { return h.Ends, true }
+func (h *Handler) Deadline() (time.Time, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ends, !h.ends.IsZero()
+}
 
 // Done is closed when the time budget ends, when the caller leaves, or when Close gives up on the handler.
 func (h *Handler) Done() <-chan struct{} { return h.context().Done() }
@@ -61,13 +84,15 @@ func (h *Handler) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case h.inner != nil && h.moves && errors.Is(context.Cause(h.inner), context.DeadlineExceeded):
+		return context.DeadlineExceeded
 	case h.inner != nil:
 		return h.inner.Err()
 	case h.cause != nil:
 		return context.Canceled
 	case h.Base.Err() != nil:
 		return h.Base.Err()
-	case !time.Now().Before(h.Ends):
+	case !h.ends.IsZero() && !time.Now().Before(h.ends):
 		return context.DeadlineExceeded
 	default:
 		return nil
@@ -92,16 +117,34 @@ func (h *Handler) context() context.Context {
 	defer h.mu.Unlock()
 	if h.inner == nil {
 		ctx, cancel := context.WithCancelCause(h.Base)
-		ctx, stop := context.WithDeadline(ctx, h.Ends)
-		h.inner, h.stop = ctx, func(cause error) {
-			cancel(cause)
-			stop()
+		if h.moves {
+			h.inner, h.stop = ctx, cancel
+			h.timer = time.AfterFunc(time.Until(h.ends), h.expire)
+		} else {
+			ctx, stop := context.WithDeadline(ctx, h.ends)
+			h.inner, h.stop = ctx, func(cause error) {
+				cancel(cause)
+				stop()
+			}
 		}
 		if h.cause != nil {
 			h.stop(h.cause)
 		}
 	}
 	return h.inner
+}
+
+// expire ends the context at the end of the time budget, unless that has moved.
+func (h *Handler) expire() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch left := time.Until(h.ends); {
+	case h.ends.IsZero():
+	case left > 0:
+		h.timer.Reset(left)
+	default:
+		h.stop(context.DeadlineExceeded)
+	}
 }
 
 // DoneIfMade returns the Done of a context; nil for that of a handler that has not asked for it so far. To make it for the short time of
@@ -124,6 +167,9 @@ func (h *Handler) End(cause error, over bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = h.over || over
+	if h.timer != nil {
+		h.timer.Stop()
+	}
 	if h.inner != nil {
 		h.stop(cause)
 	} else if h.cause == nil {
@@ -173,8 +219,10 @@ func (h *Handler) ResponseHeader(header wire.Header) wire.Header {
 // Budget returns how long a call may take: until ctx or the chain of calls ends, by default 20 s, at most 600 s.
 func Budget(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
-	if h := Of(ctx); h != nil && (!ok || h.Ends.Before(deadline)) {
-		deadline, ok = h.Ends, true
+	if h := Of(ctx); h != nil {
+		if ends, limited := h.Deadline(); limited && (!ok || ends.Before(deadline)) {
+			deadline, ok = ends, true
+		}
 	}
 	if !ok {
 		return wire.DefaultTimeBudget

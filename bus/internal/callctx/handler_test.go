@@ -211,7 +211,7 @@ func TestBudget_Bounds(t *testing.T) {
 				t.Errorf("%s: %v, want %v", test.name, got, test.want)
 			}
 		}
-		h.Ends = time.Now().Add(time.Hour)
+		h.MoveEnd(time.Now().Add(time.Hour))
 		if got := callctx.Budget(h); got != 600*time.Second {
 			t.Errorf("in a handler with an hour: %v", got)
 		}

@@ -21,7 +21,8 @@ type key struct{}
 // application.
 func newHandler(t *testing.T) *callctx.Handler {
 	t.Helper()
-	h := &callctx.Handler{Base: context.WithValue(t.Context(), key{}, "value"), Request: new(wire.Request), Ends: time.Now().Add(time.Minute)}
+	h := &callctx.Handler{Base: context.WithValue(t.Context(), key{}, "value"), Request: new(wire.Request)}
+	h.SetEnd(time.Now().Add(time.Minute), false)
 	t.Cleanup(func() { h.End(nil, true) })
 	return h
 }

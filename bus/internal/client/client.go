@@ -50,6 +50,10 @@ type Config struct {
 	NotServed func(request *Outgoing, methods []string, by Peer) *wire.Response
 	// Encode returns an error as a response.
 	Encode func(*status.Error) *wire.Response
+	// Opened takes the window for a response of this connection that is a stream, in an ack of its caller. It reports whether there is one.
+	Opened func(ack *wire.Response) bool
+	// OpenLocal passes the window for a response to an instance of this process that sends it.
+	OpenLocal func(to Peer, ack *wire.Response)
 	// Dropped is called when a message cannot be received.
 	Dropped func(subject string, err error)
 }
@@ -74,6 +78,7 @@ func New(config Config) *Client {
 		responders: newResponderCache(config.Plane, config.Membership), calls: worker.NewLimiter(0),
 	}
 	c.pending = newPending(c.unexpected, config.Encode, config.MaxMessage, fragment.NewMemory(config.MaxMessage))
+	c.pending.client = c
 	return c
 }
 
@@ -106,6 +111,7 @@ type Outgoing struct {
 	Head    *wire.RequestHead // the prepared beginning; nil for none
 	Fields  *callctx.Fields   // of the context, which are in the header; nil for none
 	Values  any               // for Deliver alone
+	Caller  context.Context   //nolint:containedctx // ends a response that is a stream; nil for the context of Call
 
 	Local     bool // the latest attempt stayed in the process
 	NotServed bool // the response is made by Config.NotServed, and not by an instance
@@ -214,6 +220,9 @@ func (c *Client) Hold() (release func()) {
 func (c *Client) send(ctx context.Context, request *Outgoing) error {
 	if delivered, err := c.config.Deliver(ctx, request); delivered || err != nil {
 		return err
+	}
+	if request.Stream != nil && request.waiting != nil {
+		return c.publishStream(ctx, request)
 	}
 	return c.Publish(ctx, request)
 }

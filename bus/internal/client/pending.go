@@ -31,6 +31,7 @@ type pending struct {
 	encode     func(*status.Error) *wire.Response
 	limit      int              // of the body of a response, in bytes
 	memory     *fragment.Memory // for responses in fragments
+	client     *Client          // for responses that are streams
 }
 
 // shard holds the slots of some message ids.
@@ -266,10 +267,19 @@ func (c *Client) checkPlace(response *wire.Response, published string) error {
 }
 
 // Deliver takes an ack or a response from an instance of this process.
-func (c *Client) Deliver(response *wire.Response) { c.pending.deliver(response) }
+func (c *Client) Deliver(response *wire.Response) {
+	if response.Fragment.IsPart() {
+		c.pending.deliverFragment(response, len(response.Body))
+		return
+	}
+	c.pending.deliver(response)
+}
 
 // unexpected takes acks and responses without a waiting caller. From the late ack of a multicast the cache learns a responder.
 func (c *Client) unexpected(response *wire.Response) {
+	if response.OpCode == wire.OpAck && response.Window > 0 && c.config.Opened(response) {
+		return
+	}
 	c.unmatched.Add(1)
 	if response.OpCode == wire.OpAck {
 		c.responders.late(response)
@@ -290,7 +300,14 @@ type partialResponse struct {
 // deliverFragment takes a fragment of a response, in a message of size bytes. The slot gets a response after the last fragment, or after one
 // that makes the response unreceivable.
 func (p *pending) deliverFragment(part *wire.Response, size int) {
-	if !p.takeFragment(part, size) {
+	incoming, taken := p.streamOf(part)
+	switch {
+	case incoming != nil:
+		taken = !errors.Is(incoming.reader.Take(&part.Fragment, part.Body, part.Header, size), fragment.ErrRepeated)
+	case !taken:
+		taken = p.takeFragment(part, size)
+	}
+	if !taken {
 		p.unexpected(part)
 	}
 }

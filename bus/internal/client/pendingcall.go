@@ -20,6 +20,7 @@ type pendingCall struct {
 	subject string // of the request
 	report  error  // the broker's last report before the call: see natsconn.Conn.DeniedSince
 	ackWait time.Duration
+	window  int64         // for a response that is a stream; 0 if there may be none
 	news    chan struct{} // buffer of one; a value wakes the caller, who looks at the outcome
 	timer   *time.Timer   // used by the caller alone
 	waited  time.Duration // how long the caller waited before it set the timer
@@ -31,6 +32,8 @@ type pendingCall struct {
 	malformedAck error // the error of a dropped ack
 
 	fragments *fragmentSender // nil for a request in one message
+	upload    *upload         // nil for a request that is no stream
+	incoming  *incoming       // nil for a response that is no stream
 }
 
 // newCall returns an unused slot.
@@ -77,6 +80,9 @@ func (s *pendingCall) acknowledge(ack *wire.Response) bool {
 	if s.fragments != nil {
 		s.fragments.offer(from)
 	}
+	if s.upload != nil {
+		s.upload.acked(from, ack.Window)
+	}
 	return true
 }
 
@@ -97,9 +103,12 @@ func (s *pendingCall) acked() bool {
 func (s *pendingCall) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.response == nil {
+	switch {
+	case s.response == nil:
 		s.response = response
 		s.wakeLocked()
+	case s.incoming != nil && s.incoming.from == SenderOf(response):
+		s.incoming.replaced(response) // it takes the place of the stream
 	}
 }
 
@@ -113,10 +122,25 @@ func (s *pendingCall) noteMalformedAck(err error) {
 func (s *pendingCall) noteMalformed(_ *wire.Response, failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.incoming != nil {
+		s.incoming.reader.Fail(failed)
+	}
+	s.failLocked(failed)
+}
+
+// failLocked ends the call, unless it has ended.
+func (s *pendingCall) failLocked(why error) {
 	if s.failed == nil {
-		s.failed = failed
+		s.failed = why
 		s.wakeLocked()
 	}
+}
+
+// fail ends the call, unless it has ended.
+func (s *pendingCall) fail(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failLocked(why)
 }
 
 // explain adds a malformed ack to the error of a call without a response. The error is then internal, as it quotes the ack.
@@ -131,10 +155,14 @@ func (s *pendingCall) explain(failed *status.Error) {
 
 // noResponders ends the call, unless an instance has acked the whole request. If an instance has acked the first fragment, it has left.
 func (s *pendingCall) noResponders() {
-	if taker := s.firstTaker(); taker != (Peer{}) {
-		s.reachesNone(leftError{taker})
-	} else {
+	taker, streams := s.firstTaker()
+	switch {
+	case taker == Peer{}:
 		s.reachesNone(errNoSubscriber)
+	case streams: // it has been sent in part, and cannot be sent again
+		s.fail(instanceLost(taker, ""))
+	default:
+		s.reachesNone(leftError{taker})
 	}
 }
 
@@ -148,9 +176,8 @@ func (s *pendingCall) denied(subject string) {
 func (s *pendingCall) reachesNone(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil && !s.ackedWholeLocked() {
-		s.failed = why
-		s.wakeLocked()
+	if !s.ackedWholeLocked() {
+		s.failLocked(why)
 	}
 }
 
@@ -185,7 +212,7 @@ func (s *pendingCall) lose(gone Peer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acks = slices.DeleteFunc(s.acks, func(ack Peer) bool { return ack == gone })
-	return len(s.acks) == 0 || (s.fragments != nil && s.fragments.taker == gone)
+	return len(s.acks) == 0 || s.takerLocked() == gone
 }
 
 // gaveUp returns the error of a call whose context or time budget has ended.
@@ -238,34 +265,45 @@ func (s *pendingCall) taker() <-chan Peer {
 	return s.fragments.taken
 }
 
-// firstTaker returns the instance that takes the fragments; the zero value for none.
-func (s *pendingCall) firstTaker() Peer {
+// firstTaker returns the instance that takes the other parts of the request, the zero value for none, and whether they are a stream.
+func (s *pendingCall) firstTaker() (taker Peer, streams bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fragments == nil {
+	return s.takerLocked(), s.upload != nil
+}
+
+func (s *pendingCall) takerLocked() Peer {
+	switch {
+	case s.fragments != nil:
+		return s.fragments.taker
+	case s.upload != nil:
+		return s.upload.taker
+	default:
 		return Peer{}
 	}
-	return s.fragments.taker
 }
+
+// isWhole reports whether the request is one message.
+func (s *pendingCall) isWhole() bool { return s.fragments == nil && s.upload == nil }
 
 // ackedWholeLocked reports whether an instance has acked a request in one message.
 func (s *pendingCall) ackedWholeLocked() bool {
-	return len(s.acks) > 0 && s.fragments == nil
+	return len(s.acks) > 0 && s.isWhole()
 }
 
 // mayAnswerLocked reports whether an instance may answer: any that has acked or, for a request in fragments, the taker.
 func (s *pendingCall) mayAnswerLocked(from Peer) bool {
-	if s.fragments != nil {
-		return s.fragments.taker == from
+	if !s.isWhole() {
+		return s.takerLocked() == from
 	}
 	return slices.Contains(s.acks, from)
 }
 
-// idleTakers returns the instances that have acked the first fragment and get no others.
+// idleTakers returns the instances that have acked the first part and get no others.
 func (s *pendingCall) idleTakers() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.acks), func(acked Peer) bool { return acked == s.fragments.taker })
+	return slices.DeleteFunc(slices.Clone(s.acks), func(acked Peer) bool { return acked == s.takerLocked() })
 }
 
 // incomplete reports whether a fragment is still to be sent, so that no handler has seen the request.

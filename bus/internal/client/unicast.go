@@ -37,7 +37,12 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 	if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer c.calls.Done()
+	streams := false
+	defer func() {
+		if !streams { // else the call ends with the stream
+			c.calls.Done()
+		}
+	}()
 	ends := time.Now().Add(callctx.Budget(ctx))
 	if err := c.prepare(ctx, request); err != nil {
 		return nil, err
@@ -48,6 +53,7 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 		response, err := c.attempt(ctx, request, ends)
 		if err == nil {
 			c.responders.heard(response.FromHost)
+			streams = response.Stream != nil
 		}
 		gone, left := errors.AsType[leftError](err)
 		if !left && !errors.Is(err, errNoSubscriber) {
@@ -81,18 +87,31 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 		return nil, err
 	}
 	waiting := c.pending.newCall(sent.sender(), c.config.AckWait)
-	waiting.subject, waiting.report = sent.Subject, c.broker.Report()
+	waiting.subject, waiting.report, waiting.window = sent.Subject, c.broker.Report(), sent.Window
 	sent.waiting = waiting
 	c.pending.open(sent.MsgID, waiting)
-	defer func() {
-		sent.waiting = nil
-		c.pending.close(sent.MsgID)
-		c.pending.reuse(waiting)
-	}()
+	response, err := c.sendAndAwait(ctx, sent, waiting, ends)
+	sent.waiting = nil
+	if err == nil && response.Stream != nil && waiting.incoming != nil {
+		waiting.incoming.follow(cmp.Or(sent.Caller, ctx), sent)
+		return response, nil
+	}
+	c.pending.close(sent.MsgID)
+	if waiting.incoming != nil { // it began as the call ended
+		_ = waiting.incoming.reader.Close()
+		return response, err
+	}
+	c.pending.reuse(waiting)
+	return response, err
+}
+
+// sendAndAwait sends a request, and returns the response, or the error of a call that has ended, which the instances are told.
+func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pendingCall, ends time.Time) (*wire.Response, error) {
 	if err := c.send(ctx, sent); err != nil {
 		return nil, err
 	}
 	response, err := c.await(ctx, sent, waiting, ends)
+	waiting.upload.stop()
 	if failed, ok := errors.AsType[*status.Error](err); ok {
 		failed.MsgID = sent.MsgID
 		waiting.explain(failed)
@@ -100,7 +119,7 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 			failed.Executed = status.ExecutedNo
 		}
 		c.cancelAll(ctx, sent, waiting.unanswered())
-	} else if waiting.fragments != nil {
+	} else if !waiting.isWhole() {
 		c.cancelAll(ctx, sent, waiting.idleTakers())
 	}
 	return response, err
@@ -131,12 +150,14 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 			if response, err := c.outcome(s); response != nil || err != nil { // else it was a reminder
 				return response, err
 			}
+		case taker := <-s.upload.taken():
+			s.upload.begin(ctx, taker)
 		case taker := <-s.taker():
 			if err := s.publishFollowing(ctx, taker, ends); err != nil {
 				return nil, err
 			}
 		case <-s.timer.C:
-			if !time.Now().Before(ends) {
+			if ends = s.upload.extend(ends, sent.TimeBudget); !time.Now().Before(ends) {
 				return nil, s.gaveUp(ctx)
 			}
 			next, err := probe.round()

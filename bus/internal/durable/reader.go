@@ -150,7 +150,8 @@ func (s *Consumer) start(in *server.Incoming, d *delivery, turn bool) bool {
 // begin prepares an admitted event for its handler.
 func (s *Consumer) begin(in *server.Incoming, d *delivery) {
 	s.of.config.Server.Start(in)
-	d.handledUntil(in.Handler.Ends)
+	ends, _ := in.Handler.Deadline()
+	d.handledUntil(ends)
 }
 
 // done makes room for another event: first for those of other kinds that wait, so that this kind does not starve them.

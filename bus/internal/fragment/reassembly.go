@@ -152,13 +152,18 @@ func TooManyParts(cause error) error {
 	return refused
 }
 
+// Shrink gives the memory of a fragment back.
+func (r *Reservation) Shrink(bytes int) { r.give(min(int64(bytes)+partCost, r.bytes)) }
+
 // Free gives everything back. Another Free changes nothing.
-func (r *Reservation) Free() {
+func (r *Reservation) Free() { r.give(r.bytes) }
+
+func (r *Reservation) give(bytes int64) {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
-	r.memory.held -= r.bytes
-	if r.memory.senders[r.sender] -= r.bytes; r.memory.senders[r.sender] == 0 {
+	r.memory.held -= bytes
+	if r.memory.senders[r.sender] -= bytes; r.memory.senders[r.sender] == 0 {
 		delete(r.memory.senders, r.sender)
 	}
-	r.bytes = 0
+	r.bytes -= bytes
 }

@@ -21,7 +21,8 @@ func (s *Server) Start(in *Incoming) {
 		budget = min(budget, limit)
 	}
 	in.Began, in.server = time.Now(), s
-	in.Handler.Owner, in.Handler.Base, in.Handler.Request, in.Handler.Ends = s.Owner, s.Base, in.Request, in.Began.Add(budget)
+	in.Handler.Owner, in.Handler.Base, in.Handler.Request = s.Owner, s.Base, in.Request
+	in.Handler.SetEnd(in.Began.Add(budget), in.Request.Window > 0 && in.Endpoint.Streams || in.stream != nil)
 	if source := in.Endpoint.Source; source != "" && in.Handler.Event == nil {
 		in.Handler.Event = &callctx.Event{Publisher: source, ID: in.Request.MsgID, Attempt: 1}
 	}
@@ -56,6 +57,7 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 			response = s.Service.Crashed(in, recover())
 		}
 		s.Inflight.remove(in.Escaping)
+		s.endRequestStream(in)
 		in.freeFragments()
 		in.release(slots) // before the caller can make its next call
 		s.awaitBroker(in)
@@ -66,6 +68,7 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 		return
 	}
 	in.joinFragments()
+	in.watchStream()
 	answer := s.Service.Serve(in)
 	if in.Request.Method == http.MethodHead {
 		answer.Body = nil

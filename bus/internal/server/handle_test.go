@@ -116,7 +116,7 @@ func TestServer_Start_Deadline(t *testing.T) {
 			e := newEndpoint(t, "POST", "/add", func(e *server.Endpoint) { e.TimeBudget = test.ofEndpoint })
 			in := f.request("POST", "/add", func(in *server.Incoming) { in.Endpoint = e })
 			f.server.Start(in)
-			if left := time.Until(in.Handler.Ends); left != test.want || in.Began != time.Now() {
+			if left := timeLeft(in); left != test.want || in.Began != time.Now() {
 				t.Errorf("%s, with a limit of %s for the endpoint", left, test.ofEndpoint)
 			}
 		}

@@ -93,6 +93,12 @@ func (f *fixture) request(method, path string, change ...func(*server.Incoming))
 	return in
 }
 
+// timeLeft returns the rest of the time budget of an admitted request.
+func timeLeft(in *server.Incoming) time.Duration {
+	ends, _ := in.Handler.Deadline()
+	return time.Until(ends)
+}
+
 // check expects what the service and the caller have seen since the last check.
 func (f *fixture) check(name string, want ...string) {
 	f.t.Helper()

@@ -55,21 +55,35 @@ func newReassemblies(s *Server, limit int) *reassemblies {
 // rejection. A rejected request leaves only a note of a few bytes.
 func (u *reassemblies) begin(in *Incoming, why error) error {
 	defer u.rejectEvicted()
-	instance := in.Address
-	instance.Host = u.server.ownHost
-	published, err := instance.Subject(u.server.Plane)
+	published, err := u.placeOf(in)
 	if why == nil {
 		why = err
 	}
 	if why == nil {
 		why = u.beginValid(in, published)
 	}
-	if why != nil && err == nil && in.Request.TimeBudget > 0 {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.rejected.add(rejectedKey{KeyOf(in.Request), published}, time.Now().Add(in.Request.TimeBudget))
+	if why != nil {
+		u.ignore(in)
 	}
 	return why
+}
+
+// placeOf returns the subject of the parts of a request that follow its first one.
+func (u *reassemblies) placeOf(in *Incoming) (string, error) {
+	instance := in.Address
+	instance.Host = u.server.ownHost
+	return instance.Subject(u.server.Plane)
+}
+
+// ignore ignores the parts of a request that are under way.
+func (u *reassemblies) ignore(in *Incoming) {
+	published, err := u.placeOf(in)
+	if err != nil || in.Request.TimeBudget <= 0 {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.rejected.add(rejectedKey{KeyOf(in.Request), published}, time.Now().Add(in.Request.TimeBudget))
 }
 
 func (u *reassemblies) beginValid(in *Incoming, published string) error {

@@ -231,7 +231,7 @@ func TestReassemblies_TimeBudget(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.service.handler = func(in *server.Incoming) *wire.Response {
-			if left := time.Until(in.Handler.Ends); left != time.Minute-5*time.Second {
+			if left := timeLeft(in); left != time.Minute-5*time.Second {
 				t.Errorf("%s are left", left)
 			}
 			_, held := f.server.Partial()

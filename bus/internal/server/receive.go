@@ -101,6 +101,9 @@ func (s *Server) receiveMessage(message *nats.Msg, reader *wire.Reader, through 
 		}
 		return nil
 	}
+	if err == nil && request.Fragment.Number > 1 && s.streams.takePart(request, message.Subject, len(message.Data)) {
+		return nil
+	}
 	if err == nil && request.Fragment.Number > 1 {
 		return s.reassemblies.add(request, message.Subject, len(message.Data))
 	}
@@ -173,7 +176,14 @@ func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 		}
 	}
 	err = s.validate(in, err)
-	inFragments := in.Request.Fragment.IsPart()
+	isStream := in.Request.Fragment.IsOpen()
+	inFragments := in.Request.Fragment.IsPart() && !isStream
+	if isStream && err == nil {
+		err = s.beginStream(in)
+	}
+	if isStream && err != nil {
+		s.reassemblies.ignore(in)
+	}
 	if inFragments {
 		err = s.reassemblies.begin(in, err) // before the ack, which brings the other fragments
 	}
@@ -183,6 +193,9 @@ func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 	}
 	if err == nil && !inFragments {
 		err = s.admit(in)
+	}
+	if err != nil && in.stream != nil {
+		s.endRequestStream(in)
 	}
 	if err != nil {
 		s.reject(in, err)

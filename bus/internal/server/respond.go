@@ -11,6 +11,7 @@ import (
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -18,6 +19,9 @@ import (
 func (s *Server) acknowledge(in *Incoming) {
 	ack := s.Broker.Response()
 	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
+	if in.stream != nil {
+		ack.Window = stream.Window
+	}
 	if err := s.reply(in, ack); err != nil {
 		s.Service.Lost(in, "ack", err)
 	}
@@ -30,6 +34,9 @@ func (s *Server) reject(in *Incoming, why error) { s.respond(in, s.Service.Rejec
 // respond sends the response. It replaces a response that is too large to be sent.
 func (s *Server) respond(in *Incoming, response *wire.Response) {
 	response.OpCode = wire.OpRes
+	if in.stream != nil && in.stream.response != nil && !s.endResponseStream(in, response) {
+		return
+	}
 	err := s.reply(in, response)
 	if err == nil {
 		return
@@ -96,7 +103,11 @@ func (s *Server) awaitBroker(in *Incoming) {
 	if in.ReplyTo == "" || !s.Broker.WasAwaySince(in.Began) {
 		return
 	}
-	ctx, cancel := context.WithDeadline(s.Base, in.Handler.Ends)
+	ends, limited := in.Handler.Deadline()
+	if !limited {
+		return // of a stream, which the outage has ended
+	}
+	ctx, cancel := context.WithDeadline(s.Base, ends)
 	defer cancel()
 	s.Broker.AwaitReturn(ctx)
 }
@@ -128,7 +139,11 @@ func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *
 	if response.OpCode == wire.OpAck || !to.IsAdmitted() {
 		return b.broker.SendNow(to.ReplyTo, buffer)
 	}
-	return b.broker.Send(to.server.Base, time.Until(to.Handler.Ends), to.ReplyTo, "", buffer)
+	within := to.Request.TimeBudget // of a part of a stream
+	if ends, limited := to.Handler.Deadline(); limited {
+		within = time.Until(ends)
+	}
+	return b.broker.Send(to.server.Base, within, to.ReplyTo, "", buffer)
 }
 
 // publishFragments publishes a response that does not fit into one message.

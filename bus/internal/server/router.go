@@ -381,6 +381,7 @@ type Endpoint struct {
 	Queue      bool          // one instance of the host handles a request; else all instances do
 	OnAll      bool          // served on the host "all", with one subscription for all such endpoints
 	Web        bool          // is an http.Handler
+	Streams    bool          // its responses may be streams
 	Secured    bool          // requires claims
 	Claims     string        // expression that the claims satisfy
 	BodyLimit  int           // largest body, in bytes

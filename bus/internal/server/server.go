@@ -78,6 +78,7 @@ type Server struct {
 
 	announcements announcements
 	reassemblies  *reassemblies
+	streams       streams
 }
 
 // New returns a server that serves nothing yet.
@@ -124,6 +125,7 @@ type Incoming struct {
 	via     *subscribedRoute
 	queued  bool            // waited in a backlog for its handler
 	partial *partialRequest // set until the first fragment is acked, and when all fragments have arrived; nil for other requests
+	stream  *streaming      // nil unless the request or the response is a stream
 }
 
 // Escaping is the memory that a handler may keep after its return, and so is not reused: the context, and the request.
@@ -147,6 +149,9 @@ func (in *Incoming) IsAdmitted() bool { return in.server != nil }
 
 // CameInFragments reports whether memory is held for the fragments of the request.
 func (in *Incoming) CameInFragments() bool { return in.partial != nil }
+
+// Streams reports whether the body of the request or of its response is a stream.
+func (in *Incoming) Streams() bool { return in.stream != nil }
 
 // Replier carries acks and responses back to the sender of a request.
 type Replier interface {

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
+	"github.com/busline/busline/bus/wire"
+)
+
+// streams are the requests whose body, or whose response, is a stream. It is safe for concurrent use.
+type streams struct {
+	mu       sync.Mutex // protects all below
+	requests map[RequestKey]*streaming
+}
+
+// add adds a request. It reports false if there is one with that key.
+func (s *streams) add(of *streaming) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requests[of.key] != nil && s.requests[of.key] != of {
+		return false
+	}
+	if s.requests == nil {
+		s.requests = make(map[RequestKey]*streaming)
+	}
+	s.requests[of.key] = of
+	return true
+}
+
+func (s *streams) remove(of *streaming) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requests[of.key] == of {
+		delete(s.requests, of.key)
+	}
+}
+
+func (s *streams) find(key RequestKey) *streaming {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[key]
+}
+
+// takePart takes a part of a request that is a stream, and reports whether there is such a request.
+func (s *streams) takePart(part *wire.Request, published string, size int) bool {
+	of := s.find(KeyOf(part))
+	if of == nil || of.reader == nil || of.place != published {
+		return false
+	}
+	_ = of.reader.Take(&part.Fragment, part.Body, part.Header, size) // the handler gets the error
+	of.extend()
+	return true
+}
+
+// Open takes the window for a response that is a stream, in an ack of its caller. It reports whether there is one.
+func (s *Server) Open(ack *wire.Response) bool {
+	of := s.streams.find(RequestKey{ack.FromHost, ack.FromID, ack.MsgID})
+	if of == nil {
+		return false
+	}
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.writer != nil {
+		of.writer.Open(ack.Window)
+	}
+	return of.writer != nil
+}
+
+// streaming is what a request keeps of a body that is a stream, its own or that of its response.
+type streaming struct {
+	key   RequestKey
+	in    *Incoming
+	limit time.Duration // of the endpoint, between two parts of the response; 0 for none
+
+	reader *stream.Reader // of the request's body; nil for one in memory
+	place  string         // the subject of the parts of the request
+
+	mu       sync.Mutex     // protects all below
+	writer   *stream.Writer // of the response's body; nil until it is opened
+	response *wire.Response // with the head of the stream
+	trailer  wire.Header
+}
+
+// beginStream prepares for the other parts of a request that is a stream, before the ack, which brings them.
+func (s *Server) beginStream(in *Incoming) error {
+	place, err := s.reassemblies.placeOf(in)
+	if err != nil {
+		return err
+	}
+	of := &streaming{key: KeyOf(in.Request), in: in, place: place}
+	of.reader = stream.NewReader(stream.ReaderConfig{
+		Open:  func(limit int64) { s.openWindow(in, limit) },
+		Ended: func(error) {},
+		Held:  s.reassemblies.memory.Reserve(of.key.ID + "." + of.key.Host),
+	})
+	if err := of.reader.Take(&in.Request.Fragment, in.Request.Body, nil, in.Size); err != nil {
+		return err
+	}
+	if !s.streams.add(of) {
+		_ = of.reader.Close()
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, fragment.ErrRepeated, "part 1 of the request has come before")
+	}
+	in.Request.Fragment, in.Request.Body, in.Request.Stream = wire.Fragment{}, nil, of.reader
+	in.stream = of
+	return nil
+}
+
+// openWindow tells the caller how much of its request it may send.
+func (s *Server) openWindow(in *Incoming, limit int64) {
+	ack := s.Broker.Response()
+	ack.Status, ack.OpCode, ack.Window = http.StatusAccepted, wire.OpAck, limit
+	if err := s.reply(in, ack); err != nil {
+		s.Service.Lost(in, "window", err)
+	}
+	s.Broker.FreeResponse(ack)
+}
+
+// watchStream ends the body of a request with the context of its handler.
+func (in *Incoming) watchStream() {
+	if in.stream == nil {
+		return
+	}
+	ctx := &in.Handler
+	context.AfterFunc(ctx, func() {
+		in.stream.reader.Fail(status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, context.Cause(ctx), "the rest of the request does not come: %s", context.Cause(ctx)))
+	})
+}
+
+// endRequestStream reads no more of a request.
+func (s *Server) endRequestStream(in *Incoming) {
+	of := in.stream
+	if of == nil || of.reader == nil {
+		return
+	}
+	_ = of.reader.Close()
+	s.reassemblies.ignore(in)
+	s.streams.remove(of)
+}
+
+// errAnswered is the error of reading a request whose response has begun.
+var errAnswered = errors.New("the response has begun, and so no more of the request is read: read all of it before")
+
+// OpenStream begins a response that is a stream, with the head of response, and returns its body. Each part has at most partSize bytes. The
+// time budget ends here: from now on the stream lives as long as its caller, and the endpoint's limit counts from part to part.
+func (in *Incoming) OpenStream(response *wire.Response, partSize int) *stream.Writer {
+	s := in.server
+	if in.stream == nil {
+		in.stream = &streaming{key: KeyOf(in.Request), in: in}
+	}
+	of := in.stream
+	if of.reader != nil {
+		of.reader.Fail(errAnswered)
+	}
+	response.OpCode = wire.OpRes
+	writer := stream.NewWriter(stream.WriterConfig{
+		Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: in.Request.Window, First: -1, Budget: in.Request.TimeBudget,
+		Failed: func(err error) { in.Handler.End(err, false) },
+	})
+	of.mu.Lock()
+	of.limit, of.response, of.writer = in.Endpoint.TimeBudget, response, writer
+	of.mu.Unlock()
+	s.streams.add(of)
+	of.extend()
+	context.AfterFunc(&in.Handler, func() { writer.Stop(context.Cause(&in.Handler)) })
+	return writer
+}
+
+// SetTrailer sets the fields that come with the last part.
+func (in *Incoming) SetTrailer(fields wire.Header) {
+	in.stream.mu.Lock()
+	defer in.stream.mu.Unlock()
+	in.stream.trailer = fields
+}
+
+// send sends a part of the response.
+func (of *streaming) send(number wire.Fragment, body []byte) error {
+	part := new(wire.Response)
+	of.mu.Lock()
+	*part = *of.response
+	if number.Number > 1 {
+		part.Header, part.Length = nil, 0
+	}
+	if !number.IsOpen() {
+		part.Header = append(part.Header, of.trailer...)
+	}
+	of.mu.Unlock()
+	part.Fragment, part.Body, part.Stream = number, body, nil
+	if len(body) > 0 {
+		of.extend()
+	}
+	return of.in.server.reply(of.in, part)
+}
+
+// extend moves the end of the time budget, as a part has come or gone.
+func (of *streaming) extend() {
+	of.mu.Lock()
+	answers, limit := of.writer != nil, of.limit
+	of.mu.Unlock()
+	ends := time.Time{}
+	switch {
+	case !answers:
+		ends = time.Now().Add(of.in.Request.TimeBudget)
+	case limit > 0:
+		ends = time.Now().Add(limit)
+	}
+	of.in.Handler.MoveEnd(ends)
+}
+
+// endResponseStream ends a response that is a stream. It reports whether response is still to be sent, in place of the stream.
+func (s *Server) endResponseStream(in *Incoming, response *wire.Response) bool {
+	of := in.stream
+	defer s.streams.remove(of)
+	of.writer.Stop(errAnswered)
+	return response != of.response // which the handler has closed
+}

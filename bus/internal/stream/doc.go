@@ -1,0 +1,24 @@
+// Package stream is a body that travels in parts whose number is not known before the last one: "1/*", "2/*", "3/3".
+//
+// A [Writer] cuts what is written into parts, and is ahead of the reader by no more than the window that the reader has opened. A [Reader]
+// takes the parts in order, and opens the window further as they are read, so neither side keeps more than a window. A part without a body
+// keeps a stream alive: the reader answers it with the window, so each side learns that the other one is there. Both sides see one end: the
+// whole, or an error.
+package stream
+
+import "time"
+
+const (
+	// Window is how many bytes a writer may be ahead of its reader.
+	Window = 512 << 10
+	// PartSize is how many bytes a part has at most.
+	PartSize = 64 << 10
+
+	// longestPause is the longest time between two parts.
+	longestPause = 5 * time.Second
+	// pausesInBudget is how many parts without a body are sent in the time that a reader waits for a part.
+	pausesInBudget = 4
+)
+
+// pauseOf returns the time after which an idle writer sends a part without a body, for a reader that waits this long for a part.
+func pauseOf(budget time.Duration) time.Duration { return min(budget/pausesInBudget, longestPause) }

@@ -1,0 +1,274 @@
+package stream
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/wire"
+)
+
+// ReaderConfig is what a reader works with. All fields are set.
+type ReaderConfig struct {
+	// Open tells the writer how many bytes it may send in all. It must not block.
+	Open func(limit int64)
+	// Ended is called once when no more parts are to come: err is nil after the last part, [ErrClosed] after Close, else why the stream failed.
+	Ended func(err error)
+	Held  fragment.Reservation // memory for the parts that were not read
+}
+
+var (
+	// ErrClosed says that the stream was closed before its end.
+	ErrClosed = errors.New("the stream was closed before its end")
+	errEnded  = errors.New("the stream has ended")
+)
+
+// Reader is the side of a stream that receives: an [io.ReadCloser]. It has to be read to its end, or closed. Its methods are safe for
+// concurrent use.
+type Reader struct {
+	config ReaderConfig
+
+	mu       sync.Mutex // protects all below
+	changed  *sync.Cond
+	parts    []taken // that were not read
+	next     int     // number of the next part
+	received int64
+	read     int64
+	opened   int64 // limit of received
+	err      error // after the parts: io.EOF, or why the stream failed
+	closed   bool
+	trailer  wire.Header
+	heardAt  time.Time
+	deadline time.Time
+	alarm    *time.Timer // at the deadline; nil for none
+}
+
+// taken is a part.
+type taken struct {
+	body []byte // that was not read
+	size int    // of the message
+}
+
+// NewReader returns a reader whose writer knows of [Window] bytes. The first part is still to be taken.
+func NewReader(config ReaderConfig) *Reader {
+	r := &Reader{config: config, next: 1, opened: Window, heardAt: time.Now()}
+	r.changed = sync.NewCond(&r.mu)
+	return r
+}
+
+// Take takes a part, which came in a message of size bytes. A repeated one is [fragment.ErrRepeated], and changes nothing; any other error has ended the
+// stream. fields are those of the part's head.
+func (r *Reader) Take(part *wire.Fragment, body []byte, fields wire.Header, size int) error {
+	r.mu.Lock()
+	err := r.takeLocked(part, body, fields, size)
+	isLast, isQuestion, opened := err == nil && !part.IsOpen(), err == nil && part.IsOpen() && len(body) == 0 && part.Number > 1, r.opened
+	r.mu.Unlock()
+	switch {
+	case errors.Is(err, fragment.ErrRepeated), errors.Is(err, errEnded):
+	case err != nil:
+		r.Fail(err)
+	case isLast:
+		r.config.Ended(nil)
+	case isQuestion:
+		r.config.Open(opened)
+	}
+	return err
+}
+
+func (r *Reader) takeLocked(part *wire.Fragment, body []byte, fields wire.Header, size int) error {
+	switch {
+	case r.err != nil || r.closed:
+		return errEnded
+	case part.Number < r.next:
+		return fragment.ErrRepeated
+	case part.Number > r.next:
+		return lost(r.next)
+	case !part.IsOpen() && part.Count != part.Number && part.IsPart():
+		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part %d of the stream says that it has %d parts", part.Number, part.Count)
+	case r.received+int64(len(body)) > r.opened:
+		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part %d of the stream exceeds the window: %d bytes may be sent", part.Number, r.opened)
+	}
+	if len(body) > 0 {
+		if err := r.config.Held.Grow(size); err != nil {
+			return err
+		}
+		r.parts = append(r.parts, taken{body, size})
+	}
+	r.next++
+	r.received += int64(len(body))
+	r.heardAt = time.Now()
+	if !part.IsOpen() {
+		r.err, r.trailer = io.EOF, fields
+	}
+	r.changed.Broadcast()
+	return nil
+}
+
+// lost is the error for a part that has not arrived.
+func lost(number int) error {
+	return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part %d of the stream was lost on the way", number)
+}
+
+// Read reads what has arrived, and waits if there is nothing.
+func (r *Reader) Read(data []byte) (int, error) {
+	if len(data) == 0 {
+		return 0, nil
+	}
+	part, err := r.await()
+	if err != nil {
+		return 0, err
+	}
+	n := copy(data, part)
+	r.consume(n)
+	return n, nil
+}
+
+// WriteTo writes all parts until the end, without copying them.
+func (r *Reader) WriteTo(to io.Writer) (written int64, err error) {
+	for {
+		part, err := r.await()
+		if errors.Is(err, io.EOF) {
+			return written, nil
+		}
+		if err != nil {
+			return written, err
+		}
+		n, err := to.Write(part)
+		written += int64(n)
+		r.consume(n)
+		if err != nil {
+			return written, err
+		}
+	}
+}
+
+// await returns the first part that was not read, or why there is none.
+func (r *Reader) await() ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		switch {
+		case r.closed:
+			return nil, ErrClosed
+		case len(r.parts) > 0:
+			return r.parts[0].body, nil
+		case r.err != nil:
+			return nil, r.err
+		case !r.deadline.IsZero() && !time.Now().Before(r.deadline):
+			return nil, os.ErrDeadlineExceeded
+		}
+		r.changed.Wait()
+	}
+}
+
+// consume notes that bytes of the first part were read, and opens the window by half of it at a time.
+func (r *Reader) consume(n int) {
+	r.mu.Lock()
+	if len(r.parts) == 0 || n == 0 { // closed meanwhile
+		r.mu.Unlock()
+		return
+	}
+	first := &r.parts[0]
+	if first.body = first.body[n:]; len(first.body) == 0 {
+		r.config.Held.Shrink(first.size)
+		*first, r.parts = taken{}, r.parts[1:]
+	}
+	r.read += int64(n)
+	opens := r.err == nil && r.read+Window-r.opened >= Window/2
+	if opens {
+		r.opened = r.read + Window
+	}
+	opened := r.opened
+	r.mu.Unlock()
+	if opens {
+		r.config.Open(opened)
+	}
+}
+
+// Reopen tells the writer the window again.
+func (r *Reader) Reopen() {
+	r.mu.Lock()
+	opened := r.opened
+	r.mu.Unlock()
+	if opened > Window {
+		r.config.Open(opened)
+	}
+}
+
+// Close ends the reading. The writer is told, unless the stream has ended.
+func (r *Reader) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	isEnded := r.err != nil
+	r.closed, r.parts = true, nil
+	r.freeLocked()
+	r.mu.Unlock()
+	if !isEnded {
+		r.config.Ended(ErrClosed)
+	}
+	return nil
+}
+
+// Fail ends the stream, unless it has ended. What has arrived can still be read, and then comes the error.
+func (r *Reader) Fail(err error) {
+	r.mu.Lock()
+	if r.err != nil || r.closed {
+		r.mu.Unlock()
+		return
+	}
+	r.err = err
+	r.changed.Broadcast()
+	r.mu.Unlock()
+	r.config.Ended(err)
+}
+
+func (r *Reader) freeLocked() {
+	if r.alarm != nil {
+		r.alarm.Stop()
+	}
+	r.config.Held.Free()
+	r.changed.Broadcast()
+}
+
+// HeardAt returns when the latest part arrived.
+func (r *Reader) HeardAt() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.heardAt
+}
+
+// Received returns how many bytes have arrived.
+func (r *Reader) Received() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.received
+}
+
+// Trailer returns the fields of the last part; nil before that.
+func (r *Reader) Trailer() wire.Header {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.trailer
+}
+
+// SetDeadline ends waits for parts at that time, with [os.ErrDeadlineExceeded]; the zero value for none.
+func (r *Reader) SetDeadline(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deadline = at
+	if r.alarm != nil {
+		r.alarm.Stop()
+	}
+	if !at.IsZero() {
+		r.alarm = time.AfterFunc(time.Until(at), r.changed.Broadcast)
+	}
+	r.changed.Broadcast()
+}

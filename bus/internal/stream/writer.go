@@ -1,0 +1,280 @@
+package stream
+
+import (
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/wire"
+)
+
+// WriterConfig is what a writer works with. All fields are set.
+type WriterConfig struct {
+	// Send sends a part, which is the last one if its Count is set. It does not keep the body, unless Keeps is set.
+	Send     func(part wire.Fragment, body []byte) error
+	Keeps    bool
+	PartSize int           // most bytes of a part
+	Window   int64         // bytes that may be sent before the reader opens its window further
+	First    int           // bytes of part 1 if that has been sent; -1 if it has not
+	Budget   time.Duration // longest time without a sign of the reader, and longest wait for its window
+	// Failed is called once if the stream ends before its last part: the reader is gone, or reads nothing, or a part was not sent. It must
+	// not call the writer.
+	Failed func(error)
+}
+
+// Writer is the side of a stream that sends. Its methods are safe for concurrent use.
+type Writer struct {
+	config WriterConfig
+	timer  *time.Timer   // of the next part without a body
+	news   chan struct{} // buffer of one; a value stands for news in what mu protects
+
+	sending sync.Mutex // held while parts are sent; protects the fields up to mu
+	buffer  []byte
+	number  int // of the latest part
+	sent    int64
+
+	mu       sync.Mutex // protects all below
+	limit    int64      // of sent
+	heardAt  time.Time
+	activeAt time.Time // when the latest part was sent
+	deadline time.Time // of waits for the window; zero for none
+	err      error     // why nothing can be sent any more
+}
+
+// NewWriter returns a writer.
+func NewWriter(config WriterConfig) *Writer {
+	now := time.Now()
+	w := &Writer{config: config, news: make(chan struct{}, 1), limit: config.Window, activeAt: now, heardAt: now}
+	if config.First >= 0 {
+		w.number, w.sent = 1, int64(config.First)
+	}
+	w.timer = time.AfterFunc(pauseOf(config.Budget), w.keepAlive)
+	return w
+}
+
+// Write cuts data into parts, and sends those that are complete. It waits for the window.
+func (w *Writer) Write(data []byte) (written int, err error) {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	for written < len(data) {
+		rest := data[written:]
+		if len(w.buffer) == 0 && len(rest) >= w.config.PartSize && !w.config.Keeps { // no need to copy it
+			if err := w.sendLocked(rest[:w.config.PartSize], false); err != nil {
+				return written, err
+			}
+			written += w.config.PartSize
+			continue
+		}
+		if w.buffer == nil {
+			w.buffer = make([]byte, 0, w.config.PartSize)
+		}
+		n := min(cap(w.buffer)-len(w.buffer), len(rest))
+		w.buffer = append(w.buffer, rest[:n]...)
+		written += n
+		if len(w.buffer) == cap(w.buffer) {
+			if err := w.flushLocked(false); err != nil {
+				return written, err
+			}
+		}
+	}
+	return written, w.failure()
+}
+
+// Flush sends what was written. The first Flush sends part 1, even if there is nothing in it but the head.
+func (w *Writer) Flush() error {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	if len(w.buffer) == 0 && w.number > 0 {
+		return w.failure()
+	}
+	return w.flushLocked(false)
+}
+
+// Close sends what was written, and ends the stream as a whole.
+func (w *Writer) Close() error {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	err := w.flushLocked(true)
+	if err == nil {
+		w.end(errEnded)
+	}
+	return err
+}
+
+// flushLocked sends the buffer.
+func (w *Writer) flushLocked(last bool) error {
+	err := w.sendLocked(w.buffer, last)
+	if w.config.Keeps {
+		w.buffer = nil
+	} else {
+		w.buffer = w.buffer[:0]
+	}
+	return err
+}
+
+// sendLocked sends bytes in as many parts as the window requires.
+func (w *Writer) sendLocked(body []byte, last bool) error {
+	for {
+		n := 0
+		if len(body) > 0 {
+			room, err := w.awaitRoom()
+			if err != nil {
+				return err
+			}
+			n = min(room, len(body))
+		}
+		if err := w.sendPart(body[:n], last && n == len(body)); err != nil {
+			return err
+		}
+		if body = body[n:]; len(body) == 0 {
+			return nil
+		}
+	}
+}
+
+// sendPart sends one part.
+func (w *Writer) sendPart(body []byte, last bool) error {
+	if err := w.failure(); err != nil {
+		return err
+	}
+	part := wire.Fragment{Number: w.number + 1}
+	if last {
+		part.Count = part.Number
+	}
+	if err := w.config.Send(part, body); err != nil {
+		w.Fail(err)
+		return err
+	}
+	w.number++
+	w.sent += int64(len(body))
+	w.mu.Lock()
+	w.activeAt = time.Now()
+	w.mu.Unlock()
+	return nil
+}
+
+// awaitRoom waits until the reader takes more, and returns how many bytes. Meanwhile it keeps the stream alive.
+func (w *Writer) awaitRoom() (room int, err error) {
+	began, pause := time.Time{}, time.Duration(0)
+	for {
+		w.mu.Lock()
+		err, left, deadline := w.err, w.limit-w.sent, w.deadline
+		w.mu.Unlock()
+		switch now := time.Now(); {
+		case err != nil:
+			return 0, err
+		case left > 0:
+			return int(min(left, int64(w.config.PartSize))), nil
+		case !deadline.IsZero() && !now.Before(deadline):
+			return 0, os.ErrDeadlineExceeded
+		case began.IsZero():
+			began, pause = now, pauseOf(w.config.Budget)
+		case now.Sub(began) >= w.config.Budget:
+			w.Fail(status.Errorf(http.StatusGatewayTimeout, status.ExecutedYes, status.ErrTimeout, "the other side has read nothing of the stream for %s", w.config.Budget))
+			continue
+		}
+		if !deadline.IsZero() {
+			pause = min(pause, time.Until(deadline))
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-w.news:
+		case <-timer.C:
+			if deadline.IsZero() || time.Now().Before(deadline) {
+				err = w.sendPart(nil, false)
+			}
+		}
+		timer.Stop()
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// keepAlive sends a part without a body if nothing was sent or heard for a pause, and ends the stream if the reader is gone.
+func (w *Writer) keepAlive() {
+	pause := pauseOf(w.config.Budget)
+	if w.sending.TryLock() { // else a part is under way
+		if sent, heard := w.signs(); w.number > 0 && (time.Since(sent) >= pause || time.Since(heard) >= pause) {
+			_ = w.sendPart(nil, false) // an error has ended the stream
+		}
+		w.sending.Unlock()
+	}
+	if _, heard := w.signs(); time.Since(heard) > w.config.Budget {
+		w.Fail(status.Errorf(http.StatusGatewayTimeout, status.ExecutedYes, status.ErrCallerLeft, "the other side of the stream is gone: nothing was heard of it for %s", w.config.Budget))
+	}
+	if w.failure() == nil {
+		w.timer.Reset(pause)
+	}
+}
+
+// signs returns when the latest part was sent, and when the reader gave the latest sign.
+func (w *Writer) signs() (sent, heard time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.activeAt, w.heardAt
+}
+
+// Open takes the window: how many bytes may be sent in all. One that is not larger only tells that the reader is there.
+func (w *Writer) Open(limit int64) {
+	w.mu.Lock()
+	w.limit, w.heardAt = max(w.limit, limit), time.Now()
+	w.mu.Unlock()
+	w.wake()
+}
+
+// ActiveAt returns when the latest part was sent, or the reader gave the latest sign.
+func (w *Writer) ActiveAt() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.activeAt.After(w.heardAt) {
+		return w.activeAt
+	}
+	return w.heardAt
+}
+
+// SetDeadline ends waits for the window at that time, with [os.ErrDeadlineExceeded]; the zero value for none.
+func (w *Writer) SetDeadline(at time.Time) {
+	w.mu.Lock()
+	w.deadline = at
+	w.mu.Unlock()
+	w.wake()
+}
+
+// Stop ends the stream before its last part, and calls nothing.
+func (w *Writer) Stop(err error) { w.end(err) }
+
+// Fail ends the stream before its last part, unless it has ended. It sends nothing.
+func (w *Writer) Fail(err error) {
+	if w.end(err) {
+		w.config.Failed(err)
+	}
+}
+
+// end notes the end, and reports whether there was none before.
+func (w *Writer) end(why error) bool {
+	w.mu.Lock()
+	isFirst := w.err == nil
+	if isFirst {
+		w.err = why
+	}
+	w.mu.Unlock()
+	w.timer.Stop()
+	w.wake()
+	return isFirst
+}
+
+func (w *Writer) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+func (w *Writer) wake() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}

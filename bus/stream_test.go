@@ -1,0 +1,236 @@
+package bus_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/bus"
+)
+
+// streamHost serves the handlers of these tests.
+const streamHost = "stream.example"
+
+// handle serves a handler on a connection of its own.
+func (w *testBus) handle(t *testing.T, route string, handler http.HandlerFunc, options ...bus.HandleOption) *bus.Conn {
+	t.Helper()
+	conn := w.connect(streamHost)
+	method, path, _ := strings.Cut(route, " ")
+	require.NoError(t, conn.Handle(method, path, handler, options...))
+	return conn
+}
+
+// get begins a request.
+func get(ctx context.Context, conn *bus.Conn, path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+streamHost+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return conn.Do(request)
+}
+
+// TestStream_Flush has a handler that waits for its caller to read each line before it writes the next.
+func TestStream_Flush(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		wasRead := make(chan struct{})
+		w.handle(t, "GET /lines", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			w.Header().Set("Trailer", "X-Count")
+			for i := range 3 {
+				fmt.Fprintln(w, "line", i)
+				assert.NoError(t, http.NewResponseController(w).Flush())
+				<-wasRead
+			}
+			w.Header().Set("X-Count", "3")
+			w.Header().Set(http.TrailerPrefix+"X-Late", "yes")
+		})
+		response, err := get(t.Context(), w.connect("caller.example"), "/lines")
+		require.NoError(t, err)
+		assert.EqualValues(t, -1, response.ContentLength)
+		assert.Empty(t, response.Header.Get("Trailer"))
+		lines := bufio.NewScanner(response.Body)
+		for i := range 3 {
+			require.True(t, lines.Scan(), lines.Err())
+			assert.Equal(t, fmt.Sprint("line ", i), lines.Text())
+			wasRead <- struct{}{}
+		}
+		assert.False(t, lines.Scan())
+		require.NoError(t, lines.Err())
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, http.Header{"X-Count": {"3"}, "X-Late": {"yes"}}, response.Trailer)
+	})
+}
+
+// numbered is a body of so many bytes.
+type numbered struct {
+	left int64
+	sum  hash.Hash
+	turn byte
+}
+
+func newNumbered(size int64) *numbered { return &numbered{left: size, sum: sha256.New()} }
+
+func (e *numbered) Read(data []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n := int(min(int64(len(data)), e.left))
+	for i := range n {
+		e.turn = e.turn*31 + 7
+		data[i] = e.turn
+	}
+	e.left -= int64(n)
+	e.sum.Write(data[:n])
+	return n, nil
+}
+
+const large = 50 << 20 // bytes, above what a message may have
+
+// TestStream_Download has a body that fits into no message.
+func TestStream_Download(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		body := newNumbered(large)
+		w.handle(t, "GET /large", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(int64(large)))
+			_, err := io.Copy(w, body)
+			assert.NoError(t, err)
+		})
+		response, err := get(t.Context(), w.connect("caller.example"), "/large")
+		require.NoError(t, err)
+		assert.EqualValues(t, large, response.ContentLength)
+		sum := sha256.New()
+		n, err := io.Copy(sum, response.Body)
+		require.NoError(t, err)
+		assert.EqualValues(t, large, n)
+		assert.Equal(t, body.sum.Sum(nil), sum.Sum(nil))
+	})
+}
+
+// TestStream_Upload has such a request.
+func TestStream_Upload(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		w.handle(t, "POST /large", func(w http.ResponseWriter, r *http.Request) {
+			assert.EqualValues(t, -1, r.ContentLength)
+			sum := sha256.New()
+			n, err := io.Copy(sum, r.Body)
+			assert.NoError(t, err)
+			fmt.Fprintf(w, "%d %x", n, sum.Sum(nil))
+		})
+		body := newNumbered(large)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/large", io.NopCloser(body))
+		require.NoError(t, err)
+		response, err := w.connect("caller.example").Do(request)
+		require.NoError(t, err)
+		answer, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprintf("%d %x", int64(large), body.sum.Sum(nil)), string(answer))
+	})
+}
+
+// TestStream_Panic has a handler that fails after its first part: the caller gets that part, and an error in place of the end.
+func TestStream_Panic(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		w.handle(t, "GET /half", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "half")
+			assert.NoError(t, http.NewResponseController(w).Flush())
+			panic("the other half is missing")
+		})
+		response, err := get(t.Context(), w.connect("caller.example"), "/half")
+		require.NoError(t, err)
+		read, err := io.ReadAll(response.Body)
+		assert.Equal(t, "half", string(read))
+		checkError(t, err, http.StatusInternalServerError, bus.ExecutedYes)
+	})
+}
+
+// TestStream_CallerLeaves has a caller that reads one line of an endless stream.
+func TestStream_CallerLeaves(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(cancel func(), body io.Closer){
+		"close":  func(_ func(), body io.Closer) { _ = body.Close() },
+		"cancel": func(cancel func(), _ io.Closer) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			overBoth(t, func(t *testing.T, w *testBus) {
+				ended := make(chan error, 1)
+				w.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+					for {
+						if _, err := io.WriteString(w, strings.Repeat("x", 1000)+"\n"); err != nil {
+							break
+						}
+						_ = http.NewResponseController(w).Flush()
+					}
+					ended <- context.Cause(r.Context())
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				response, err := get(ctx, w.connect("caller.example"), "/endless")
+				require.NoError(t, err)
+				_, err = response.Body.Read(make([]byte, 10))
+				require.NoError(t, err)
+				leave(cancel, response.Body)
+				require.Error(t, <-ended)
+				_, err = io.Copy(io.Discard, response.Body)
+				require.Error(t, err)
+			})
+		})
+	}
+}
+
+// TestStream_UploadRefused has a handler that answers without reading its request.
+func TestStream_UploadRefused(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		w.handle(t, "POST /refuse", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusConflict) })
+		w.handle(t, "POST /small", func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(io.Discard, r.Body)
+			var tooLarge *bus.Error
+			if errors.As(err, &tooLarge) {
+				http.Error(w, tooLarge.Detail, tooLarge.Status)
+			}
+		}, bus.MaxBodyBytes(100<<10))
+		for path, want := range map[string]int{"/refuse": http.StatusConflict, "/small": http.StatusRequestEntityTooLarge} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+path, io.NopCloser(newNumbered(1<<40)))
+			require.NoError(t, err)
+			response, err := w.connect("caller.example").Do(request)
+			require.NoError(t, err, path)
+			assert.Equal(t, want, response.StatusCode, path)
+		}
+	})
+}
+
+// TestStream_Function has a function whose arguments come as a stream.
+func TestStream_Function(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		serve(t, w.connect("words.example"), words{})
+		for size, want := range map[int]int{1 << 20: http.StatusOK, 5 << 20: http.StatusRequestEntityTooLarge} {
+			text := `{"text":"` + strings.Repeat("a", size) + `"}`
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://words.example/length", io.NopCloser(io.MultiReader(strings.NewReader(text))))
+			require.NoError(t, err)
+			request.Header.Set("Content-Type", "application/json")
+			response, err := w.connect("caller.example").Do(request)
+			require.NoError(t, err)
+			assert.Equal(t, want, response.StatusCode, size)
+		}
+	})
+}
+
+type words struct{}
+
+func (words) Length(text string) (length int) { return len(text) }

@@ -1,0 +1,227 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/busline/busline/bus/internal/stream"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+)
+
+// webResponse is the http.ResponseWriter of a web endpoint. It keeps what the handler writes until that returns, so that a handler that fails
+// halfway answers only with its error. What the handler flushes, and what is large, goes out as a stream, if the caller takes one.
+type webResponse struct {
+	in       *serverCall
+	header   http.Header
+	sent     http.Header // the header as it was when the status was written
+	wrote    bool
+	status   int
+	body     bytes.Buffer // until there is a stream
+	written  int64        // bytes of the body
+	stream   *stream.Writer
+	response *wire.Response // of the stream
+	deadline time.Time      // of writes to the stream
+}
+
+// streamAfter is how many bytes of a body are kept for a handler that does not flush.
+const streamAfter = 1 << 20
+
+// Header returns the header, until the status is written.
+func (w *webResponse) Header() http.Header { return w.header }
+
+// WriteHeader sets the status once. It ignores informational statuses, as no client sees them.
+func (w *webResponse) WriteHeader(status int) {
+	if w.wrote || (status >= 100 && status < 200) {
+		return
+	}
+	w.wrote, w.status, w.sent = true, status, w.header.Clone()
+}
+
+// Write writes a piece of the body.
+func (w *webResponse) Write(data []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.written += int64(len(data))
+	switch {
+	case !restmap.HasContent(w.status):
+		return 0, http.ErrBodyNotAllowed
+	case w.in.Request.Method == http.MethodHead:
+		return len(data), nil
+	case w.stream != nil:
+		return w.stream.Write(data)
+	}
+	w.body.Write(data)
+	if w.body.Len() > streamAfter && w.mayStream() {
+		return len(data), w.begin()
+	}
+	return len(data), nil
+}
+
+// mayStream reports whether the caller takes the response as a stream.
+func (w *webResponse) mayStream() bool {
+	return w.in.Request.Window > 0 && w.in.Request.Method != http.MethodHead && restmap.HasContent(w.status) && w.status >= 200 && w.status <= 599
+}
+
+// begin makes a stream of the response.
+func (w *webResponse) begin() error {
+	w.detectType()
+	length, _ := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
+	w.response = &wire.Response{Status: w.status, Header: w.fields(), Length: max(length, 0)}
+	w.stream = w.in.stream(w.response)
+	w.stream.SetDeadline(w.deadline)
+	_, err := w.stream.Write(w.body.Bytes())
+	w.body = bytes.Buffer{}
+	return err
+}
+
+// stream begins a response that is a stream.
+func (in *serverCall) stream(response *wire.Response) *stream.Writer {
+	const ownHead = 4 << 10
+	head := ownHead
+	for _, field := range response.Header {
+		head += len(field.Name) + len(field.Value) + len(": \r\n")
+	}
+	return in.OpenStream(response, max(1, min(stream.PartSize, in.conn.broker.MaxPayload()-head)))
+}
+
+// Flush sends what was written, see FlushError.
+func (w *webResponse) Flush() { _ = w.FlushError() }
+
+// FlushError sends what was written, if the caller takes a stream. Otherwise the response is sent when the handler returns.
+func (w *webResponse) FlushError() error {
+	w.WriteHeader(http.StatusOK)
+	if !w.mayStream() {
+		return nil
+	}
+	if w.stream == nil {
+		if err := w.begin(); err != nil {
+			return err
+		}
+	}
+	return w.stream.Flush()
+}
+
+// SetWriteDeadline ends waits for a caller that reads a stream too slowly. It is for [http.ResponseController].
+func (w *webResponse) SetWriteDeadline(at time.Time) error {
+	if w.deadline = at; w.stream != nil {
+		w.stream.SetDeadline(at)
+	}
+	return nil
+}
+
+// SetReadDeadline ends waits for the request, if that is a stream. It is for [http.ResponseController].
+func (w *webResponse) SetReadDeadline(at time.Time) error {
+	if body, ok := w.in.Request.Stream.(interface{ SetDeadline(at time.Time) }); ok {
+		body.SetDeadline(at)
+	}
+	return nil
+}
+
+// EnableFullDuplex returns an error. It is for [http.ResponseController].
+func (w *webResponse) EnableFullDuplex() error {
+	return fmt.Errorf("%w on the bus: a response that begins ends the reading of its request, so read the request first", errors.ErrUnsupported)
+}
+
+// finish ends the response of a handler that has returned; ctx is that of the handler.
+func (w *webResponse) finish(ctx context.Context) (*wire.Response, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.status < 200 || w.status > 599 {
+		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", w.status)
+	}
+	if err := w.checkLength(ctx); err != nil {
+		return nil, err
+	}
+	trailer := w.trailer()
+	if w.stream == nil && len(trailer) > 0 && w.mayStream() {
+		if err := w.begin(); err != nil {
+			return nil, err
+		}
+	}
+	if w.stream != nil {
+		w.in.SetTrailer(trailer)
+		return w.response, w.stream.Close()
+	}
+	w.detectType()
+	response := &wire.Response{Status: w.status, Header: w.fields(), Body: w.body.Bytes()}
+	takeBackNotExecuted(response)
+	return response, nil
+}
+
+// fields returns the header without what announces trailers.
+func (w *webResponse) fields() wire.Header {
+	fields := wire.FromHTTP(w.sent)
+	kept := fields[:0]
+	for _, field := range fields {
+		if !strings.HasPrefix(field.Name, http.TrailerPrefix) && !w.isTrailer(field.Name) {
+			kept = append(kept, field)
+		}
+	}
+	return kept
+}
+
+// trailer returns the fields that come after the body: those with [http.TrailerPrefix], and those that the field Trailer announced.
+func (w *webResponse) trailer() wire.Header {
+	found := make(http.Header)
+	for name, values := range w.header {
+		if plain, prefixed := strings.CutPrefix(name, http.TrailerPrefix); prefixed {
+			found[textproto.CanonicalMIMEHeaderKey(plain)] = values
+		} else if w.isTrailer(name) {
+			found[name] = values
+		}
+	}
+	return wire.FromHTTP(found)
+}
+
+// isTrailer reports whether the field Trailer announced a field.
+func (w *webResponse) isTrailer(name string) bool {
+	for _, line := range w.sent.Values("Trailer") {
+		for announced := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(textproto.TrimString(announced), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// detectType sets the type of the body, as net/http does: not if the body is encoded, because the type is that of the decoded bytes, and not
+// if the handler has set the type to nil.
+func (w *webResponse) detectType() {
+	if _, typed := w.sent["Content-Type"]; !typed && w.body.Len() > 0 && w.sent.Get("Content-Encoding") == "" {
+		w.sent.Set("Content-Type", http.DetectContentType(w.body.Bytes()))
+	}
+}
+
+// checkLength returns an error for a body that may be truncated: one whose length differs from the announced Content-Length, for example
+// because a copied stream ended early, or one without a Content-Length if ctx has ended. A server of net/http breaks the connection then.
+// Like there, an invalid Content-Length announces nothing.
+func (w *webResponse) checkLength(ctx context.Context) error {
+	if !restmap.HasContent(w.status) {
+		return nil
+	}
+	announced, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
+	isAnnounced := err == nil && announced >= 0
+	isWhole := isAnnounced && (announced == w.written || w.in.Request.Method == http.MethodHead)
+	switch {
+	case ctx.Err() != nil && !isWhole:
+		return cutOff(context.Cause(ctx))
+	case isAnnounced && !isWhole:
+		return fmt.Errorf("the handler announced %d bytes with Content-Length and wrote %d; write as many, or leave it out", announced, w.written)
+	default:
+		return nil
+	}
+}
+
+// cutOff returns the error for a handler that returned after its context had ended, because of cause. Most handlers
+// have written only half of their answer then; a server of net/http would break the connection.
+func cutOff(cause error) *Error {
+	return newError(statusOfContext(cause), ExecutedYes, cause,
+		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
+}
