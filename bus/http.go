@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
@@ -33,7 +34,7 @@ func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	}
 	request.Window, request.Caller = stream.Window, r.Context()
 	if request.Stream != nil {
-		defer func() { go request.Stream.Close() }() // closing some bodies waits for their Read
+		defer func() { _ = request.Stream.Close() }()
 	}
 	response, err := c.call(r.Context(), request)
 	if err != nil {
@@ -139,8 +140,31 @@ func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 		_ = r.Body.Close()
 		return nil, err
 	}
-	request.Stream, request.Length = r.Body, max(r.ContentLength, 0)
+	request.Stream, request.Length = &streamedRequest{ReadCloser: r.Body}, max(r.ContentLength, 0)
 	return request, nil
+}
+
+// streamedRequest is a body that is read while the call lasts.
+type streamedRequest struct {
+	io.ReadCloser
+
+	reads atomic.Int32 // that have not returned
+}
+
+// Read reads from the body.
+func (b *streamedRequest) Read(data []byte) (int, error) {
+	b.reads.Add(1)
+	defer b.reads.Add(-1)
+	return b.ReadCloser.Read(data)
+}
+
+// Close closes the body. It does not wait, as some bodies do, for a Read that may never return.
+func (b *streamedRequest) Close() error {
+	if b.reads.Load() > 0 {
+		go func() { _ = b.ReadCloser.Close() }()
+		return nil
+	}
+	return b.ReadCloser.Close()
 }
 
 // readBody reads a body, up to one byte more than the limit, and closes it. If the context of the request ends

@@ -74,21 +74,15 @@ func (w *webResponse) begin() error {
 	w.detectType()
 	length, _ := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
 	w.response = &wire.Response{Status: w.status, Header: w.fields(), Length: max(length, 0)}
-	w.stream = w.in.stream(w.response)
+	opened, err := w.in.OpenStream(w.response)
+	if err != nil {
+		return err
+	}
+	w.stream = opened
 	w.stream.SetDeadline(w.deadline)
-	_, err := w.stream.Write(w.body.Bytes())
+	_, err = w.stream.Write(w.body.Bytes())
 	w.body = bytes.Buffer{}
 	return err
-}
-
-// stream begins a response that is a stream.
-func (in *serverCall) stream(response *wire.Response) *stream.Writer {
-	const ownHead = 4 << 10
-	head := ownHead
-	for _, field := range response.Header {
-		head += len(field.Name) + len(field.Value) + len(": \r\n")
-	}
-	return in.OpenStream(response, max(1, min(stream.PartSize, in.conn.broker.MaxPayload()-head)))
 }
 
 // Flush sends what was written, see FlushError.

@@ -217,6 +217,10 @@ func (c *Client) Receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 		}
 		return nil
 	}
+	if response.OpCode == wire.OpAck && response.Window > 0 && message.Subject == c.response && c.config.Opened(response) {
+		c.broker.FreeResponse(response) // it is about a stream that this connection sends, and so no answer to it
+		return nil
+	}
 	if err := c.checkPlace(response, message.Subject); err != nil {
 		c.config.Dropped(message.Subject, err)
 		return nil
@@ -277,9 +281,6 @@ func (c *Client) Deliver(response *wire.Response) {
 
 // unexpected takes acks and responses without a waiting caller. From the late ack of a multicast the cache learns a responder.
 func (c *Client) unexpected(response *wire.Response) {
-	if response.OpCode == wire.OpAck && response.Window > 0 && c.config.Opened(response) {
-		return
-	}
 	c.unmatched.Add(1)
 	if response.OpCode == wire.OpAck {
 		c.responders.late(response)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
+	"github.com/nats-io/nats.go"
 )
 
 // incoming is a response that is a stream. Its slot stays open until the stream ends.
@@ -108,9 +110,6 @@ func (in *incoming) open(limit int64) {
 		return
 	}
 	to := subject.Response(c.config.Plane, in.from.Host, in.from.ID)
-	if c.config.AllowResponses {
-		to += "." + msgID
-	}
 	buffer := c.broker.Buffer()
 	*buffer = wire.AppendResponse((*buffer)[:0], ack)
 	if _, err := c.broker.SendNow(to, buffer); err != nil { // the next part without a body asks again
@@ -244,8 +243,22 @@ func (c *Client) publishStream(ctx context.Context, request *Outgoing) error {
 	s.upload = u
 	s.mu.Unlock()
 	first := request.Request
-	first.Fragment = wire.Fragment{Number: 1}
+	first.Fragment, first.Body = wire.Fragment{Number: 1}, nil
+	room := stream.SizeOfParts(len(wire.AppendRequest(nil, &first)), c.broker.MaxPayload())
+	if room < 1 {
+		return status.Errorf(http.StatusRequestHeaderFieldsTooLarge, status.ExecutedNo, nats.ErrMaxPayload, "the head of the request does not fit into a message of the broker, whose limit is %d bytes", c.broker.MaxPayload())
+	}
+	if body := request.Body; len(body) > room {
+		request.Body, request.Stream = body[:room], &rest{io.MultiReader(bytes.NewReader(body[room:]), request.Stream), request.Stream}
+	}
+	first.Body = request.Body
 	return c.publishFragment(ctx, request.Subject, request.reply, &first)
+}
+
+// rest is a body of which the beginning was put back.
+type rest struct {
+	io.Reader
+	io.Closer
 }
 
 // acked takes an ack. The caller holds the slot's lock.
@@ -280,11 +293,13 @@ func (u *upload) begin(ctx context.Context, taker Peer) {
 		return
 	}
 	part := u.sent.Request
-	part.Host, part.Header, part.Stream, part.Window = there.Host, nil, nil, 0
+	part.Host, part.Header, part.Body, part.Stream, part.Window, part.Length = there.Host, nil, nil, nil, 0, 0
+	part.Fragment = wire.Fragment{Number: stream.MaxParts}
+	size := stream.SizeOfParts(len(wire.AppendRequest(nil, &part)), u.client.broker.MaxPayload())
 	u.call.mu.Lock()
 	defer u.call.mu.Unlock()
 	u.writer = stream.NewWriter(stream.WriterConfig{
-		PartSize: u.client.partSize(), Window: u.window, First: len(u.sent.Body), Budget: u.sent.TimeBudget,
+		PartSize: max(size, 1), Window: u.window, First: len(u.sent.Body), Budget: u.sent.TimeBudget,
 		Send: func(number wire.Fragment, body []byte) error {
 			part.Fragment, part.Body = number, body
 			return u.client.publishFragment(ctx, to, u.sent.reply, &part)
@@ -293,12 +308,6 @@ func (u *upload) begin(ctx context.Context, taker Peer) {
 	})
 	u.begun = true
 	go u.pump()
-}
-
-// partSize returns how many bytes of a body fit into a part.
-func (c *Client) partSize() int {
-	const head = 4 << 10
-	return max(1, min(stream.PartSize, c.broker.MaxPayload()-head))
 }
 
 // pump sends the body.

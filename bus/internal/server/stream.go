@@ -11,6 +11,7 @@ import (
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
+	"github.com/nats-io/nats.go"
 )
 
 // streams are the requests whose body, or whose response, is a stream. It is safe for concurrent use.
@@ -146,10 +147,20 @@ func (s *Server) endRequestStream(in *Incoming) {
 // errAnswered is the error of reading a request whose response has begun.
 var errAnswered = errors.New("the response has begun, and so no more of the request is read: read all of it before")
 
-// OpenStream begins a response that is a stream, with the head of response, and returns its body. Each part has at most partSize bytes. The
-// time budget ends here: from now on the stream lives as long as its caller, and the endpoint's limit counts from part to part.
-func (in *Incoming) OpenStream(response *wire.Response, partSize int) *stream.Writer {
+// OpenStream begins a response that is a stream, with the head of response, and returns its body. The time budget ends here: from now on the
+// stream lives as long as its caller, and the endpoint's limit counts from part to part.
+func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) {
 	s := in.server
+	response.OpCode, response.MsgID = wire.OpRes, in.Request.MsgID
+	response.FromHost, response.FromID, response.Queue = s.Host, s.ID, s.Host
+	partSize := stream.PartSize
+	if in.ReplyTo != "" {
+		head := *response
+		head.Fragment, head.Queue, head.Window = wire.Fragment{Number: stream.MaxParts}, s.ownHost, 0
+		if partSize = stream.SizeOfParts(len(wire.AppendResponse(nil, &head)), s.Broker.MaxPayload()); partSize < 1 {
+			return nil, status.Errorf(http.StatusRequestHeaderFieldsTooLarge, status.ExecutedYes, nats.ErrMaxPayload, "the head of the response does not fit into a message of the broker, whose limit is %d bytes", s.Broker.MaxPayload())
+		}
+	}
 	if in.stream == nil {
 		in.stream = &streaming{key: KeyOf(in.Request), in: in}
 	}
@@ -157,7 +168,6 @@ func (in *Incoming) OpenStream(response *wire.Response, partSize int) *stream.Wr
 	if of.reader != nil {
 		of.reader.Fail(errAnswered)
 	}
-	response.OpCode = wire.OpRes
 	writer := stream.NewWriter(stream.WriterConfig{
 		Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: in.Request.Window, First: -1, Budget: in.Request.TimeBudget,
 		Failed: func(err error) { in.Handler.End(err, false) },
@@ -168,7 +178,7 @@ func (in *Incoming) OpenStream(response *wire.Response, partSize int) *stream.Wr
 	s.streams.add(of)
 	of.extend()
 	context.AfterFunc(&in.Handler, func() { writer.Stop(context.Cause(&in.Handler)) })
-	return writer
+	return writer, nil
 }
 
 // SetTrailer sets the fields that come with the last part.

@@ -14,6 +14,9 @@ const (
 	// PartSize is how many bytes a part has at most.
 	PartSize = 64 << 10
 
+	// MaxParts is how many parts a stream has at most.
+	MaxParts = 999_999_999
+
 	// longestPause is the longest time between two parts.
 	longestPause = 5 * time.Second
 	// pausesInBudget is how many parts without a body are sent in the time that a reader waits for a part.
@@ -22,3 +25,10 @@ const (
 
 // pauseOf returns the time after which an idle writer sends a part without a body, for a reader that waits this long for a part.
 func pauseOf(budget time.Duration) time.Duration { return min(budget/pausesInBudget, longestPause) }
+
+// SizeOfParts returns how many bytes a part has at most, whose head has so many, if the broker takes messages of payload bytes; less than 1
+// if the head does not fit.
+func SizeOfParts(head, payload int) int {
+	const lengthLine = len("\r\nContent-Length: 65536")
+	return min(PartSize, payload-head-lengthLine)
+}
