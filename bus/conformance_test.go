@@ -468,7 +468,7 @@ func TestWebHandler(t *testing.T) {
 		response, body = do(t, caller, "HEAD", "https://web.example/files/a/b", "", "")
 		assert.Equal(t, http.StatusTeapot, response.StatusCode, "HEAD")
 		assert.Empty(t, body, "HEAD")
-		assert.True(t, strings.HasPrefix(response.Header.Get("X-Seen"), "GET "), response.Header.Get("X-Seen"))
+		assert.True(t, strings.HasPrefix(response.Header.Get("X-Seen"), "HEAD "), response.Header.Get("X-Seen"))
 		response, _ = do(t, caller, "GET", "https://web.example/files//b", "", "")
 		if response.StatusCode != 404 {
 			t.Errorf("an empty segment matched {dir}: %d", response.StatusCode)

@@ -14,7 +14,7 @@ import (
 
 // Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers; if the
 // endpoint has no queue, all instances get the request and the first answer counts. The response has the status set by
-// the service and a complete body. The headers Bus-From-Host and Bus-From-Id name the instance that answered.
+// the service and a complete body; to HEAD it has no body, and the Content-Length that the service announced, if any. The headers Bus-From-Host and Bus-From-Id name the instance that answered.
 //
 // A path or a method that the host does not serve yields a 404 or 405 response. If there is no response, because no
 // instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. Do reads the request body,
@@ -123,14 +123,35 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 	return read, nil
 }
 
+// bodyFor returns the body that a request of a method gets, and its length as net/http shows it: as Content-Length, "" for none, and as a
+// number, -1 if a response to HEAD announces none.
+func bodyFor(method string, response *wire.Response) (body []byte, announced string, length int64) {
+	body, length = response.Body, int64(len(response.Body))
+	isHead := method == http.MethodHead
+	switch {
+	case isHead && response.ContentLength != "":
+		announced = response.ContentLength
+		length, _ = strconv.ParseInt(announced, 10, 64) // it was checked
+	case isHead && length == 0:
+		length = -1
+	case response.Status != http.StatusNoContent && response.Status != http.StatusNotModified: // these have none (RFC 9110, 8.6)
+		announced = strconv.Itoa(len(body))
+	}
+	if isHead {
+		body = nil
+	}
+	return body, announced, length
+}
+
 // controlFields is how many headers an HTTP client gets that are no part of [wire.Header].
 const controlFields = 6
 
 // toHTTP converts a response for an HTTP client.
 func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 	header := append(make(wire.Header, 0, len(response.Header)+controlFields), response.Header...)
+	body, announced, length := bodyFor(r.Method, response)
 	for _, control := range [controlFields]wire.Field{
-		{Name: "Content-Length", Value: strconv.Itoa(len(response.Body))},
+		{Name: "Content-Length", Value: announced},
 		{Name: wire.HeaderFromHost, Value: response.FromHost}, {Name: wire.HeaderFromID, Value: response.FromID},
 		{Name: wire.HeaderMsgID, Value: response.MsgID}, {Name: wire.HeaderOpCode, Value: string(response.OpCode)},
 		{Name: wire.HeaderQueue, Value: response.Queue},
@@ -138,10 +159,6 @@ func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 		if control.Value != "" {
 			header = append(header, control)
 		}
-	}
-	body, length := response.Body, int64(len(response.Body))
-	if r.Method == http.MethodHead {
-		body = nil
 	}
 	return &http.Response{
 		Status: strconv.Itoa(response.Status) + " " + http.StatusText(response.Status), StatusCode: response.Status,

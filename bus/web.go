@@ -81,6 +81,9 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 		}
 		response, err := recorder.response(ctx, request.Method)
 		if err == nil {
+			if request.Method == http.MethodHead {
+				announceLength(response, recorder.sent)
+			}
 			takeBackNotExecuted(response)
 		}
 		return response, err
@@ -105,8 +108,12 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 	if in.Address.Port != subject.PublicPort {
 		address.Host += ":" + strconv.Itoa(in.Address.Port)
 	}
+	method := message.Method
+	if message.IsHead {
+		method = http.MethodHead
+	}
 	request := &http.Request{
-		Method: message.Method, URL: address, RequestURI: message.Target,
+		Method: method, URL: address, RequestURI: message.Target,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: message.Header.HTTP(), Host: address.Host, RemoteAddr: message.FromID + "." + message.FromHost,
 		Body: io.NopCloser(bytes.NewReader(message.Body)), ContentLength: int64(len(message.Body)),

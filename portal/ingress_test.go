@@ -189,7 +189,34 @@ func TestHead(t *testing.T) {
 	got := ingress.send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
 	assert.Equal(t, http.StatusOK, got.StatusCode)
 	assert.Empty(t, got.text)
-	assert.Equal(t, want.ContentLength, got.ContentLength)
+	assert.Equal(t, want.ContentLength+int64(len("HEAD")-len("GET")), got.ContentLength, "the handler tells the method")
+}
+
+// TestHead_Announced has a handler announce more than the ingress may hold, and write nothing.
+func TestHead_Announced(t *testing.T) {
+	t.Parallel()
+	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
+	ingress.serve("files.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "video/mp4")
+		if r.URL.Path == "/film" && r.Method == http.MethodHead {
+			w.Header().Set("Content-Length", "5000000000")
+		}
+	})
+	for _, test := range []struct {
+		path   string
+		length int64
+		lines  []string
+	}{
+		{"/film", 5_000_000_000, []string{"5000000000"}},
+		{"/nothing", -1, nil},
+	} {
+		for range 2 { // what the first one took is free again
+			got := ingress.send("HEAD /files.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
+			assert.Equal(t, http.StatusOK, got.StatusCode, test.path)
+			assert.Equal(t, test.length, got.ContentLength, test.path)
+			assert.Equal(t, test.lines, got.Header["Content-Length"], test.path)
+		}
+	}
 }
 
 func TestIngress_RedirectsToThePortal(t *testing.T) {

@@ -30,8 +30,8 @@ var compressed = func() func(http.Handler) http.HandlerFunc {
 	return wrap
 }()
 
-// writeResponse writes a response from the bus, which always has a Content-Length, and compresses its body if that is
-// worthwhile. The header is complete but for that field.
+// writeResponse writes a response from the bus, and compresses its body if that is worthwhile. A response has a Content-Length if it
+// can have a body, and to HEAD if the service has announced one. The header is complete but for that field.
 func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	length := response.Header.Get("Content-Length")
 	write := func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 		}
 	}
 	worthwhile := worthCompressing(response.Header, response.StatusCode, length)
-	if r.Method != http.MethodHead || !worthwhile && mediaType(response.Header) != problemType {
+	if length != "" && (r.Method != http.MethodHead || !worthwhile && mediaType(response.Header) != problemType) {
 		w.Header().Set("Content-Length", length) // else that of the body of a GET (RFC 9110, 8.6), which may have another
 	}
 	if worthwhile {

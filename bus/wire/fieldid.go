@@ -7,10 +7,12 @@ const (
 	fieldHost fieldID = iota
 	fieldActor
 	fieldContentLength
+	fieldBusContentLength
 	fieldCallDepth
 	fieldFragment
 	fieldFromHost
 	fieldFromID
+	fieldMethod
 	fieldMsgID
 	fieldOpCode
 	fieldQueue
@@ -26,17 +28,19 @@ const (
 // String returns the canonical name of a single-valued field.
 func (id fieldID) String() string {
 	return [singleFields]string{
-		fieldHost:          "Host",
-		fieldActor:         HeaderActor,
-		fieldContentLength: "Content-Length",
-		fieldCallDepth:     HeaderCallDepth,
-		fieldFragment:      HeaderFragment,
-		fieldFromHost:      HeaderFromHost,
-		fieldFromID:        HeaderFromID,
-		fieldMsgID:         HeaderMsgID,
-		fieldOpCode:        HeaderOpCode,
-		fieldQueue:         HeaderQueue,
-		fieldTimeBudget:    HeaderTimeBudget,
+		fieldHost:             "Host",
+		fieldActor:            HeaderActor,
+		fieldContentLength:    "Content-Length",
+		fieldBusContentLength: HeaderContentLength,
+		fieldCallDepth:        HeaderCallDepth,
+		fieldFragment:         HeaderFragment,
+		fieldFromHost:         HeaderFromHost,
+		fieldFromID:           HeaderFromID,
+		fieldMethod:           HeaderMethod,
+		fieldMsgID:            HeaderMsgID,
+		fieldOpCode:           HeaderOpCode,
+		fieldQueue:            HeaderQueue,
+		fieldTimeBudget:       HeaderTimeBudget,
 	}[id]
 }
 
@@ -128,6 +132,9 @@ func fieldIDOf[Text text](name Text) fieldID {
 		if same(name, HeaderMsgID) {
 			return fieldMsgID
 		}
+		if same(name, HeaderMethod) {
+			return fieldMethod
+		}
 		if same(name, "Connection") || same(name, "Keep-Alive") {
 			return fieldSkipped
 		}
@@ -164,6 +171,10 @@ func fieldIDOf[Text text](name Text) fieldID {
 	case 17:
 		if same(name, "Transfer-Encoding") {
 			return fieldRefused
+		}
+	case 18:
+		if same(name, HeaderContentLength) {
+			return fieldBusContentLength
 		}
 	}
 	if len(name) >= len("Bus-") && same(name[:len("Bus-")], "Bus-") {

@@ -23,6 +23,19 @@ func digits[Text text](text Text) (number int, ok bool) {
 	return number, true
 }
 
+// maxLengthDigits is how many digits of a length fit any int64.
+const maxLengthDigits = 18
+
+// isLength reports whether a text is a length that a response to HEAD can announce.
+func isLength(text []byte) bool {
+	for _, c := range text {
+		if c < '0' || '9' < c {
+			return false
+		}
+	}
+	return 0 < len(text) && len(text) <= maxLengthDigits
+}
+
 // checkLength compares Content-Length with the number of bytes after the blank line.
 func (h *head) checkLength(body int) error {
 	if !h.has(fieldContentLength) {

@@ -8,7 +8,8 @@ import (
 
 // Request is a message to an endpoint.
 type Request struct {
-	Method string // "POST"
+	Method string // "POST"; "GET" for HEAD
+	IsHead bool   // the caller means HEAD: a GET whose response needs no body
 	Target string // "/add?x=1", in origin-form
 	Host   string // "calculator.example" as called; with a port only if the sender wrote one
 
@@ -52,14 +53,18 @@ func appendStart(dst []byte, req *Request) []byte {
 	return appendText(append(dst, " "+version+crlf+"Host"+colonSpace...), req.Host)
 }
 
-// appendLengthToDepth appends the fields from Content-Length to Bus-Call-Depth.
+// appendLengthToDepth appends the fields from Content-Length to Bus-Fragment, and Bus-Method.
 func appendLengthToDepth(dst []byte, req *Request) []byte {
 	dst = appendLength(dst, req.Body)
 	if req.Actor != "" {
 		dst = appendText(append(dst, crlf+HeaderActor+colonSpace...), req.Actor)
 	}
 	dst = appendNumber(append(dst, crlf+HeaderCallDepth+colonSpace...), min(max(req.CallDepth, 1), maxNumber))
-	return appendFragment(dst, req.Fragment)
+	dst = appendFragment(dst, req.Fragment)
+	if req.IsHead && req.Method == http.MethodGet {
+		dst = append(dst, crlf+HeaderMethod+colonSpace+http.MethodHead...)
+	}
+	return dst
 }
 
 // appendMsgIDToTimeBudget appends the value of the message ID, after the name that appendSender wrote, and the fields up
@@ -150,6 +155,12 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 	}
 	if req.Host == "" {
 		return malformed("header Host: absent or empty")
+	}
+	if method := fields.value(fieldMethod); fields.has(fieldMethod) {
+		if string(method) != http.MethodHead || req.Method != http.MethodGet {
+			return malformed("header %s: %s is not allowed on %s; only HEAD is, on GET", fieldMethod, quote(method), req.Method)
+		}
+		req.IsHead = true
 	}
 	if req.TimeBudget, err = fields.timeBudget(); err != nil {
 		return err

@@ -14,8 +14,10 @@ type Response struct {
 	MsgID    string   // of the request; "", and not written, if the request had no valid one
 	Queue    string   // of the server's subscription: "calculator.example"; may be "" after a parse
 	Fragment Fragment // set on a part of a response; Body is then only that part
-	Header   Header   // all fields that are not reserved
-	Body     []byte   // nil when empty; aliases the payload after a parse
+	// ContentLength is what a response to HEAD announces, "52428800", if its body is not sent; "" for nothing.
+	ContentLength string
+	Header        Header // all fields that are not reserved
+	Body          []byte // nil when empty; aliases the payload after a parse
 }
 
 // AppendResponse appends the message to dst and returns it, without an allocation if dst has the capacity.
@@ -27,12 +29,21 @@ func AppendResponse(dst []byte, res *Response) []byte {
 	body := bodyOf(res)
 	dst = appendStatus(dst, res.Status)
 	dst = appendLength(dst, body)
+	dst = appendAnnounced(dst, res.ContentLength)
 	dst = appendFragment(dst, res.Fragment)
 	dst = appendSender(dst, res.FromHost, res.FromID)
 	dst = appendMsgID(dst, res.MsgID)
 	dst = appendOpCodeAndQueue(dst, res)
 	dst = appendHeader(dst, res.Header)
 	return appendBody(dst, body)
+}
+
+// appendAnnounced appends the length that a response to HEAD announces.
+func appendAnnounced(dst []byte, length string) []byte {
+	if length == "" {
+		return dst
+	}
+	return appendText(append(dst, crlf+HeaderContentLength+colonSpace...), length)
 }
 
 // appendStatus appends the status line and Connection. The space before the reason is written even if the status has no
@@ -128,6 +139,12 @@ func (res *Response) parseFields(fields *head) (err error) {
 		res.OpCode = OpRes
 	default:
 		return malformed("header %s: %s is not allowed on a response", fieldOpCode, quote(op))
+	}
+	if fields.has(fieldBusContentLength) {
+		if length := fields.value(fieldBusContentLength); !isLength(length) {
+			return malformed("header %s: %s is not 1 to %d digits", fieldBusContentLength, quote(length), maxLengthDigits)
+		}
+		res.ContentLength = fields.string(fields.values[fieldBusContentLength])
 	}
 	if res.Fragment, err = fields.fragment(); err != nil {
 		return err
