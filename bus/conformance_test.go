@@ -462,7 +462,7 @@ func TestWebHandler(t *testing.T) {
 		response, body := do(t, caller, "PATCH", "https://web.example/files/a%2Fb/c//d.txt?q=1", "text/plain", "hello")
 		assert.Equal(t, http.StatusTeapot, response.StatusCode)
 		assert.Equal(t, "a/b|c//d.txt|hello|", body)
-		if got := response.Header.Get("X-Seen"); got != "PATCH https://web.example/files/a%2Fb/c//d.txt?q=1" {
+		if got := response.Header.Get("X-Seen"); got != "PATCH /files/a%2Fb/c//d.txt?q=1" {
 			t.Errorf("the handler saw %q", got)
 		}
 		response, body = do(t, caller, "HEAD", "https://web.example/files/a/b", "", "")

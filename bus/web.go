@@ -97,16 +97,16 @@ func cutOff(cause error) *Error {
 		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
 }
 
-// httpRequest builds the request that an http.Handler expects.
+// httpRequest builds the request that an http.Handler expects of a server of net/http.
 func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 	message := in.Request
 	address, err := url.ParseRequestURI(message.Target)
 	if err != nil {
 		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request target is not a path")
 	}
-	address.Scheme, address.Host = "https", message.Host
+	host := in.Address.Host
 	if in.Address.Port != subject.PublicPort {
-		address.Host += ":" + strconv.Itoa(in.Address.Port)
+		host += ":" + strconv.Itoa(in.Address.Port)
 	}
 	method := message.Method
 	if message.IsHead {
@@ -115,7 +115,7 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 	request := &http.Request{
 		Method: method, URL: address, RequestURI: message.Target,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: message.Header.HTTP(), Host: address.Host, RemoteAddr: message.FromID + "." + message.FromHost,
+		Header: message.Header.HTTP(), Host: host, RemoteAddr: remoteAddr(message), TLS: in.conn.shared.tlsOf(message),
 		Body: io.NopCloser(bytes.NewReader(message.Body)), ContentLength: int64(len(message.Body)),
 	}
 	request.Pattern = in.Route.Pattern.String()

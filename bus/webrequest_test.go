@@ -2,9 +2,12 @@ package bus_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"testing"
 	"time"
@@ -146,5 +149,105 @@ func TestHead_Functions(t *testing.T) {
 		assert.Equal(t, got.Header["Content-Length"], head.Header["Content-Length"])
 		assert.Empty(t, nothing)
 		assert.Equal(t, []bool{false, true}, heads)
+	})
+}
+
+// seenRequest is what a handler tells of its request.
+type seenRequest struct {
+	URL        url.URL
+	URI        string
+	Host       string
+	RemoteAddr string
+	TLS        *bool // whether the handshake is complete; nil for plain HTTP
+}
+
+func tell(w http.ResponseWriter, r *http.Request) {
+	seen := seenRequest{URL: *r.URL, URI: r.RequestURI, Host: r.Host, RemoteAddr: r.RemoteAddr}
+	if r.TLS != nil {
+		seen.TLS = &r.TLS.HandshakeComplete
+	}
+	_ = json.NewEncoder(w).Encode(seen)
+}
+
+// TestWeb_Request_AsFromNetHTTP holds what a handler sees of the address that was called, and of the caller.
+func TestWeb_Request_AsFromNetHTTP(t *testing.T) {
+	t.Parallel()
+	secure := true
+	overBoth(t, func(t *testing.T, w *testBus) {
+		conn, caller := w.connect("web.example"), w.connect("caller.example")
+		for _, port := range []int{443, 444} {
+			require.NoError(t, conn.Handle("*", "/", http.HandlerFunc(tell), bus.Port(port)))
+			require.NoError(t, conn.Handle("*", "/{path+}", http.HandlerFunc(tell), bus.Port(port)))
+		}
+		self := caller.ID() + ".caller.example:0"
+		for _, test := range []struct {
+			name, address string
+			header        map[string]string
+			want          seenRequest
+		}{
+			{"root", "https://web.example", nil, seenRequest{url.URL{Path: "/"}, "/", "web.example", self, &secure}},
+			{"escapes", "https://Web.Example/a%2Fb/c//d?q=1&r=%20", nil, seenRequest{
+				url.URL{Path: "/a/b/c//d", RawPath: "/a%2Fb/c//d", RawQuery: "q=1&r=%20"}, "/a%2Fb/c//d?q=1&r=%20", "web.example", self, &secure,
+			}},
+			{"two slashes", "https://web.example//evil.example/x", nil, seenRequest{
+				url.URL{Path: "//evil.example/x"}, "//evil.example/x", "web.example", self, &secure,
+			}},
+			{"another port", "https://web.example:444/x", nil, seenRequest{url.URL{Path: "/x"}, "/x", "web.example:444", self, &secure}},
+			{"an instance", "https://" + conn.ID() + ".web.example:444/x", nil, seenRequest{
+				url.URL{Path: "/x"}, "/x", conn.ID() + ".web.example:444", self, &secure,
+			}},
+			{"from an ingress", "https://web.example/x", map[string]string{"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}, seenRequest{
+				url.URL{Path: "/x"}, "/x", "web.example", "203.0.113.7:0", &secure,
+			}},
+			{"by plain HTTP", "https://web.example/x", map[string]string{"X-Forwarded-For": "2001:db8::7", "X-Forwarded-Proto": "http"}, seenRequest{
+				url.URL{Path: "/x"}, "/x", "web.example", "[2001:db8::7]:0", nil,
+			}},
+			{"behind a proxy", "https://web.example/x", map[string]string{"X-Forwarded-For": "forged, 203.0.113.7, 10.0.0.2"}, seenRequest{
+				url.URL{Path: "/x"}, "/x", "web.example", "10.0.0.2:0", &secure,
+			}},
+			{"no address", "https://web.example/x", map[string]string{"X-Forwarded-For": "203.0.113.7, unknown", "X-Forwarded-Proto": "ftp"}, seenRequest{
+				url.URL{Path: "/x"}, "/x", "web.example", self, &secure,
+			}},
+			{"an address with a port", "https://web.example/x", map[string]string{"X-Forwarded-For": "203.0.113.7:4711"}, seenRequest{
+				url.URL{Path: "/x"}, "/x", "web.example", self, &secure,
+			}},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, test.address, http.NoBody)
+				require.NoError(t, err)
+				for name, value := range test.header {
+					request.Header.Set(name, value)
+				}
+				response, err := caller.Do(request)
+				require.NoError(t, err)
+				var got seenRequest
+				require.NoError(t, json.NewDecoder(response.Body).Decode(&got))
+				assert.Equal(t, test.want, got)
+				_, _, err = net.SplitHostPort(got.RemoteAddr)
+				assert.NoError(t, err)
+			})
+		}
+	})
+}
+
+// TestWeb_Request_InAChain holds that a call which a service makes for a client outside comes from that service.
+func TestWeb_Request_InAChain(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		front, back := w.connect("front.example"), w.connect("back.example")
+		require.NoError(t, back.Handle("GET", "/", http.HandlerFunc(tell)))
+		require.NoError(t, front.Handle("GET", "/", &httputil.ReverseProxy{Transport: front, Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "https", Host: "back.example"})
+		}}))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://front.example/", http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set("X-Forwarded-For", "203.0.113.7")
+		request.Header.Set("X-Forwarded-Proto", "http")
+		response, err := w.connect("caller.example").Do(request)
+		require.NoError(t, err)
+		var got seenRequest
+		require.NoError(t, json.NewDecoder(response.Body).Decode(&got))
+		assert.Equal(t, front.ID()+".front.example:0", got.RemoteAddr)
+		assert.NotNil(t, got.TLS)
 	})
 }
