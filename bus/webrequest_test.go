@@ -166,7 +166,9 @@ func tell(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		seen.TLS = &r.TLS.HandshakeComplete
 	}
-	_ = json.NewEncoder(w).Encode(seen)
+	if err := json.NewEncoder(w).Encode(seen); err != nil {
+		bus.WriteError(w, r, err)
+	}
 }
 
 // TestWeb_Request_AsFromNetHTTP holds what a handler sees of the address that was called, and of the caller.

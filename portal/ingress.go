@@ -33,6 +33,9 @@ import (
 // redirects need not know about these. So is the Path of a cookie, which never lies outside the service's own path; its Domain
 // is dropped, and so are cookies that are malformed, too large or too many, or have a name with the prefix __Host-.
 //
+// So are the Origin, Referer and Destination of a request that refer to the service, to its address on the bus. A redirect
+// that differs from the URL called only in being https is to https outside.
+//
 // A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is
 // internal, as [bus.IsInternal] says, is only for the service's log: the outside sees only the id of the message.
 type Ingress struct {
@@ -146,6 +149,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		return
 	}
 	place := i.placeOf(from, path, to, response)
+	place.noteCalled(r, from, path, response.StatusCode)
 	place.adaptLocations(response)
 	i.confineCookies(r, &place, to, response)
 	i.config.applySandboxCSP(to, response)
@@ -162,6 +166,7 @@ func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, bod
 	if bus.ActorOf(ctx) != "" {
 		request.Header.Del("Authorization") // it travels as the call's actor
 	}
+	i.adaptReferences(request.Header, from, to)
 	from.writeTo(request.Header)
 	return request.WithContext(ctx)
 }
