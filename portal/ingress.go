@@ -105,6 +105,10 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		i.rejectRequest(w, r, err)
 		return
 	}
+	if err := checkUpgrade(r); err != nil {
+		i.rejectRequest(w, r, err)
+		return
+	}
 	to, err := addressOf(path, i.config.ports)
 	if err != nil {
 		i.rejectRequest(w, r, err)
@@ -330,6 +334,20 @@ func ofTheProxy(name string) bool {
 	default:
 		return strings.HasPrefix(name, "X-Accel-")
 	}
+}
+
+// checkUpgrade refuses a request for another protocol. A client that offers HTTP/2 does without (RFC 9110, 7.8).
+func checkUpgrade(r *http.Request) error {
+	if len(r.Header["Upgrade"]) == 0 || !hasToken(r.Header, "Connection", "upgrade") {
+		return nil
+	}
+	for protocol := range listed(r.Header, "Upgrade") {
+		if protocol != "" && !strings.EqualFold(protocol, "h2c") {
+			return bus.Errorf(http.StatusNotImplemented,
+				"the bus carries requests and responses, and no %.40q: use server-sent events, or a server of your own beside the ingress", protocol)
+		}
+	}
+	return nil
 }
 
 // namedInConnection returns the headers that the Connection header lists as hop-by-hop.
