@@ -35,6 +35,7 @@ var compressed = func() func(http.Handler) http.HandlerFunc {
 func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	length := response.Header.Get("Content-Length")
 	write := func(w http.ResponseWriter, r *http.Request) {
+		mergeVary(w.Header())
 		w.WriteHeader(response.StatusCode)
 		if r.Method != http.MethodHead {
 			_, _ = io.Copy(w, response.Body) // fails only if the client has gone
@@ -49,6 +50,25 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 		write = compressed(http.HandlerFunc(write))
 	}
 	write(w, r)
+}
+
+// mergeVary makes one field of those that the service, the ingress and the compression have set, with each name once.
+func mergeVary(header http.Header) {
+	var names []string
+	for name := range listed(header, "Vary") {
+		isSame := func(other string) bool { return strings.EqualFold(other, name) }
+		if name != "" && !slices.ContainsFunc(names, isSame) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case slices.Contains(names, "*"): // it stands for all others (RFC 9110, 12.5.5)
+		header.Set("Vary", "*")
+	case len(names) > 0:
+		header.Set("Vary", strings.Join(names, ", "))
+	default:
+		header.Del("Vary")
+	}
 }
 
 // worthCompressing reports whether a body is text, large enough, not encoded yet, and may be in other bytes.
