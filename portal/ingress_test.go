@@ -339,6 +339,11 @@ func TestIngress_Options(t *testing.T) {
 		{portal.WithOrigins("https://app.example.com/"), "is not an origin"},
 		{portal.WithOrigins("https://App.example.com"), "is not an origin"},
 		{portal.WithOrigins("null"), "is not an origin"},
+		{portal.WithOwnTokens("library.example", "Library.example"), `portal.WithOwnTokens: host "Library.example": label "Library" is not`},
+		{portal.WithOwnTokens("library.example:443"), `portal.WithOwnTokens: host "library.example:443"`},
+		{portal.WithOwnTokens(""), `portal.WithOwnTokens: host ""`},
+		{portal.WithOwnTokens("portal"), "portal.WithOwnTokens: the host portal is part of the bus, and takes its tokens: name hosts of services"},
+		{portal.WithOwnTokens("all"), "portal.WithOwnTokens: the host all is part of the bus"},
 		{portal.WithTimeBudget(0), "portal.WithTimeBudget: 0s leaves no time for a call"},
 		{portal.WithBodyLimit(-1), "portal.WithBodyLimit: -1 bytes is below zero"},
 		{portal.WithInFlightLimit(-1), "portal.WithInFlightLimit: -1 bytes leave no room"},
@@ -347,6 +352,52 @@ func TestIngress_Options(t *testing.T) {
 	for _, test := range tests {
 		_, err := portal.NewIngress(conn, test.option)
 		assert.ErrorContains(t, err, test.want)
+	}
+}
+
+// TestIngress_OwnTokens holds that a token reaches as a header only the services that the ingress names, as no actor.
+func TestIngress_OwnTokens(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	ingress := openFor(t, i, portal.WithOwnTokens("mail.example"), portal.WithOwnTokens("library.example"))
+	b := ingress.bus
+	served := make(map[string]*bus.Conn)
+	seen := func(w http.ResponseWriter, r *http.Request) {
+		_, hasClaims := bus.ClaimsOf(r.Context())
+		fmt.Fprintf(w, "%q %t %t", r.Header["Authorization"], bus.ActorOf(r.Context()) != "", hasClaims)
+	}
+	for _, host := range []string{"library.example", "mail.example", "evil.library.example", "evil.example"} {
+		served[host] = b.Connect(host, i.Trust())
+		require.NoError(t, served[host].Handle("*", "/{path+}", http.HandlerFunc(seen)))
+	}
+	require.NoError(t, served["library.example"].Handle("GET", "/claims", http.HandlerFunc(seen), bus.RequireClaims("true")))
+	onTheBus := i.in("keeper")
+	token := strings.TrimPrefix(onTheBus, "Authorization: ")
+	id := served["library.example"].ID()
+	for _, test := range []struct {
+		path    string
+		headers []string
+		status  int
+		text    string
+	}{
+		{"library.example/x", []string{"Authorization: Bearer own"}, 200, `["Bearer own"] false false`},
+		{"mail.example/x", []string{"Authorization: Bearer own"}, 200, `["Bearer own"] false false`},
+		{"Library.Example:443/x", []string{"Authorization: bearer  own"}, 200, `["bearer  own"] false false`},
+		{id + ".library.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
+		{id + ".library.example/x", []string{onTheBus}, 200, `[] true true`},
+		{"library.example/x", []string{onTheBus}, 200, `["` + token + `"] false false`},
+		{"library.example/x", []string{"Authorization: Basic YTpi"}, 200, `["Basic YTpi"] false false`},
+		{"library.example/x", nil, 200, `[] false false`},
+		{"library.example/claims", []string{onTheBus}, 401, "a token is required"},
+		{"evil.library.example/x", []string{onTheBus}, 200, `[] true true`},
+		{"evil.library.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
+		{"evil.example/x", []string{onTheBus}, 200, `[] true true`},
+		{"evil.example/library.example/x", []string{onTheBus}, 200, `[] true true`},
+		{"evil.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
+	} {
+		got := ingress.get("/"+test.path, test.headers...)
+		assert.Equal(t, test.status, got.StatusCode, "%s %q", test.path, test.headers)
+		assert.Contains(t, got.text, test.text, "%s %q", test.path, test.headers)
 	}
 }
 
