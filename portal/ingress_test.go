@@ -364,7 +364,7 @@ func TestIngress_OwnTokens(t *testing.T) {
 	served := make(map[string]*bus.Conn)
 	seen := func(w http.ResponseWriter, r *http.Request) {
 		_, hasClaims := bus.ClaimsOf(r.Context())
-		fmt.Fprintf(w, "%q %t %t", r.Header["Authorization"], bus.ActorOf(r.Context()) != "", hasClaims)
+		fmt.Fprintf(w, "%q actor: %t, claims: %t", r.Header["Authorization"], bus.ActorOf(r.Context()) != "", hasClaims)
 	}
 	for _, host := range []string{"library.example", "mail.example", "evil.library.example", "evil.example"} {
 		served[host] = b.Connect(host, i.Trust())
@@ -380,19 +380,19 @@ func TestIngress_OwnTokens(t *testing.T) {
 		status  int
 		text    string
 	}{
-		{"library.example/x", []string{"Authorization: Bearer own"}, 200, `["Bearer own"] false false`},
-		{"mail.example/x", []string{"Authorization: Bearer own"}, 200, `["Bearer own"] false false`},
-		{"Library.Example:443/x", []string{"Authorization: bearer  own"}, 200, `["bearer  own"] false false`},
+		{"library.example/x", []string{"Authorization: Bearer own"}, 200, `["Bearer own"] actor: false, claims: false`},
+		{"mail.example/x", []string{"Authorization: Bearer own"}, 200, `["Bearer own"] actor: false, claims: false`},
+		{"Library.Example:443/x", []string{"Authorization: bearer  own"}, 200, `["bearer  own"] actor: false, claims: false`},
 		{id + ".library.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
-		{id + ".library.example/x", []string{onTheBus}, 200, `[] true true`},
-		{"library.example/x", []string{onTheBus}, 200, `["` + token + `"] false false`},
-		{"library.example/x", []string{"Authorization: Basic YTpi"}, 200, `["Basic YTpi"] false false`},
-		{"library.example/x", nil, 200, `[] false false`},
+		{id + ".library.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
+		{"library.example/x", []string{onTheBus}, 200, `["` + token + `"] actor: false, claims: false`},
+		{"library.example/x", []string{"Authorization: Basic YTpi"}, 200, `["Basic YTpi"] actor: false, claims: false`},
+		{"library.example/x", nil, 200, `[] actor: false, claims: false`},
 		{"library.example/claims", []string{onTheBus}, 401, "a token is required"},
-		{"evil.library.example/x", []string{onTheBus}, 200, `[] true true`},
+		{"evil.library.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
 		{"evil.library.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
-		{"evil.example/x", []string{onTheBus}, 200, `[] true true`},
-		{"evil.example/library.example/x", []string{onTheBus}, 200, `[] true true`},
+		{"evil.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
+		{"evil.example/library.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
 		{"evil.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
 	} {
 		got := ingress.get("/"+test.path, test.headers...)

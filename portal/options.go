@@ -86,7 +86,8 @@ func WithSandbox() IngressOption {
 // passes Authorization on to them like any other header: it does not verify a token in it, and takes it as no actor. So
 // such a service cannot require claims of the bus, and sees every token that a client sends it by mistake. That is why the
 // ingress names it, and no service can ask for it. Only the exact host counts, as an instance that is addressed by its id has
-// the address of another host, such as "evil.library.example". Default: none; a bearer token is the actor, and is removed from the header.
+// the address of another host, such as "evil.library.example". To all others a bearer token is the actor, and no header.
+// Default: none.
 func WithOwnTokens(hosts ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.ownTokens = append(slices.Clip(c.ownTokens), hosts...) })
 }
@@ -133,6 +134,12 @@ func WithBaseURL(url string) ServerOption {
 // than the time budget of a call.
 func WithGracePeriod(longest time.Duration) ServerOption {
 	return serverOption(func(c *serverConfig) { c.grace = longest })
+}
+
+// WithUnencryptedHTTP2 serves HTTP/2 without TLS (h2c) beside HTTP/1.1. It is for clients that begin with it, such as a proxy in
+// front; an Upgrade to it is ignored. Default: HTTP/1.1 alone.
+func WithUnencryptedHTTP2() ServerOption {
+	return serverOption(func(c *serverConfig) { c.http2 = true })
 }
 
 // WithLogger sets the logger for errors of HTTP connections, which have no level. Default: none are logged.
