@@ -106,7 +106,7 @@ type clientCall struct {
 	taker  client.Peer                 // the instance that was the latest to answer a multicast
 }
 
-// newClientCall addresses a call. HEAD travels as GET, and the caller drops the body.
+// newClientCall addresses a call. HEAD travels as GET, see [client.NewOutgoing].
 func newClientCall(method string, to *url.URL, header wire.Header, body []byte) (*clientCall, error) {
 	outgoing, err := client.NewOutgoing(method, to, header, body)
 	if err != nil {

@@ -462,13 +462,13 @@ func TestWebHandler(t *testing.T) {
 		response, body := do(t, caller, "PATCH", "https://web.example/files/a%2Fb/c//d.txt?q=1", "text/plain", "hello")
 		assert.Equal(t, http.StatusTeapot, response.StatusCode)
 		assert.Equal(t, "a/b|c//d.txt|hello|", body)
-		if got := response.Header.Get("X-Seen"); got != "PATCH https://web.example/files/a%2Fb/c//d.txt?q=1" {
+		if got := response.Header.Get("X-Seen"); got != "PATCH /files/a%2Fb/c//d.txt?q=1" {
 			t.Errorf("the handler saw %q", got)
 		}
 		response, body = do(t, caller, "HEAD", "https://web.example/files/a/b", "", "")
 		assert.Equal(t, http.StatusTeapot, response.StatusCode, "HEAD")
 		assert.Empty(t, body, "HEAD")
-		assert.True(t, strings.HasPrefix(response.Header.Get("X-Seen"), "GET "), response.Header.Get("X-Seen"))
+		assert.True(t, strings.HasPrefix(response.Header.Get("X-Seen"), "HEAD "), response.Header.Get("X-Seen"))
 		response, _ = do(t, caller, "GET", "https://web.example/files//b", "", "")
 		if response.StatusCode != 404 {
 			t.Errorf("an empty segment matched {dir}: %d", response.StatusCode)

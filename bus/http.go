@@ -21,7 +21,8 @@ import (
 // Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers; if the
 // endpoint has no queue, all instances get the request and the first answer counts. The response has the status set by
 // the service. Its body comes as a stream if the service sends it so: close it, as with any HTTP client; it fails with an [*Error] if the stream ends
-// before its end, and until then the call counts as in flight. The headers Bus-From-Host and Bus-From-Id name the instance that answered.
+// before its end, and until then the call counts as in flight. To HEAD it has no body, and the Content-Length that the service announced, if any.
+// The headers Bus-From-Host and Bus-From-Id name the instance that answered.
 //
 // A path or a method that the host does not serve yields a 404 or 405 response. If there is no response, because no
 // instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. A request body of more than
@@ -140,7 +141,10 @@ func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 		_ = r.Body.Close()
 		return nil, err
 	}
-	request.Stream, request.Length = &streamedRequest{ReadCloser: r.Body}, max(r.ContentLength, 0)
+	request.Stream = &streamedRequest{ReadCloser: r.Body}
+	if r.ContentLength > 0 {
+		request.ContentLength = strconv.FormatInt(r.ContentLength, 10)
+	}
 	return request, nil
 }
 
@@ -191,14 +195,40 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 	return read, nil
 }
 
+// bodyFor returns the body that a request of a method gets, and its length as net/http shows it: as Content-Length, "" for none, and as a
+// number, -1 if a response to HEAD announces none.
+func bodyFor(method string, response *wire.Response) (body []byte, announced string, length int64) {
+	body, length = response.Body, int64(len(response.Body))
+	isHead := method == http.MethodHead
+	switch {
+	case response.Stream != nil:
+		announced, length = response.ContentLength, -1
+		if announced != "" {
+			length, _ = strconv.ParseInt(announced, 10, 64)
+		}
+	case isHead && response.ContentLength != "":
+		announced = response.ContentLength
+		length, _ = strconv.ParseInt(announced, 10, 64) // it was checked
+	case isHead && length == 0:
+		length = -1
+	case response.Status != http.StatusNoContent && response.Status != http.StatusNotModified: // these have none (RFC 9110, 8.6)
+		announced = strconv.Itoa(len(body))
+	}
+	if isHead {
+		body = nil
+	}
+	return body, announced, length
+}
+
 // controlFields is how many headers an HTTP client gets that are no part of [wire.Header].
 const controlFields = 6
 
 // toHTTP converts a response for an HTTP client.
 func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 	header := append(make(wire.Header, 0, len(response.Header)+controlFields), response.Header...)
+	body, announced, length := bodyFor(r.Method, response)
 	for _, control := range [controlFields]wire.Field{
-		{Name: "Content-Length", Value: strconv.Itoa(len(response.Body))},
+		{Name: "Content-Length", Value: announced},
 		{Name: wire.HeaderFromHost, Value: response.FromHost}, {Name: wire.HeaderFromID, Value: response.FromID},
 		{Name: wire.HeaderMsgID, Value: response.MsgID}, {Name: wire.HeaderOpCode, Value: string(response.OpCode)},
 		{Name: wire.HeaderQueue, Value: response.Queue},
@@ -206,10 +236,6 @@ func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 		if control.Value != "" {
 			header = append(header, control)
 		}
-	}
-	body, length := response.Body, int64(len(response.Body))
-	if r.Method == http.MethodHead {
-		body = nil
 	}
 	made := &http.Response{
 		Status: strconv.Itoa(response.Status) + " " + http.StatusText(response.Status), StatusCode: response.Status,
@@ -220,12 +246,7 @@ func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 		made.Body = wire.NewBody(body)
 		return made
 	}
-	made.Header.Del("Content-Length")
-	made.ContentLength, made.Trailer = -1, make(http.Header)
-	if response.Length > 0 {
-		made.ContentLength = response.Length
-		made.Header.Set("Content-Length", strconv.FormatInt(response.Length, 10))
-	}
+	made.Trailer = make(http.Header)
 	made.Body = &streamedBody{ReadCloser: response.Stream, trailer: made.Trailer, missing: made.ContentLength}
 	return made
 }

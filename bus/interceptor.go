@@ -144,7 +144,8 @@ type Endpoint struct {
 // Exchange is a call seen by an [Interceptor]: the request and, after next has returned, the response. It belongs to
 // one call, and must not be used after that call has ended. A test may make one from its exported fields.
 type Exchange struct {
-	// Address is the called address: Port, Host (preceded by the instance if one was addressed), Method and Path.
+	// Address is the called address: Port, Host (preceded by the instance if one was addressed), Method and Path. The Method of HEAD
+	// is GET, as which it travels: Request.IsHead tells them apart, for an interceptor that answers in place of the endpoint.
 	subject.Address
 	// Route is the path with its parameters, "/products/{id}", for telemetry: there are few different ones. On the client side it
 	// is that of an [Operation], as of generated clients, or of an address of [Conn.Call] with parameters; else it is "", as with

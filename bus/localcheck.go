@@ -97,6 +97,7 @@ func (k *shortCircuitCheck) request(sent *clientCall) error {
 	}
 	found.part("address", sent.Address, address)
 	found.part("method", sent.Method, read.Method)
+	found.part("HEAD", sent.IsHead, read.IsHead)
 	found.part("target", sent.Target, read.Target)
 	found.part("host", sent.Host, read.Host)
 	found.part("sender", sent.FromID+"."+sent.FromHost, read.FromID+"."+read.FromHost)
@@ -123,6 +124,7 @@ func (k *shortCircuitCheck) response(to *clientCall, sent *wire.Response) error 
 	}
 	found.part("status", sent.Status, read.Status)
 	found.part("op code", sent.OpCode, read.OpCode)
+	found.part("length announced to HEAD", sent.ContentLength, read.ContentLength)
 	found.part("sender", sent.FromID+"."+sent.FromHost, read.FromID+"."+read.FromHost)
 	found.part("message id", sent.MsgID, read.MsgID)
 	found.part("queue", sent.Queue, read.Queue)

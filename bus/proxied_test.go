@@ -22,7 +22,7 @@ func TestProxied_ErrorIsExecuted(t *testing.T) {
 		proxy, caller := w.connect("proxy.example"), w.connect("caller.example")
 		err := proxy.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			there := r.Clone(r.Context())
-			there.URL.Host, there.URL.Path = calculatorHost, "/no-such-path"
+			there.URL.Scheme, there.URL.Host, there.URL.Path = "https", calculatorHost, "/no-such-path"
 			response, err := proxy.Do(there)
 			if err != nil {
 				t.Error(err)

@@ -128,8 +128,11 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 //
 // Request and response are buffered in memory. The request body has at most 32 MiB, unless [MaxBodyBytes] sets another
 // limit. The response is sent when the handler returns, so there is no http.Flusher and no http.Hijacker, and
-// informational statuses (1xx) are ignored. RemoteAddr is the calling instance, "id.host", without a port. All this
-// also holds for the web endpoints of [Serve].
+// informational statuses (1xx) are ignored. All this also holds for the web endpoints of [Serve].
+//
+// The request is as from a server of net/http. Host is the called host, with the port unless that is 443, "web.example"; the ingress has its
+// own name in X-Forwarded-Host. RemoteAddr is the address from which the ingress was called, "203.0.113.7:0", else the calling instance,
+// "id.host:0". TLS is nil only if the ingress was called by plain HTTP; else its HandshakeComplete is set, and nothing else.
 func (c *Conn) Handle(method, path string, handler http.Handler, options ...HandleOption) error {
 	if function, ok := handler.(http.HandlerFunc); handler == nil || ok && function == nil {
 		return fmt.Errorf("handle %s %s on %s: the handler is nil", method, path, c.host)

@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"net/http"
 	"sync"
 
@@ -23,7 +24,8 @@ type shared struct {
 	membership *client.Membership
 	spare      spare
 	inflight   *server.Inflight
-	httpServer http.Server // web endpoints have it in their context: it does nothing
+	httpServer http.Server         // web endpoints have it in their context: it does nothing
+	tlsState   tls.ConnectionState // of the requests of web endpoints; it does not change
 	services   *natsmicro.Services
 	announcing chan struct{} // room for the one that announces something: see announce
 
@@ -79,7 +81,8 @@ func joinShared(config *connectConfig) (joined *shared, first bool) {
 		return open, false
 	}
 	made := &shared{
-		local: newLocalRegistry(), membership: client.NewMembership(), inflight: new(server.Inflight),
+		tlsState: tls.ConnectionState{HandshakeComplete: true},
+		local:    newLocalRegistry(), membership: client.NewMembership(), inflight: new(server.Inflight),
 		dialled: make(chan struct{}), announcing: make(chan struct{}, 1), users: 1,
 	}
 	if !config.ownLink {

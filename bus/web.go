@@ -2,7 +2,6 @@ package bus
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,25 +84,32 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 	}
 }
 
-// httpRequest builds the request that an http.Handler expects.
+// httpRequest builds the request that an http.Handler expects of a server of net/http.
 func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 	message := in.Request
 	address, err := url.ParseRequestURI(message.Target)
 	if err != nil {
 		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request target is not a path")
 	}
-	address.Scheme, address.Host = "https", message.Host
+	host := in.Address.Host
 	if in.Address.Port != subject.PublicPort {
-		address.Host += ":" + strconv.Itoa(in.Address.Port)
+		host += ":" + strconv.Itoa(in.Address.Port)
+	}
+	method := message.Method
+	if message.IsHead {
+		method = http.MethodHead
 	}
 	request := &http.Request{
-		Method: message.Method, URL: address, RequestURI: message.Target,
+		Method: method, URL: address, RequestURI: message.Target,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: message.Header.HTTP(), Host: address.Host, RemoteAddr: message.FromID + "." + message.FromHost,
+		Header: message.Header.HTTP(), Host: host, RemoteAddr: remoteAddr(message), TLS: in.conn.shared.tlsOf(message),
 		Body: io.NopCloser(bytes.NewReader(message.Body)), ContentLength: int64(len(message.Body)),
 	}
 	if message.Stream != nil {
-		request.Body, request.ContentLength = message.Stream, cmp.Or(message.Length, -1)
+		request.Body, request.ContentLength = message.Stream, -1
+		if message.ContentLength != "" {
+			request.ContentLength, _ = strconv.ParseInt(message.ContentLength, 10, 64)
+		}
 	}
 	request.Pattern = in.Route.Pattern.String()
 	for _, segment := range in.Route.Pattern.Segments() {

@@ -130,17 +130,6 @@ func status(status int) http.HandlerFunc {
 	}
 }
 
-// TestWeb_ContentLengthOfHEAD asks as no connection of ours does, whose HEAD travels as GET: the length is that of the body which a GET gets.
-func TestWeb_ContentLengthOfHEAD(t *testing.T) {
-	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	require.NoError(t, w.connect("web.example").Handle("*", "/head", status(http.StatusOK)))
-	response, text := newHostile(t, w).send("443.example.web.|.HEAD.head", request("HEAD /head HTTP/1.1", "web.example"))
-	if response.StatusCode != http.StatusOK {
-		t.Errorf("%d %s", response.StatusCode, text)
-	}
-}
-
 // TestWeb_WrappersOfNetHTTP holds that what net/http has to wrap a handler works on the bus.
 func TestWeb_WrappersOfNetHTTP(t *testing.T) {
 	t.Parallel()

@@ -48,11 +48,10 @@ func (w *webResponse) WriteHeader(status int) {
 // Write writes a piece of the body.
 func (w *webResponse) Write(data []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	w.written += int64(len(data))
-	switch {
+	switch w.written += int64(len(data)); {
 	case !restmap.HasContent(w.status):
 		return 0, http.ErrBodyNotAllowed
-	case w.in.Request.Method == http.MethodHead:
+	case w.in.Request.IsHead && w.body.Len() > 0: // the beginning tells the type, and the rest does not travel
 		return len(data), nil
 	case w.stream != nil:
 		return w.stream.Write(data)
@@ -66,14 +65,16 @@ func (w *webResponse) Write(data []byte) (int, error) {
 
 // mayStream reports whether the caller takes the response as a stream.
 func (w *webResponse) mayStream() bool {
-	return w.in.Request.Window > 0 && w.in.Request.Method != http.MethodHead && restmap.HasContent(w.status) && w.status >= 200 && w.status <= 599
+	return w.in.Request.Window > 0 && !w.in.Request.IsHead && restmap.HasContent(w.status) && w.status >= 200 && w.status <= 599
 }
 
 // begin makes a stream of the response.
 func (w *webResponse) begin() error {
 	w.detectType()
-	length, _ := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
-	w.response = &wire.Response{Status: w.status, Header: w.fields(), Length: max(length, 0)}
+	w.response = &wire.Response{Status: w.status, Header: w.fields()}
+	if length, announced := w.announced(); announced {
+		w.response.ContentLength = strconv.FormatInt(length, 10)
+	}
 	opened, err := w.in.OpenStream(w.response)
 	if err != nil {
 		return err
@@ -144,6 +145,9 @@ func (w *webResponse) finish(ctx context.Context) (*wire.Response, error) {
 	}
 	w.detectType()
 	response := &wire.Response{Status: w.status, Header: w.fields(), Body: w.body.Bytes()}
+	if w.in.Request.IsHead && restmap.HasContent(w.status) {
+		w.announceLength(response)
+	}
 	takeBackNotExecuted(response)
 	return response, nil
 }
@@ -193,6 +197,26 @@ func (w *webResponse) detectType() {
 	}
 }
 
+// announced returns the Content-Length that the handler has written, if it is valid.
+func (w *webResponse) announced() (length int64, valid bool) {
+	length, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
+	return length, err == nil && length >= 0 && length <= maxAnnounced
+}
+
+// maxAnnounced is the largest Content-Length that a response can announce: see [wire.Response].
+const maxAnnounced = 999_999_999_999_999_999
+
+// announceLength replaces the body of a response to HEAD by its length: the Content-Length that the handler has written, else the length of
+// the body that it has written, if any.
+func (w *webResponse) announceLength(response *wire.Response) {
+	if length, announced := w.announced(); announced {
+		response.ContentLength = strconv.FormatInt(length, 10)
+	} else if w.written > 0 {
+		response.ContentLength = strconv.FormatInt(w.written, 10)
+	}
+	response.Body = nil
+}
+
 // checkLength returns an error for a body that may be truncated: one whose length differs from the announced Content-Length, for example
 // because a copied stream ended early, or one without a Content-Length if ctx has ended. A server of net/http breaks the connection then.
 // Like there, an invalid Content-Length announces nothing.
@@ -200,9 +224,8 @@ func (w *webResponse) checkLength(ctx context.Context) error {
 	if !restmap.HasContent(w.status) {
 		return nil
 	}
-	announced, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
-	isAnnounced := err == nil && announced >= 0
-	isWhole := isAnnounced && (announced == w.written || w.in.Request.Method == http.MethodHead)
+	announced, isAnnounced := w.announced()
+	isWhole := isAnnounced && (announced == w.written || w.in.Request.IsHead)
 	switch {
 	case ctx.Err() != nil && !isWhole:
 		return cutOff(context.Cause(ctx))

@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 38_950
+	allWords      = 39_070
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -26,7 +26,7 @@ var wordBudgets = map[string]int{
 	"docs/ARCHITECTURE.md":            1600,
 	"docs/reference/command.md":       1250,
 	"docs/understand/comparison.md":   1050,
-	"docs/reference/configuration.md": 2400,
+	"docs/reference/configuration.md": 2410,
 	"docs/reference/errors.md":        800,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1150,
@@ -38,7 +38,7 @@ var wordBudgets = map[string]int{
 	"docs/understand/threats.md":      1000,
 	"docs/learn/tutorial.md":          1600,
 	"docs/decisions/README.md":        400,
-	"docs/reference/wire.md":          3450,
+	"docs/reference/wire.md":          3480,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,
 	"docs/guides/portal.md":           740,

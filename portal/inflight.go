@@ -122,8 +122,12 @@ func (l *reservation) reserve(method string, to *url.URL) error {
 // room is dropped.
 func (l *reservation) exchange(r *http.Request, response *http.Response) error {
 	response.Request = nil // which holds the body that was sent
-	fits := l.take(response.ContentLength - l.held)
-	l.of.expect(l.call, response.ContentLength, fits)
+	size := response.ContentLength
+	if r.Method == http.MethodHead { // it is the length of what is not here
+		size = 0
+	}
+	fits := l.take(size - l.held)
+	l.of.expect(l.call, size, fits)
 	if fits {
 		return nil
 	}

@@ -33,6 +33,9 @@ import (
 // redirects need not know about these. So is the Path of a cookie, which never lies outside the service's own path; its Domain
 // is dropped, and so are cookies that are malformed, too large or too many, or have a name with the prefix __Host-.
 //
+// So are the Origin, Referer and Destination of a request that refer to the service, to its address on the bus. A redirect
+// that differs from the URL called only in being https is to https outside.
+//
 // A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is
 // internal, as [bus.IsInternal] says, is only for the service's log: the outside sees only the id of the message.
 type Ingress struct {
@@ -102,12 +105,16 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		i.rejectRequest(w, r, err)
 		return
 	}
+	if err := checkUpgrade(r); err != nil {
+		i.rejectRequest(w, r, err)
+		return
+	}
 	to, err := addressOf(path, i.config.ports)
 	if err != nil {
 		i.rejectRequest(w, r, err)
 		return
 	}
-	token, err := i.actor(r)
+	token, err := i.actor(r, to)
 	if err != nil {
 		i.rejectRequest(w, r, err)
 		return
@@ -146,6 +153,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		return
 	}
 	place := i.placeOf(from, path, to, response)
+	place.noteCalled(r, from, path, response.StatusCode)
 	place.adaptLocations(response)
 	i.confineCookies(r, &place, to, response)
 	i.config.applySandboxCSP(to, response)
@@ -162,6 +170,7 @@ func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, bod
 	if bus.ActorOf(ctx) != "" {
 		request.Header.Del("Authorization") // it travels as the call's actor
 	}
+	i.adaptReferences(request.Header, from, to)
 	from.writeTo(request.Header)
 	return request.WithContext(ctx)
 }
@@ -188,8 +197,11 @@ const maxStatus = 599
 
 // actor returns the bearer token of a request, or "" if it has none. A malformed or invalid token is always an error,
 // never treated as absent. An Authorization header of another scheme is no identity, and is passed on like any other
-// header.
-func (i *Ingress) actor(r *http.Request) (token string, err error) {
+// header; so is that for a service with tokens of its own.
+func (i *Ingress) actor(r *http.Request, to *url.URL) (token string, err error) {
+	if slices.Contains(i.config.ownTokens, to.Hostname()) {
+		return "", nil
+	}
 	given := r.Header.Values("Authorization")
 	if len(given) > 1 {
 		return "", bus.Errorf(http.StatusBadRequest, "there are %d Authorization headers; send one", len(given))
@@ -325,6 +337,20 @@ func ofTheProxy(name string) bool {
 	default:
 		return strings.HasPrefix(name, "X-Accel-")
 	}
+}
+
+// checkUpgrade refuses a request for another protocol. A client that offers HTTP/2 does without (RFC 9110, 7.8).
+func checkUpgrade(r *http.Request) error {
+	if len(r.Header["Upgrade"]) == 0 || !hasToken(r.Header, "Connection", "upgrade") {
+		return nil
+	}
+	for protocol := range listed(r.Header, "Upgrade") {
+		if protocol != "" && !strings.EqualFold(protocol, "h2c") {
+			return bus.Errorf(http.StatusNotImplemented,
+				"the bus carries requests and responses, and no %.40q: use server-sent events, or a server of your own beside the ingress", protocol)
+		}
+	}
+	return nil
 }
 
 // namedInConnection returns the headers that the Connection header lists as hop-by-hop.

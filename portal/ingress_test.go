@@ -189,7 +189,34 @@ func TestHead(t *testing.T) {
 	got := ingress.send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
 	assert.Equal(t, http.StatusOK, got.StatusCode)
 	assert.Empty(t, got.text)
-	assert.Equal(t, want.ContentLength, got.ContentLength)
+	assert.Equal(t, want.ContentLength+int64(len("HEAD")-len("GET")), got.ContentLength, "the handler tells the method")
+}
+
+// TestHead_Announced has a handler announce more than the ingress may hold, and write nothing.
+func TestHead_Announced(t *testing.T) {
+	t.Parallel()
+	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
+	ingress.serve("files.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "video/mp4")
+		if r.URL.Path == "/film" && r.Method == http.MethodHead {
+			w.Header().Set("Content-Length", "5000000000")
+		}
+	})
+	for _, test := range []struct {
+		path   string
+		length int64
+		lines  []string
+	}{
+		{"/film", 5_000_000_000, []string{"5000000000"}},
+		{"/nothing", -1, nil},
+	} {
+		for range 2 { // what the first one took is free again
+			got := ingress.send("HEAD /files.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
+			assert.Equal(t, http.StatusOK, got.StatusCode, test.path)
+			assert.Equal(t, test.length, got.ContentLength, test.path)
+			assert.Equal(t, test.lines, got.Header["Content-Length"], test.path)
+		}
+	}
 }
 
 func TestIngress_RedirectsToThePortal(t *testing.T) {
@@ -312,6 +339,11 @@ func TestIngress_Options(t *testing.T) {
 		{portal.WithOrigins("https://app.example.com/"), "is not an origin"},
 		{portal.WithOrigins("https://App.example.com"), "is not an origin"},
 		{portal.WithOrigins("null"), "is not an origin"},
+		{portal.WithOwnTokens("library.example", "Library.example"), `portal.WithOwnTokens: host "Library.example": label "Library" is not`},
+		{portal.WithOwnTokens("library.example:443"), `portal.WithOwnTokens: host "library.example:443"`},
+		{portal.WithOwnTokens(""), `portal.WithOwnTokens: host ""`},
+		{portal.WithOwnTokens("portal"), "portal.WithOwnTokens: the host portal is part of the bus, and takes its tokens: name hosts of services"},
+		{portal.WithOwnTokens("all"), "portal.WithOwnTokens: the host all is part of the bus"},
 		{portal.WithTimeBudget(0), "portal.WithTimeBudget: 0s leaves no time for a call"},
 		{portal.WithBodyLimit(-1), "portal.WithBodyLimit: -1 bytes is below zero"},
 		{portal.WithInFlightLimit(-1), "portal.WithInFlightLimit: -1 bytes leave no room"},
@@ -320,6 +352,52 @@ func TestIngress_Options(t *testing.T) {
 	for _, test := range tests {
 		_, err := portal.NewIngress(conn, test.option)
 		assert.ErrorContains(t, err, test.want)
+	}
+}
+
+// TestIngress_OwnTokens holds that a token reaches as a header only the services that the ingress names, as no actor.
+func TestIngress_OwnTokens(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	ingress := openFor(t, i, portal.WithOwnTokens("mail.example"), portal.WithOwnTokens("library.example"))
+	b := ingress.bus
+	served := make(map[string]*bus.Conn)
+	seen := func(w http.ResponseWriter, r *http.Request) {
+		_, hasClaims := bus.ClaimsOf(r.Context())
+		fmt.Fprintf(w, "%q actor: %t, claims: %t", r.Header["Authorization"], bus.ActorOf(r.Context()) != "", hasClaims)
+	}
+	for _, host := range []string{"library.example", "mail.example", "evil.library.example", "evil.example"} {
+		served[host] = b.Connect(host, i.Trust())
+		require.NoError(t, served[host].Handle("*", "/{path+}", http.HandlerFunc(seen)))
+	}
+	require.NoError(t, served["library.example"].Handle("GET", "/claims", http.HandlerFunc(seen), bus.RequireClaims("true")))
+	onTheBus := i.in("keeper")
+	token := strings.TrimPrefix(onTheBus, "Authorization: ")
+	id := served["library.example"].ID()
+	for _, test := range []struct {
+		path    string
+		headers []string
+		status  int
+		text    string
+	}{
+		{"library.example/x", []string{"Authorization: Bearer own"}, 200, `["Bearer own"] actor: false, claims: false`},
+		{"mail.example/x", []string{"Authorization: Bearer own"}, 200, `["Bearer own"] actor: false, claims: false`},
+		{"Library.Example:443/x", []string{"Authorization: bearer  own"}, 200, `["bearer  own"] actor: false, claims: false`},
+		{id + ".library.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
+		{id + ".library.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
+		{"library.example/x", []string{onTheBus}, 200, `["` + token + `"] actor: false, claims: false`},
+		{"library.example/x", []string{"Authorization: Basic YTpi"}, 200, `["Basic YTpi"] actor: false, claims: false`},
+		{"library.example/x", nil, 200, `[] actor: false, claims: false`},
+		{"library.example/claims", []string{onTheBus}, 401, "a token is required"},
+		{"evil.library.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
+		{"evil.library.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
+		{"evil.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
+		{"evil.example/library.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
+		{"evil.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
+	} {
+		got := ingress.get("/"+test.path, test.headers...)
+		assert.Equal(t, test.status, got.StatusCode, "%s %q", test.path, test.headers)
+		assert.Contains(t, got.text, test.text, "%s %q", test.path, test.headers)
 	}
 }
 

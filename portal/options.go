@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/subject"
 )
 
 // IngressOption configures an ingress, in [NewIngress].
@@ -80,6 +82,16 @@ func WithSandbox() IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.sandbox = true })
 }
 
+// WithOwnTokens names the hosts, such as "library.example", whose services verify bearer tokens of their own. The ingress
+// passes Authorization on to them like any other header: it does not verify a token in it, and takes it as no actor. So
+// such a service cannot require claims of the bus, and sees every token that a client sends it by mistake. That is why the
+// ingress names it, and no service can ask for it. Only the exact host counts, as an instance that is addressed by its id has
+// the address of another host, such as "evil.library.example". To all others a bearer token is the actor, and no header.
+// Default: none.
+func WithOwnTokens(hosts ...string) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.ownTokens = append(slices.Clip(c.ownTokens), hosts...) })
+}
+
 // WithTimeBudget sets how long a call may take once the request has arrived. A client can ask for less with the
 // header Request-Timeout. Default: 20 s.
 func WithTimeBudget(longest time.Duration) IngressOption {
@@ -124,6 +136,12 @@ func WithGracePeriod(longest time.Duration) ServerOption {
 	return serverOption(func(c *serverConfig) { c.grace = longest })
 }
 
+// WithUnencryptedHTTP2 serves HTTP/2 without TLS (h2c) beside HTTP/1.1. It is for clients that begin with it, such as a proxy in
+// front; an Upgrade to it is ignored. Default: HTTP/1.1 alone.
+func WithUnencryptedHTTP2() ServerOption {
+	return serverOption(func(c *serverConfig) { c.http2 = true })
+}
+
 // WithLogger sets the logger for errors of HTTP connections, which have no level. Default: none are logged.
 func WithLogger(logger zerolog.Logger) ServerOption {
 	return serverOption(func(c *serverConfig) { c.errorLog = log.New(logger, "", 0) })
@@ -147,6 +165,7 @@ type ingressConfig struct {
 	origins    []string
 	sites      *http.CrossOriginProtection // with the origins
 	sandbox    bool
+	ownTokens  []string // hosts
 	timeBudget time.Duration
 	bodyLimit  int64
 	inFlight   int64 // 0: the default
@@ -164,7 +183,7 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 		option.applyToIngress(config)
 	}
 	return config, errors.Join(
-		validPorts(config.ports), config.parseProxies(), config.parseOrigins(), config.validLimits())
+		validPorts(config.ports), config.parseProxies(), config.parseOrigins(), config.validOwnTokens(), config.validLimits())
 }
 
 // errNilOption is the error for an option that is nil: its purpose is unknown.
@@ -211,6 +230,19 @@ func (c *ingressConfig) parseOrigins() error {
 		parsed, err := url.Parse(origin)
 		if err != nil || parsed.Scheme+"://"+strings.ToLower(parsed.Host) != origin || c.sites.AddTrustedOrigin(origin) != nil {
 			return fmt.Errorf("portal.WithOrigins: %q is not an origin such as https://app.example.com, nor *", origin)
+		}
+	}
+	return nil
+}
+
+// validOwnTokens returns an error for a host that no service has, or that cannot do without actors.
+func (c *ingressConfig) validOwnTokens() error {
+	for _, host := range c.ownTokens {
+		switch err := subject.CheckHost(host); {
+		case err != nil:
+			return fmt.Errorf("portal.WithOwnTokens: %w", err)
+		case host == hostAll, host == hostPortal:
+			return fmt.Errorf("portal.WithOwnTokens: the host %s is part of the bus, and takes its tokens: name hosts of services", host)
 		}
 	}
 	return nil

@@ -30,18 +30,19 @@ var compressed = func() func(http.Handler) http.HandlerFunc {
 	return wrap
 }()
 
-// writeResponse writes a response from the bus, which always has a Content-Length, and compresses its body if that is
-// worthwhile. The header is complete but for that field.
+// writeResponse writes a response from the bus, and compresses its body if that is worthwhile. A response has a Content-Length if it
+// can have a body, and to HEAD if the service has announced one. The header is complete but for that field.
 func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	length := response.Header.Get("Content-Length")
 	write := func(w http.ResponseWriter, r *http.Request) {
+		mergeVary(w.Header())
 		w.WriteHeader(response.StatusCode)
 		if r.Method != http.MethodHead {
 			_, _ = io.Copy(w, response.Body) // fails only if the client has gone
 		}
 	}
 	worthwhile := worthCompressing(response.Header, response.StatusCode, length)
-	if r.Method != http.MethodHead || !worthwhile && mediaType(response.Header) != problemType {
+	if length != "" && (r.Method != http.MethodHead || !worthwhile && mediaType(response.Header) != problemType) {
 		w.Header().Set("Content-Length", length) // else that of the body of a GET (RFC 9110, 8.6), which may have another
 	}
 	if worthwhile {
@@ -49,6 +50,25 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 		write = compressed(http.HandlerFunc(write))
 	}
 	write(w, r)
+}
+
+// mergeVary makes one field of those that the service, the ingress and the compression have set, with each name once.
+func mergeVary(header http.Header) {
+	var names []string
+	for name := range listed(header, "Vary") {
+		isSame := func(other string) bool { return strings.EqualFold(other, name) }
+		if name != "" && !slices.ContainsFunc(names, isSame) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case slices.Contains(names, "*"): // it stands for all others (RFC 9110, 12.5.5)
+		header.Set("Vary", "*")
+	case len(names) > 0:
+		header.Set("Vary", strings.Join(names, ", "))
+	default:
+		header.Del("Vary")
+	}
 }
 
 // worthCompressing reports whether a body is text, large enough, not encoded yet, and may be in other bytes.
@@ -157,12 +177,27 @@ type servicePlace struct {
 	from   string // the host that has responded, without the instance that may have been addressed
 	open   []int  // ports
 	bare   bool   // the path that was called ends with the name: "/library.example"
+	plain  string // the host and the path that were called by plain HTTP, if a redirect there may be meant to be to https; else ""
 }
 
 // placeOf returns the place to which the path of a request leads.
 func (i *Ingress) placeOf(from *forwarding, path string, to *url.URL, response *http.Response) servicePlace {
 	name, _, slash := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return servicePlace{from.prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports, !slash}
+	return servicePlace{from.prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports, !slash, ""}
+}
+
+// noteCalled notes a URL that was called by plain HTTP. A service that redirects to the same URL with https wants no plain HTTP: a
+// path would lead back to it for ever. A redirect by which a form leads back to itself may have any scheme, so it does not count.
+func (p *servicePlace) noteCalled(r *http.Request, from *forwarding, path string, status int) {
+	repeats := r.Method == http.MethodGet || r.Method == http.MethodHead ||
+		status != http.StatusFound && status != http.StatusSeeOther
+	if from.proto != "http" || !repeats {
+		return
+	}
+	p.plain = from.host + from.prefix + path
+	if r.URL.RawQuery != "" {
+		p.plain += "?" + r.URL.RawQuery
+	}
 }
 
 // adaptLocations rewrites the headers of a response that refer to a place within the service to what the client can
@@ -186,12 +221,21 @@ func (p *servicePlace) outside(reference string) string {
 	name, path, ok := p.ownURL(reference)
 	switch {
 	case ok:
-		return p.below(name, path)
+		return p.upgrade(reference, p.below(name, path))
 	case p.bare && isRelativePath(reference):
 		return p.below(p.name, "/"+reference)
 	default:
 		return reference
 	}
+}
+
+// upgrade returns a rewritten reference, with https if that is all in which it differs from the URL that was called.
+func (p *servicePlace) upgrade(reference, rewritten string) string {
+	scheme, _, _ := strings.Cut(reference, "//")
+	if host, hasPath := strings.CutSuffix(p.plain, rewritten); hasPath && !strings.Contains(host, "/") && strings.EqualFold(scheme, "https:") {
+		return "https://" + p.plain
+	}
+	return rewritten
 }
 
 func isRelativePath(reference string) bool {

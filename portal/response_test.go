@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,19 +90,87 @@ func TestCompression(t *testing.T) {
 			if encoding := got.Header.Get("Content-Encoding"); encoding != want {
 				t.Errorf("%s: Content-Encoding %q, want %q", name, encoding, want)
 			}
-			if vary := strings.Join(got.Header.Values("Vary"), ", "); vary != test.vary {
+			if vary := got.Header.Values("Vary"); strings.Join(vary, "; ") != test.vary {
 				t.Errorf("%s: Vary %q, want %q", name, vary, test.vary)
 			}
 			if tag := got.Header.Get("ETag"); strings.HasPrefix(tag, "W/") == strings.Contains(test.path, "Etag") {
 				t.Errorf("%s: ETag %s", name, tag)
 			}
-			// the length of the text is not that of a body which may be compressed
-			if known := got.ContentLength >= 0; method == "HEAD" && known == strings.Contains(test.vary, "Accept-Encoding") {
+			// the length of the text is not that of a body which may be compressed, and a handler that writes nothing to HEAD tells none
+			if known := got.ContentLength >= 0 || test.path == "/short"; method == "HEAD" && known == strings.Contains(test.vary, "Accept-Encoding") {
 				t.Errorf("%s: Content-Length %d", name, got.ContentLength)
 			}
 			if method == "GET" && test.path != "/short" && test.encoding != "br" && decompress(t, got) != long {
 				t.Errorf("%s: the body is %.100q", name, decompress(t, got))
 			}
+		}
+	}
+}
+
+// TestResponse_Vary holds that there is at most one field Vary, with each name once.
+func TestResponse_Vary(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, kind string
+		origins    []string
+		vary       []string
+		want       []string
+	}{
+		{"none", "image/png", nil, nil, nil},
+		{"of the service", "image/png", nil, []string{"Cookie"}, []string{"Cookie"}},
+		{"several lines", "image/png", nil, []string{"Cookie", "Accept, cookie", "", " , "}, []string{"Cookie, Accept"}},
+		{"empty", "image/png", nil, []string{" ", ","}, nil},
+		{"compression", "text/plain", nil, nil, []string{"Accept-Encoding"}},
+		{"all", "text/plain", []string{"https://app.example.com"}, []string{"origin, accept-encoding", "Cookie"}, []string{"Origin, accept-encoding, Cookie"}},
+		{"everything", "text/plain", []string{"https://app.example.com"}, []string{"Cookie, *"}, []string{"*"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ingress := open(t, portal.WithOrigins(test.origins...))
+			ingress.serve("text.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header()["Vary"] = test.vary
+				w.Header().Set("Content-Type", test.kind)
+				fmt.Fprint(w, strings.Repeat("text ", 1000))
+			})
+			got := ingress.get("/text.example/", "Accept-Encoding: gzip", "Origin: https://app.example.com")
+			assert.Equal(t, http.StatusOK, got.StatusCode)
+			assert.Equal(t, test.want, got.Header["Vary"])
+		})
+	}
+}
+
+// TestResponse_WithoutContent compares with net/http what a client gets of a handler that announces a body and has a status without one,
+// or tells of the answer before it.
+func TestResponse_WithoutContent(t *testing.T) {
+	t.Parallel()
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if hints := r.URL.Query().Get("hints"); hints != "" {
+			w.Header().Set("Link", "</style.css>; rel=preload")
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		w.Header().Set("Content-Length", "0")
+		w.Header().Set("Etag", `"one"`)
+		status, err := strconv.Atoi(r.URL.Query().Get("status"))
+		if err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(status)
+	}
+	ingress := open(t)
+	ingress.serve("web.example", 443, handler)
+	server := httptest.NewServer(http.HandlerFunc(handler))
+	t.Cleanup(server.Close)
+	for _, query := range []string{"status=200", "status=204", "status=304", "status=204&hints=1"} {
+		for _, method := range []string{"GET", "HEAD", "DELETE"} {
+			const end = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+			want := sendTo(t, server.Listener.Addr().String(), method+" /?"+strings.TrimSuffix(query, "&hints=1")+end, method)
+			got := ingress.send(method+" /web.example/x?"+query+end, method)
+			assert.Equal(t, want.StatusCode, got.StatusCode, "%s %s", method, query)
+			assert.Equal(t, want.ContentLength, got.ContentLength, "%s %s", method, query)
+			for _, name := range []string{"Content-Length", "Transfer-Encoding", "Etag"} {
+				assert.Equal(t, want.Header.Values(name), got.Header.Values(name), "%s %s: %s", method, query, name)
+			}
+			assert.Empty(t, got.text, "%s %s", method, query)
 		}
 	}
 }

@@ -46,6 +46,7 @@ type serverConfig struct {
 	address  string
 	baseURL  string
 	grace    time.Duration
+	http2    bool        // without TLS
 	errorLog *log.Logger // of HTTP connections
 }
 
@@ -89,7 +90,11 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 
 func newServer(listener net.Listener, handler http.Handler, config *serverConfig) *Server {
 	baseURL := cmp.Or(config.baseURL, "http://"+reachable(listener.Addr()))
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(config.http2)
 	server := &http.Server{
+		Protocols:         protocols,
 		Handler:           guardLoopbackHost(handler, listener.Addr(), baseURL),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,

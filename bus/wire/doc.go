@@ -53,10 +53,12 @@
 //	Content-Length     all            bytes after the blank line, exactly; absent = none
 //	Connection         ack, response  "close"; written, ignored when read
 //	Bus-Actor          request        the token of the actor that the call is made for; may be absent
+//	Bus-Content-Length response       of 1 to 18 digits: the Content-Length that a response to HEAD announces, whose body is not sent
 //	Bus-Call-Depth     request        1 to 999999999; absent = 1
 //	Bus-Fragment       not on acks    "2/3": this is the second of three parts; absent = whole
 //	Bus-From-Host      all            host of the sender; required
 //	Bus-From-Id        all            instance ID of the sender; required
+//	Bus-Method         request        "HEAD", on a GET: the method that the caller means; may be absent
 //	Bus-Msg-Id         all            1 to 64 of A-Z, a-z, 0-9, "-", "_", echoed by the server; required. A response to a request
 //	                                  without a valid one is written without it
 //	Bus-Op-Code        all            "Req", "Ack" or "Res"; required
@@ -77,17 +79,18 @@ import "time"
 
 // Names of the bus's own header fields.
 const (
-	HeaderFromHost   = "Bus-From-Host"   // calculator.example
-	HeaderFromID     = "Bus-From-Id"     // m5pw7c2sda
-	HeaderMsgID      = "Bus-Msg-Id"      // OZ2vT7hJ0kq5b-1w_Xc4Ng
-	HeaderOpCode     = "Bus-Op-Code"     // Req
-	HeaderTimeBudget = "Bus-Time-Budget" // 20000
-	HeaderCallDepth  = "Bus-Call-Depth"  // 1
-	HeaderQueue      = "Bus-Queue"       // calculator.example
-	HeaderFragment   = "Bus-Fragment"    // 2/3
-	HeaderWindow     = "Bus-Window"      // 262144
-	HeaderLength     = "Bus-Length"      // 1073741824
-	HeaderActor      = "Bus-Actor"       // eyJhbGciOiJFZERTQSJ9.…
+	HeaderFromHost      = "Bus-From-Host"      // calculator.example
+	HeaderFromID        = "Bus-From-Id"        // m5pw7c2sda
+	HeaderMsgID         = "Bus-Msg-Id"         // OZ2vT7hJ0kq5b-1w_Xc4Ng
+	HeaderOpCode        = "Bus-Op-Code"        // Req
+	HeaderTimeBudget    = "Bus-Time-Budget"    // 20000
+	HeaderCallDepth     = "Bus-Call-Depth"     // 1
+	HeaderQueue         = "Bus-Queue"          // calculator.example
+	HeaderFragment      = "Bus-Fragment"       // 2/3
+	HeaderWindow        = "Bus-Window"         // 524288
+	HeaderMethod        = "Bus-Method"         // HEAD
+	HeaderContentLength = "Bus-Content-Length" // 52428800
+	HeaderActor         = "Bus-Actor"          // eyJhbGciOiJFZERTQSJ9.…
 )
 
 // OpCode is the kind of a message.

@@ -7,16 +7,17 @@ const (
 	fieldHost fieldID = iota
 	fieldActor
 	fieldContentLength
+	fieldBusContentLength
 	fieldCallDepth
 	fieldFragment
 	fieldFromHost
 	fieldFromID
+	fieldMethod
 	fieldMsgID
 	fieldOpCode
 	fieldQueue
 	fieldTimeBudget
 	fieldWindow
-	fieldLength
 	singleFields // the number of fields above: parsed by the codec, single-valued
 	fieldRefused // a field that makes a message malformed
 	fieldSkipped // an ignored field, never written
@@ -28,19 +29,20 @@ const (
 // String returns the canonical name of a single-valued field.
 func (id fieldID) String() string {
 	return [singleFields]string{
-		fieldHost:          "Host",
-		fieldActor:         HeaderActor,
-		fieldContentLength: "Content-Length",
-		fieldCallDepth:     HeaderCallDepth,
-		fieldFragment:      HeaderFragment,
-		fieldFromHost:      HeaderFromHost,
-		fieldFromID:        HeaderFromID,
-		fieldMsgID:         HeaderMsgID,
-		fieldOpCode:        HeaderOpCode,
-		fieldQueue:         HeaderQueue,
-		fieldTimeBudget:    HeaderTimeBudget,
-		fieldWindow:        HeaderWindow,
-		fieldLength:        HeaderLength,
+		fieldHost:             "Host",
+		fieldActor:            HeaderActor,
+		fieldContentLength:    "Content-Length",
+		fieldBusContentLength: HeaderContentLength,
+		fieldCallDepth:        HeaderCallDepth,
+		fieldFragment:         HeaderFragment,
+		fieldFromHost:         HeaderFromHost,
+		fieldFromID:           HeaderFromID,
+		fieldMethod:           HeaderMethod,
+		fieldMsgID:            HeaderMsgID,
+		fieldOpCode:           HeaderOpCode,
+		fieldQueue:            HeaderQueue,
+		fieldTimeBudget:       HeaderTimeBudget,
+		fieldWindow:           HeaderWindow,
 	}[id]
 }
 
@@ -139,8 +141,8 @@ func fieldIDOf[Text text](name Text) fieldID {
 		if same(name, HeaderWindow) {
 			return fieldWindow
 		}
-		if same(name, HeaderLength) {
-			return fieldLength
+		if same(name, HeaderMethod) {
+			return fieldMethod
 		}
 		if same(name, "Connection") || same(name, "Keep-Alive") {
 			return fieldSkipped
@@ -178,6 +180,10 @@ func fieldIDOf[Text text](name Text) fieldID {
 	case 17:
 		if same(name, "Transfer-Encoding") {
 			return fieldRefused
+		}
+	case 18:
+		if same(name, HeaderContentLength) {
+			return fieldBusContentLength
 		}
 	}
 	if len(name) >= len("Bus-") && same(name[:len("Bus-")], "Bus-") {

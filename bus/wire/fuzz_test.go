@@ -25,6 +25,7 @@ func FuzzParseRequest(f *testing.F) {
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("20000"), []byte("-5"), 1))
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("Content-Type"), []byte("Bus-Fragment: 2/3\r\nContent-Type"), 1))
 	f.Add(bytes.Replace(crlf(strings.TrimSuffix(goldenRequest, `{"x":5,"y":6}`)), []byte("Content-Length: 13"), []byte("X-A: b"), 1))
+	f.Add(bytes.Replace(crlf(goldenRequest), []byte("POST /add HTTP/1.1"), []byte("GET /add HTTP/1.1\r\nBus-Method: HEAD"), 1))
 	f.Add([]byte(goldenRequest))
 	f.Add(crlf(goldenResponse))
 	f.Fuzz(func(t *testing.T, payload []byte) {
@@ -52,6 +53,7 @@ func FuzzParseResponse(f *testing.F) {
 	f.Add(bytes.Replace(crlf(goldenResponse), []byte("200 OK"), []byte("304"), 1))
 	f.Add(bytes.Replace(crlf(goldenResponse), []byte("Content-Type"), []byte("Bus-Fragment: 3/3\r\nContent-Type"), 1))
 	f.Add(bytes.Replace(crlf(goldenResponse), []byte("Content-Length: 10\r\n"), nil, 1))
+	f.Add(bytes.Replace(crlf(goldenResponse), []byte("Content-Type"), []byte("Bus-Content-Length: 0052428800\r\nContent-Type"), 1))
 	f.Add([]byte(goldenResponse))
 	f.Add(crlf(goldenRequest))
 	f.Fuzz(func(t *testing.T, payload []byte) {

@@ -24,6 +24,30 @@ func digits[Text text](text Text) (number int, ok bool) {
 	return number, true
 }
 
+// maxLengthDigits is how many digits of a length fit any int64.
+const maxLengthDigits = 18
+
+// announced parses Bus-Content-Length, "" if it is absent.
+func (h *head) announced() (string, error) {
+	if !h.has(fieldBusContentLength) {
+		return "", nil
+	}
+	if length := h.value(fieldBusContentLength); !isLength(length) {
+		return "", malformed("header %s: %s is not 1 to %d digits", fieldBusContentLength, quote(length), maxLengthDigits)
+	}
+	return h.string(h.values[fieldBusContentLength]), nil
+}
+
+// isLength reports whether a text is a length that a message can announce.
+func isLength(text []byte) bool {
+	for _, c := range text {
+		if c < '0' || '9' < c {
+			return false
+		}
+	}
+	return 0 < len(text) && len(text) <= maxLengthDigits
+}
+
 // checkLength compares Content-Length with the number of bytes after the blank line.
 func (h *head) checkLength(body int) error {
 	if !h.has(fieldContentLength) {
@@ -76,28 +100,23 @@ func (h *head) callDepth() (int, error) {
 	return depth, nil
 }
 
-// size parses a field that is a number of bytes of a stream, with up to 18 digits; 0 if it is absent.
-func (h *head) size(id fieldID) (int64, error) {
-	if !h.has(id) {
+// window parses Bus-Window, 0 if it is absent.
+func (h *head) window() (int64, error) {
+	if !h.has(fieldWindow) {
 		return 0, nil
 	}
-	value := h.value(id)
-	size, ok := int64(0), len(value) > 0 && len(value) <= 18
-	for _, digit := range value {
-		ok = ok && '0' <= digit && digit <= '9'
-		size = 10*size + int64(digit-'0')
+	value := h.value(fieldWindow)
+	window, err := strconv.ParseInt(string(value), 10, 64)
+	if !isLength(value) || err != nil {
+		return 0, malformed("header %s: %s is not 1 to %d digits", fieldWindow, quote(value), maxLengthDigits)
 	}
-	if !ok {
-		return 0, malformed("header %s: %s is not a number of bytes with at most 18 digits", id, quote(value))
-	}
-	return size, nil
+	return window, nil
 }
 
-// appendSize appends a field that is a number of bytes, unless it is 0 or less.
-func appendSize(dst []byte, name string, size int64) []byte {
-	if size <= 0 {
+// appendWindow appends Bus-Window, unless it is 0 or less.
+func appendWindow(dst []byte, window int64) []byte {
+	if window <= 0 {
 		return dst
 	}
-	dst = append(append(append(dst, crlf...), name...), colonSpace...)
-	return strconv.AppendInt(dst, size, 10)
+	return strconv.AppendInt(append(dst, crlf+HeaderWindow+colonSpace...), window, 10)
 }

@@ -9,7 +9,8 @@ import (
 
 // Request is a message to an endpoint.
 type Request struct {
-	Method string // "POST"
+	Method string // "POST"; "GET" for HEAD
+	IsHead bool   // the caller means HEAD: a GET whose response needs no body
 	Target string // "/add?x=1", in origin-form
 	Host   string // "calculator.example" as called; with a port only if the sender wrote one
 
@@ -28,8 +29,8 @@ type Request struct {
 	Fragment Fragment
 	// Window is how many bytes of a response that is a stream may be sent before the caller takes more; 0 if the caller takes no stream.
 	Window int64
-	// Length is that of the whole body of a stream, in bytes, if it is known; else 0.
-	Length int64
+	// ContentLength is that of the whole body of a stream, "52428800"; "" if it is not known.
+	ContentLength string
 
 	Header Header // all fields that are not reserved
 	Body   []byte // nil when empty; aliases the payload after a parse
@@ -61,23 +62,27 @@ func appendStart(dst []byte, req *Request) []byte {
 	return appendText(append(dst, " "+version+crlf+"Host"+colonSpace...), req.Host)
 }
 
-// appendLengthToDepth appends the fields from Content-Length to Bus-Call-Depth.
+// appendLengthToDepth appends the fields from Content-Length to Bus-Fragment, and Bus-Method.
 func appendLengthToDepth(dst []byte, req *Request) []byte {
 	dst = appendLength(dst, req.Body)
 	if req.Actor != "" {
 		dst = appendText(append(dst, crlf+HeaderActor+colonSpace...), req.Actor)
 	}
 	dst = appendNumber(append(dst, crlf+HeaderCallDepth+colonSpace...), min(max(req.CallDepth, 1), maxNumber))
-	return appendFragment(dst, req.Fragment)
+	dst = appendFragment(dst, req.Fragment)
+	if req.IsHead && req.Method == http.MethodGet {
+		dst = append(dst, crlf+HeaderMethod+colonSpace+http.MethodHead...)
+	}
+	return dst
 }
 
 // appendMsgIDToTimeBudget appends the value of the message ID, after the name that appendSender wrote, and the fields up
-// to Bus-Length.
+// to Bus-Content-Length.
 func appendMsgIDToTimeBudget(dst []byte, req *Request) []byte {
 	dst = appendText(dst, req.MsgID)
 	dst = append(dst, crlf+HeaderOpCode+colonSpace+OpReq+crlf+HeaderTimeBudget+colonSpace...)
 	dst = appendNumber(dst, milliseconds(req.TimeBudget))
-	return appendSize(appendSize(dst, HeaderWindow, req.Window), HeaderLength, req.Length)
+	return appendAnnounced(appendWindow(dst, req.Window), req.ContentLength)
 }
 
 // milliseconds limits a budget to what can be written.
@@ -161,6 +166,12 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 	if req.Host == "" {
 		return malformed("header Host: absent or empty")
 	}
+	if method := fields.value(fieldMethod); fields.has(fieldMethod) {
+		if string(method) != http.MethodHead || req.Method != http.MethodGet {
+			return malformed("header %s: %s is not allowed on %s; only HEAD is, on GET", fieldMethod, quote(method), req.Method)
+		}
+		req.IsHead = true
+	}
 	if req.TimeBudget, err = fields.timeBudget(); err != nil {
 		return err
 	}
@@ -170,10 +181,10 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 	if req.Fragment, err = fields.fragment(); err != nil {
 		return err
 	}
-	if req.Window, err = fields.size(fieldWindow); err != nil {
+	if req.Window, err = fields.window(); err != nil {
 		return err
 	}
-	if req.Length, err = fields.size(fieldLength); err != nil {
+	if req.ContentLength, err = fields.announced(); err != nil {
 		return err
 	}
 	req.Actor = fields.string(fields.values[fieldActor])

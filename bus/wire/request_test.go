@@ -56,6 +56,8 @@ func TestParseRequest_Accepts(t *testing.T) {
 		"a field twice":              {content, "X-A: 1\r\nX-B: 2\r\nx-a: 3", header("X-A", "1", "X-B", "2", "x-a", "3")},
 		"an empty value":             {content, "X-A:\r\nX-B: \t", header("X-A", "", "X-B", "")},
 		"a colon, a tab, high bytes": {content, "X-A: a:b\tc\xff\x80é", header("X-A", "a:b\tc\xff\x80é")},
+		"a GET that means HEAD":      {"POST /add HTTP/1.1", "GET /add HTTP/1.1\r\nbus-method:  HEAD", func(req *wire.Request) { req.Method, req.IsHead = "GET", true }},
+		"an announced length":        {content, "Bus-Content-Length: x", header()},
 		"queue on a request":         {content, "Bus-Queue: q", header()},
 	}
 	for name, test := range tests {
@@ -155,6 +157,12 @@ func TestParseRequest_Refuses(t *testing.T) {
 		"depth negative":        {"Depth: 1", "Depth: -1", `header Bus-Call-Depth: "-1" is not a number above 0 of at most 9 digits`},
 		"depth no number":       {"Depth: 1", "Depth: one", `header Bus-Call-Depth: "one" is not a number above 0 of at most 9 digits`},
 		"depth of 10 digits":    {"Depth: 1", "Depth: 1000000000", `header Bus-Call-Depth: "1000000000" is not a number above 0 of at most 9 digits`},
+		"HEAD on POST":          {content, "Bus-Method: HEAD", `header Bus-Method: "HEAD" is not allowed on POST; only HEAD is, on GET`},
+		"HEAD on HEAD":          {"POST /add HTTP/1.1", "HEAD /add HTTP/1.1\r\nBus-Method: HEAD", `header Bus-Method: "HEAD" is not allowed on HEAD; only HEAD is, on GET`},
+		"another method":        {"POST /add HTTP/1.1", "GET /add HTTP/1.1\r\nBus-Method: DELETE", `header Bus-Method: "DELETE" is not allowed on GET; only HEAD is, on GET`},
+		"method in lower case":  {"POST /add HTTP/1.1", "GET /add HTTP/1.1\r\nBus-Method: head", `header Bus-Method: "head" is not allowed on GET; only HEAD is, on GET`},
+		"method empty":          {"POST /add HTTP/1.1", "GET /add HTTP/1.1\r\nBus-Method:", `header Bus-Method: "" is not allowed on GET; only HEAD is, on GET`},
+		"method twice":          {"POST /add HTTP/1.1", "GET /add HTTP/1.1\r\nBus-Method: HEAD\r\nBus-Method: HEAD", `header Bus-Method: given twice`},
 		"too many fields":       {content, strings.Repeat("a:\r\n", 248) + "a:", `head: more than 256 fields`},
 		"too long a head":       {content, "a: " + long, `head: longer than 81920 bytes`},
 	}

@@ -16,9 +16,10 @@ type Response struct {
 	Queue    string   // of the server's subscription: "calculator.example"; may be "" after a parse
 	Fragment Fragment // set on a part of a response; Body is then only that part
 	Window   int64    // on an ack: how many bytes of a stream may be sent in all; 0 if it says nothing of that
-	Length   int64    // of the whole body of a stream, in bytes, if that is known; else 0
-	Header   Header   // all fields that are not reserved
-	Body     []byte   // nil when empty; aliases the payload after a parse
+	// ContentLength is that of the whole body, "52428800", of a response to HEAD, whose body is not sent, or of a stream; "" if it is not known.
+	ContentLength string
+	Header        Header // all fields that are not reserved
+	Body          []byte // nil when empty; aliases the payload after a parse
 
 	// Stream is a body that comes in parts, in place of Body; nil if Body is the whole. It has to be read to its end or closed. It is not
 	// part of the message.
@@ -34,12 +35,21 @@ func AppendResponse(dst []byte, res *Response) []byte {
 	body := bodyOf(res)
 	dst = appendStatus(dst, res.Status)
 	dst = appendLength(dst, body)
+	dst = appendAnnounced(dst, res.ContentLength)
 	dst = appendFragment(dst, res.Fragment)
 	dst = appendSender(dst, res.FromHost, res.FromID)
 	dst = appendMsgID(dst, res.MsgID)
-	dst = appendSizes(appendOpCodeAndQueue(dst, res), res)
+	dst = appendWindow(appendOpCodeAndQueue(dst, res), res.Window)
 	dst = appendHeader(dst, res.Header)
 	return appendBody(dst, body)
+}
+
+// appendAnnounced appends the length that a response to HEAD announces.
+func appendAnnounced(dst []byte, length string) []byte {
+	if length == "" {
+		return dst
+	}
+	return appendText(append(dst, crlf+HeaderContentLength+colonSpace...), length)
 }
 
 // appendStatus appends the status line and Connection. The space before the reason is written even if the status has no
@@ -59,11 +69,6 @@ func appendOpCodeAndQueue(dst []byte, res *Response) []byte {
 		dst = appendText(append(dst, crlf+HeaderQueue+colonSpace...), res.Queue)
 	}
 	return dst
-}
-
-// appendSizes appends the fields of a stream.
-func appendSizes(dst []byte, res *Response) []byte {
-	return appendSize(appendSize(dst, HeaderWindow, res.Window), HeaderLength, res.Length)
 }
 
 // bodyOf returns the body that is written.
@@ -141,16 +146,16 @@ func (res *Response) parseFields(fields *head) (err error) {
 	default:
 		return malformed("header %s: %s is not allowed on a response", fieldOpCode, quote(op))
 	}
+	if res.ContentLength, err = fields.announced(); err != nil {
+		return err
+	}
 	if res.Fragment, err = fields.fragment(); err != nil {
 		return err
 	}
 	if res.Fragment.IsPart() && res.OpCode == OpAck {
 		return malformed("header %s: not allowed on an ack, which has no parts", fieldFragment)
 	}
-	if res.Window, err = fields.size(fieldWindow); err != nil {
-		return err
-	}
-	if res.Length, err = fields.size(fieldLength); err != nil {
+	if res.Window, err = fields.window(); err != nil {
 		return err
 	}
 	res.FromHost = fields.string(fields.values[fieldFromHost])

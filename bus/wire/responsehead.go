@@ -36,6 +36,7 @@ func (h *ResponseHead) AppendResponse(dst []byte, res *Response) []byte {
 	}
 	body := bodyOf(res)
 	dst = appendLength(dst, body)
+	dst = appendAnnounced(dst, res.ContentLength)
 	dst = appendFragment(dst, res.Fragment)
 	if h.model.FromHost == res.FromHost && h.model.FromID == res.FromID {
 		dst = append(dst, h.sender...)
@@ -48,7 +49,7 @@ func (h *ResponseHead) AppendResponse(dst []byte, res *Response) []byte {
 	} else {
 		dst = appendOpCodeAndQueue(dst, res)
 	}
-	dst = appendSizes(dst, res)
+	dst = appendWindow(dst, res.Window)
 	if slices.Equal(h.model.Header, res.Header) {
 		dst = append(dst, h.fields...)
 	} else {

@@ -43,7 +43,7 @@ func TestRouter(t *testing.T) {
 		t.Errorf("the middlewares answer with the ID %q", got)
 	}
 	line := l.log.await(t, "path=/api/books/emma")
-	if want := "from=" + caller.ID() + ".caller.example id=mine"; !strings.Contains(line, want) {
+	if want := "from=" + caller.ID() + ".caller.example:0 id=mine"; !strings.Contains(line, want) {
 		t.Errorf("the app logs %s, want %s", line, want)
 	}
 }

@@ -120,9 +120,10 @@ type Outgoing struct {
 	waiting *pendingCall // the slot of the attempt; nil without a waiting caller
 }
 
-// NewOutgoing addresses a request. HEAD travels as GET, and the caller drops the body.
+// NewOutgoing addresses a request. HEAD travels as GET, with a field that says so; the caller drops the body.
 func NewOutgoing(method string, to *url.URL, header wire.Header, body []byte) (Outgoing, error) {
-	if method == http.MethodHead {
+	isHead := method == http.MethodHead
+	if isHead {
 		method = http.MethodGet
 	}
 	address, err := subject.FromURL(method, to)
@@ -135,7 +136,7 @@ func NewOutgoing(method string, to *url.URL, header wire.Header, body []byte) (O
 	}
 	return Outgoing{
 		Address: address,
-		Request: wire.Request{Method: method, Target: target, Host: address.Host, Header: header, Body: body},
+		Request: wire.Request{Method: method, IsHead: isHead, Target: target, Host: address.Host, Header: header, Body: body},
 	}, nil
 }
 

@@ -194,7 +194,7 @@ func (of *streaming) send(number wire.Fragment, body []byte) error {
 	of.mu.Lock()
 	*part = *of.response
 	if number.Number > 1 {
-		part.Header, part.Length = nil, 0
+		part.Header, part.ContentLength = nil, ""
 	}
 	if !number.IsOpen() {
 		part.Header = append(part.Header, of.trailer...)
