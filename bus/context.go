@@ -159,3 +159,9 @@ func servingConn(ctx context.Context) *Conn {
 	conn, _ := callctx.Of(ctx).Owner.(*Conn)
 	return conn
 }
+
+// WithTimeBudget returns a context whose calls wait no longer than longest for their response, up to 10 minutes. Unlike a deadline, it does not
+// end a body that comes as a stream: there it is the longest time without a part. A deadline of ctx holds as well. Default: 20 s.
+func WithTimeBudget(ctx context.Context, longest time.Duration) context.Context {
+	return callctx.WithBudget(ctx, longest)
+}

@@ -114,7 +114,7 @@ func messageOf(r *http.Request, body []byte) (*clientCall, error) {
 // streamFromHTTP is fromHTTP for a unicast call: a body is sent as it is read if it is too large for memory, or of unknown length.
 func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 	_, inMemory := r.Body.(wire.Body)
-	if r.Body == nil || inMemory || r.ContentLength > 0 && r.ContentLength <= int64(c.config.messageLimit) {
+	if r.Body == nil || (inMemory || r.ContentLength > 0) && r.ContentLength <= int64(c.config.messageLimit) {
 		return c.fromHTTP(r)
 	}
 	first := make([]byte, stream.PartSize)

@@ -20,6 +20,7 @@ import (
 // halfway answers only with its error. What the handler flushes, and what is large, goes out as a stream, if the caller takes one.
 type webResponse struct {
 	in       *serverCall
+	isHead   bool // the request
 	header   http.Header
 	sent     http.Header // the header as it was when the status was written
 	wrote    bool
@@ -51,7 +52,7 @@ func (w *webResponse) Write(data []byte) (int, error) {
 	switch w.written += int64(len(data)); {
 	case !restmap.HasContent(w.status):
 		return 0, http.ErrBodyNotAllowed
-	case w.in.Request.IsHead && w.body.Len() > 0: // the beginning tells the type, and the rest does not travel
+	case w.isHead && w.body.Len() > 0: // the beginning tells the type, and the rest does not travel
 		return len(data), nil
 	case w.stream != nil:
 		return w.stream.Write(data)
@@ -65,7 +66,7 @@ func (w *webResponse) Write(data []byte) (int, error) {
 
 // mayStream reports whether the caller takes the response as a stream.
 func (w *webResponse) mayStream() bool {
-	return w.in.Request.Window > 0 && !w.in.Request.IsHead && restmap.HasContent(w.status) && w.status >= 200 && w.status <= 599
+	return w.in.Request.Window > 0 && !w.isHead && restmap.HasContent(w.status) && w.status >= 200 && w.status <= 599
 }
 
 // begin makes a stream of the response.
@@ -135,7 +136,7 @@ func (w *webResponse) finish(ctx context.Context) (*wire.Response, error) {
 	}
 	trailer := w.trailer()
 	if w.stream == nil && len(trailer) > 0 && w.mayStream() {
-		if err := w.begin(); err != nil {
+		if err := w.FlushError(); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +146,7 @@ func (w *webResponse) finish(ctx context.Context) (*wire.Response, error) {
 	}
 	w.detectType()
 	response := &wire.Response{Status: w.status, Header: w.fields(), Body: w.body.Bytes()}
-	if w.in.Request.IsHead && restmap.HasContent(w.status) {
+	if w.isHead && restmap.HasContent(w.status) {
 		w.announceLength(response)
 	}
 	takeBackNotExecuted(response)
@@ -225,7 +226,7 @@ func (w *webResponse) checkLength(ctx context.Context) error {
 		return nil
 	}
 	announced, isAnnounced := w.announced()
-	isWhole := isAnnounced && (announced == w.written || w.in.Request.IsHead)
+	isWhole := isAnnounced && (announced == w.written || w.isHead)
 	switch {
 	case ctx.Err() != nil && !isWhole:
 		return cutOff(context.Cause(ctx))

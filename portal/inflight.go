@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -184,7 +185,7 @@ const (
 	maxURILength      = 8 << 10
 	maxHeaderBytes    = 64 << 10
 	maxHeaderFields   = 232 // a call has 240 at most, including up to 7 for tracing and X-Forwarded
-	defaultBodyLimit  = 32 << 20
+	noLimit           = math.MaxInt64
 	defaultInFlight   = 64 << 20
 	defaultTimeBudget = wire.DefaultTimeBudget
 )
@@ -236,6 +237,53 @@ func checkHeader(r *http.Request) error {
 	return nil
 }
 
+// heldBody is how large a body may be that is read before the call is made, in bytes. Others are sent as they arrive.
+const heldBody = 32 << 20
+
+// bodyOf returns the body of a request.
+func (c *ingressConfig) bodyOf(w http.ResponseWriter, r *http.Request, load *reservation) (io.ReadCloser, error) {
+	if 0 <= r.ContentLength && r.ContentLength <= heldBody {
+		body, err := c.readBody(w, r, load)
+		return wire.NewBody(body), err
+	}
+	return &arrivingBody{http.MaxBytesReader(w, r.Body, c.bodyLimit), http.NewResponseController(w)}, nil
+}
+
+// mostHeld returns how many bytes of a body are read before the call is made.
+func (c *ingressConfig) mostHeld() int64 {
+	return min(c.bodyLimit, heldBody)
+}
+
+// arrivingBody is a body that is sent as it arrives. Each piece has the time of a whole request.
+type arrivingBody struct {
+	io.ReadCloser
+
+	connection *http.ResponseController
+}
+
+// Read reads what has arrived.
+func (b *arrivingBody) Read(data []byte) (int, error) {
+	_ = b.connection.SetReadDeadline(time.Now().Add(readTimeout)) // not every server supports this
+	return b.ReadCloser.Read(data)
+}
+
+// bodyFailure returns the error for a body that could not be read while the call lasted, nil if err has another reason.
+func bodyFailure(err error) error {
+	exceeded, tooMuch := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooMuch:
+		return tooLarge(exceeded.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errTooSlow()
+	default:
+		return nil
+	}
+}
+
+func errTooSlow() error {
+	return bus.Errorf(http.StatusRequestTimeout, "the request body did not arrive in time; send less at once, or faster")
+}
+
 // readBody reads the request's body up to the limit. It counts bytes as they arrive and not as announced, so that a
 // client that announces a large body and sends nothing takes no room. It stops reading when there is no room.
 func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *reservation) ([]byte, error) {
@@ -243,7 +291,7 @@ func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *r
 		return nil, load.of.full(bus.ExecutedNo)
 	}
 	load.release()
-	body, err := io.ReadAll(load.reader(http.MaxBytesReader(w, r.Body, c.bodyLimit)))
+	body, err := io.ReadAll(load.reader(http.MaxBytesReader(w, r.Body, c.mostHeld())))
 	exceeded, tooMuch := errors.AsType[*http.MaxBytesError](err)
 	_, full := errors.AsType[*bus.Error](err)
 	switch {
@@ -252,7 +300,7 @@ func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *r
 	case tooMuch:
 		return nil, tooLarge(exceeded.Limit) // which may be that of an outer handler
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, bus.Errorf(http.StatusRequestTimeout, "the request body did not arrive in time; send less at once, or faster")
+		return nil, errTooSlow()
 	case err != nil:
 		return nil, bus.Errorf(http.StatusBadRequest, "the request body cannot be read: %w", err)
 	}

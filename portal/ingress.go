@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/textproto"
@@ -121,7 +122,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 	}
 	load := &reservation{of: i.bodies}
 	defer load.release()
-	body, err := i.config.readBody(w, r, load)
+	body, err := i.config.bodyOf(w, r, load)
 	budget := i.config.budget(r)
 	// the response has its full time from now on, however long the body took; not every server supports this
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
@@ -135,11 +136,13 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 	}
 	ctx := bus.WithActor(r.Context(), token)
 	if _, limited := ctx.Deadline(); limited || budget != wire.DefaultTimeBudget { // which a call without a deadline has anyway
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, budget)
-		defer cancel()
+		ctx = bus.WithTimeBudget(ctx, budget)
 	}
 	response, err := i.conn.Do(i.request(ctx, r, to, body, from))
+	if failed := bodyFailure(err); failed != nil {
+		i.rejectRequest(w, r, failed)
+		return
+	}
 	if err != nil && missesPage(r, to, err) {
 		serveUnavailable(w, bus.StatusOf(err))
 		return
@@ -148,6 +151,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		i.refuse(w, r, err)
 		return
 	}
+	defer func() { _ = response.Body.Close() }()
 	if err := load.exchange(r, response); err != nil {
 		i.refuse(w, r, err)
 		return
@@ -161,11 +165,14 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 }
 
 // request returns the request to send on the bus.
-func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, body []byte, from *forwarding) *http.Request {
+func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, body io.ReadCloser, from *forwarding) *http.Request {
 	to.RawQuery = r.URL.RawQuery
 	request := &http.Request{
 		Method: r.Method, URL: to, Header: filterRequestHeader(r.Header),
-		Body: wire.NewBody(body), ContentLength: int64(len(body)),
+		Body: body, ContentLength: r.ContentLength,
+	}
+	if held, isHeld := body.(wire.Body); isHeld {
+		request.ContentLength = int64(held.Len())
 	}
 	if bus.ActorOf(ctx) != "" {
 		request.Header.Del("Authorization") // it travels as the call's actor

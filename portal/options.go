@@ -98,8 +98,8 @@ func WithTimeBudget(longest time.Duration) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.timeBudget = longest })
 }
 
-// WithBodyLimit sets the largest request body in bytes; a larger one is answered 413. A limit above that of
-// [bus.WithMaxMessageBytes] of the ingress's connection has no effect; 0 allows no body at all. Default: 32 MiB.
+// WithBodyLimit sets the largest request body in bytes; a larger one is answered 413; 0 allows no body at all. A body of more than 32 MiB, or
+// of unknown length, is sent as it arrives. Default: only the limits of the endpoints, see [bus.MaxBodyBytes].
 func WithBodyLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
 }
@@ -173,7 +173,7 @@ type ingressConfig struct {
 
 func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 	config := &ingressConfig{
-		ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: defaultBodyLimit,
+		ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: noLimit,
 		sites: http.NewCrossOriginProtection(),
 	}
 	for i, option := range options {
@@ -256,10 +256,10 @@ func (c *ingressConfig) validLimits() error {
 		return fmt.Errorf("portal.WithBodyLimit: %d bytes is below zero", c.bodyLimit)
 	}
 	if c.inFlight == 0 {
-		c.inFlight = max(defaultInFlight, 2*c.bodyLimit)
+		c.inFlight = max(defaultInFlight, 2*c.mostHeld())
 	}
-	if c.inFlight < c.bodyLimit {
-		return fmt.Errorf("portal.WithInFlightLimit: %d bytes leave no room for one body of %d; lower portal.WithBodyLimit too", c.inFlight, c.bodyLimit)
+	if c.inFlight < c.mostHeld() {
+		return fmt.Errorf("portal.WithInFlightLimit: %d bytes leave no room for one body of %d; lower portal.WithBodyLimit too", c.inFlight, c.mostHeld())
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/gzhttp"
 
@@ -37,7 +38,11 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 	write := func(w http.ResponseWriter, r *http.Request) {
 		mergeVary(w.Header())
 		w.WriteHeader(response.StatusCode)
-		if r.Method != http.MethodHead {
+		switch {
+		case r.Method == http.MethodHead:
+		case response.Trailer != nil:
+			relayStream(w, response)
+		default:
 			_, _ = io.Copy(w, response.Body) // fails only if the client has gone
 		}
 	}
@@ -50,6 +55,43 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 		write = compressed(http.HandlerFunc(write))
 	}
 	write(w, r)
+}
+
+// relayStream writes a body as it comes, and the trailer. A body that ends before its end breaks the connection, so that no client takes half of it
+// for the whole.
+func relayStream(w http.ResponseWriter, response *http.Response) {
+	client := &streamWriter{w, http.NewResponseController(w)}
+	_, err := client.Write(nil) // the header goes out before the first piece comes
+	if err == nil {
+		_, err = io.Copy(client, response.Body)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	trailer := make(http.Header)
+	filterResponseHeader(trailer, response.Trailer)
+	for name := range response.Trailer {
+		if values := trailer[name]; values != nil {
+			w.Header()[http.TrailerPrefix+name] = values
+		}
+	}
+}
+
+// streamWriter writes each piece of a stream to the client at once, and gives each the time of a whole response.
+type streamWriter struct {
+	io.Writer
+
+	connection *http.ResponseController
+}
+
+// Write writes a piece.
+func (s *streamWriter) Write(piece []byte) (int, error) {
+	_ = s.connection.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every server supports this
+	n, err := s.Writer.Write(piece)
+	if err == nil {
+		err = s.connection.Flush()
+	}
+	return n, err
 }
 
 // mergeVary makes one field of those that the service, the ingress and the compression have set, with each name once.

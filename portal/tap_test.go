@@ -138,7 +138,7 @@ func (p *tap) check(t testing.TB, messages []*tapped) {
 				counts[name]++
 			}
 		}
-		want := map[string]int{"bus-from-host": 1, "bus-from-id": 1, "bus-msg-id": 1, "bus-op-code": 1, "bus-time-budget": 1, "bus-call-depth": 1}
+		want := map[string]int{"bus-from-host": 1, "bus-from-id": 1, "bus-msg-id": 1, "bus-op-code": 1, "bus-time-budget": 1, "bus-call-depth": 1, "bus-window": 1}
 		if !maps.Equal(counts, want) {
 			t.Errorf("the Bus- fields are %v: %q", counts, head)
 		}

@@ -104,7 +104,7 @@ func (h *Handler) Value(key any) any {
 	switch key.(type) {
 	case handlerKey:
 		return h
-	case actorKey, fieldsKey: // these are of calls, and do not go from one to the next
+	case actorKey, fieldsKey, budgetKey: // these are of calls, and do not go from one to the next
 		return nil
 	default:
 		return h.context().Value(key)
@@ -224,8 +224,21 @@ func Budget(ctx context.Context) time.Duration {
 			deadline, ok = ends, true
 		}
 	}
-	if !ok {
-		return wire.DefaultTimeBudget
+	budget := time.Duration(wire.DefaultTimeBudget)
+	if longest, limited := ctx.Value(budgetKey{}).(time.Duration); limited {
+		budget = longest
+	} else if ok {
+		budget = wire.MaxTimeBudget
 	}
-	return min(time.Until(deadline), wire.MaxTimeBudget)
+	if ok {
+		budget = min(budget, time.Until(deadline))
+	}
+	return min(budget, wire.MaxTimeBudget)
+}
+
+type budgetKey struct{}
+
+// WithBudget returns a context whose calls have a time budget of at most longest.
+func WithBudget(ctx context.Context, longest time.Duration) context.Context {
+	return context.WithValue(ctx, budgetKey{}, longest)
 }
