@@ -6,6 +6,14 @@ import (
 	"reflect"
 )
 
+// The media types of a stream.
+const (
+	// NDJSON has a line for each element.
+	NDJSON = "application/x-ndjson"
+	// EventStream has an event for each element, which is its data.
+	EventStream = "text/event-stream"
+)
+
 // Element returns the type of what the method streams, nil if it does not stream.
 func (e *Endpoint) Element() reflect.Type {
 	if e.Method == nil || !e.Method.Streams {
