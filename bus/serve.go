@@ -104,9 +104,12 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 			settings.port = port
 		}
 		planned := newEndpoint(settings, service.Name+"."+m.Name, m)
-		if m.Style == restmap.Web {
+		switch {
+		case m.Style == restmap.Web:
 			planned.run = runWeb(planned, m.Method.ServeHTTP)
-		} else {
+		case m.Element() != nil:
+			planned.run = runStream(planned)
+		default:
 			planned.run = runFunction(planned)
 		}
 		endpoints = append(endpoints, planned)
