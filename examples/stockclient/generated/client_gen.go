@@ -219,6 +219,12 @@ type TroubleExample443CancelledOut struct {
 	Count int64 `json:"count"`
 }
 
+// TroubleExample443CountIn defines model for trouble.example_443_Count_in.
+type TroubleExample443CountIn struct {
+	N       *int64 `json:"n,omitempty"`
+	PauseMs *int64 `json:"pauseMs,omitempty"`
+}
+
 // TroubleExample443ExitIn defines model for trouble.example_443_Exit_in.
 type TroubleExample443ExitIn = map[string]interface{}
 
@@ -315,6 +321,9 @@ type ProductsExample443UpdateJSONRequestBody = ProductsExample443Product
 
 // TroubleExample443CancelledJSONRequestBody defines body for TroubleExample443Cancelled for application/json ContentType.
 type TroubleExample443CancelledJSONRequestBody = TroubleExample443CancelledIn
+
+// TroubleExample443CountJSONRequestBody defines body for TroubleExample443Count for application/json ContentType.
+type TroubleExample443CountJSONRequestBody = TroubleExample443CountIn
 
 // TroubleExample443EchoJSONRequestBody defines body for TroubleExample443Echo for application/json ContentType.
 type TroubleExample443EchoJSONRequestBody = TroubleExample443EchoJSONBody
@@ -609,7 +618,7 @@ type ClientInterface interface {
 
 	// TroubleExample443CancelledWithBody Cancelled() (count int)
 	//
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -618,12 +627,30 @@ type ClientInterface interface {
 
 	// TroubleExample443Cancelled Cancelled() (count int)
 	//
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /trouble.example:443/cancelled (the `TroubleExample443Cancelled` operationId).
 	TroubleExample443Cancelled(ctx context.Context, body TroubleExample443CancelledJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TroubleExample443CountWithBody Count(n int, pauseMs int) iter.Seq2[int, error]
+	//
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+	TroubleExample443CountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TroubleExample443Count Count(n int, pauseMs int) iter.Seq2[int, error]
+	//
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+	TroubleExample443Count(ctx context.Context, body TroubleExample443CountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TroubleExample443EchoWithBody Echo(httpRequestBody any) (httpResponseBody any)
 	//
@@ -1160,7 +1187,7 @@ func (c *Client) ProductsExample443Update(ctx context.Context, id int64, body Pr
 
 // TroubleExample443CancelledWithBody Cancelled() (count int)
 //
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1179,13 +1206,51 @@ func (c *Client) TroubleExample443CancelledWithBody(ctx context.Context, content
 
 // TroubleExample443Cancelled Cancelled() (count int)
 //
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /trouble.example:443/cancelled (the `TroubleExample443Cancelled` operationId).
 func (c *Client) TroubleExample443Cancelled(ctx context.Context, body TroubleExample443CancelledJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewTroubleExample443CancelledRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TroubleExample443CountWithBody Count(n int, pauseMs int) iter.Seq2[int, error]
+//
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+func (c *Client) TroubleExample443CountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTroubleExample443CountRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TroubleExample443Count Count(n int, pauseMs int) iter.Seq2[int, error]
+//
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+func (c *Client) TroubleExample443Count(ctx context.Context, body TroubleExample443CountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTroubleExample443CountRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2088,6 +2153,46 @@ func NewTroubleExample443CancelledRequestWithBody(server string, contentType str
 	return req, nil
 }
 
+// NewTroubleExample443CountRequest calls the generic TroubleExample443Count builder with application/json body
+func NewTroubleExample443CountRequest(server string, body TroubleExample443CountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTroubleExample443CountRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewTroubleExample443CountRequestWithBody constructs an http.Request for the TroubleExample443Count method, with any body, and a specified content type
+func NewTroubleExample443CountRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/trouble.example:443/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewTroubleExample443EchoRequest calls the generic TroubleExample443Echo builder with application/json body
 func NewTroubleExample443EchoRequest(server string, body TroubleExample443EchoJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2552,7 +2657,7 @@ type ClientWithResponsesInterface interface {
 
 	// TroubleExample443CancelledWithBodyWithResponse Cancelled() (count int)
 	//
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2561,12 +2666,30 @@ type ClientWithResponsesInterface interface {
 
 	// TroubleExample443CancelledWithResponse Cancelled() (count int)
 	//
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /trouble.example:443/cancelled (the `TroubleExample443Cancelled` operationId).
 	TroubleExample443CancelledWithResponse(ctx context.Context, body TroubleExample443CancelledJSONRequestBody, reqEditors ...RequestEditorFn) (*TroubleExample443CancelledResponse, error)
+
+	// TroubleExample443CountWithBodyWithResponse Count(n int, pauseMs int) iter.Seq2[int, error]
+	//
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+	TroubleExample443CountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TroubleExample443CountResponse, error)
+
+	// TroubleExample443CountWithResponse Count(n int, pauseMs int) iter.Seq2[int, error]
+	//
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+	TroubleExample443CountWithResponse(ctx context.Context, body TroubleExample443CountJSONRequestBody, reqEditors ...RequestEditorFn) (*TroubleExample443CountResponse, error)
 
 	// TroubleExample443EchoWithBodyWithResponse Echo(httpRequestBody any) (httpResponseBody any)
 	//
@@ -3454,6 +3577,47 @@ func (r TroubleExample443CancelledResponse) ContentType() string {
 	return ""
 }
 
+type TroubleExample443CountResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *TroubleExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r TroubleExample443CountResponse) GetApplicationproblemJSONDefault() *TroubleExample443Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TroubleExample443CountResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TroubleExample443CountResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TroubleExample443CountResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TroubleExample443CountResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type TroubleExample443EchoResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4058,7 +4222,7 @@ func (c *ClientWithResponses) ProductsExample443UpdateWithResponse(ctx context.C
 
 // TroubleExample443CancelledWithBodyWithResponse Cancelled() (count int)
 //
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4073,7 +4237,7 @@ func (c *ClientWithResponses) TroubleExample443CancelledWithBodyWithResponse(ctx
 
 // TroubleExample443CancelledWithResponse Cancelled() (count int)
 //
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4084,6 +4248,36 @@ func (c *ClientWithResponses) TroubleExample443CancelledWithResponse(ctx context
 		return nil, err
 	}
 	return ParseTroubleExample443CancelledResponse(rsp)
+}
+
+// TroubleExample443CountWithBodyWithResponse Count(n int, pauseMs int) iter.Seq2[int, error]
+//
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+func (c *ClientWithResponses) TroubleExample443CountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TroubleExample443CountResponse, error) {
+	rsp, err := c.TroubleExample443CountWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTroubleExample443CountResponse(rsp)
+}
+
+// TroubleExample443CountWithResponse Count(n int, pauseMs int) iter.Seq2[int, error]
+//
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+func (c *ClientWithResponses) TroubleExample443CountWithResponse(ctx context.Context, body TroubleExample443CountJSONRequestBody, reqEditors ...RequestEditorFn) (*TroubleExample443CountResponse, error) {
+	rsp, err := c.TroubleExample443Count(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTroubleExample443CountResponse(rsp)
 }
 
 // TroubleExample443EchoWithBodyWithResponse Echo(httpRequestBody any) (httpResponseBody any)
@@ -4767,6 +4961,32 @@ func ParseTroubleExample443CancelledResponse(rsp *http.Response) (*TroubleExampl
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest TroubleExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTroubleExample443CountResponse parses an HTTP response from a TroubleExample443CountWithResponse call
+func ParseTroubleExample443CountResponse(rsp *http.Response) (*TroubleExample443CountResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TroubleExample443CountResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest TroubleExample443Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
