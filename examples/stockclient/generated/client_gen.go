@@ -158,6 +158,12 @@ type ProductsExample443ArgumentError struct {
 	Name   string `json:"name"`
 }
 
+// ProductsExample443Change defines model for products.example_443_Change.
+type ProductsExample443Change struct {
+	Id      int64                         `json:"id"`
+	Product *ProductsExample443ProductOut `json:"product"`
+}
+
 // ProductsExample443CreateOut defines model for products.example_443_Create_out.
 type ProductsExample443CreateOut struct {
 	Id int64 `json:"id"`
@@ -203,6 +209,9 @@ type ProductsExample443ProductOut struct {
 
 // ProductsExample443UpdateOut defines model for products.example_443_Update_out.
 type ProductsExample443UpdateOut = map[string]interface{}
+
+// ProductsExample443WatchIn defines model for products.example_443_Watch_in.
+type ProductsExample443WatchIn = map[string]interface{}
 
 // TroubleExample443ArgumentError defines model for trouble.example_443_ArgumentError.
 type TroubleExample443ArgumentError struct {
@@ -318,6 +327,9 @@ type ProductsExample443CreateJSONRequestBody = ProductsExample443Product
 
 // ProductsExample443UpdateJSONRequestBody defines body for ProductsExample443Update for application/json ContentType.
 type ProductsExample443UpdateJSONRequestBody = ProductsExample443Product
+
+// ProductsExample443WatchJSONRequestBody defines body for ProductsExample443Watch for application/json ContentType.
+type ProductsExample443WatchJSONRequestBody = ProductsExample443WatchIn
 
 // TroubleExample443CancelledJSONRequestBody defines body for TroubleExample443Cancelled for application/json ContentType.
 type TroubleExample443CancelledJSONRequestBody = TroubleExample443CancelledIn
@@ -615,6 +627,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /products.example:443/products/{id} (the `ProductsExample443Update` operationId).
 	ProductsExample443Update(ctx context.Context, id int64, body ProductsExample443UpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ProductsExample443WatchWithBody Watch() iter.Seq2[Change, error]
+	//
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+	ProductsExample443WatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ProductsExample443Watch Watch() iter.Seq2[Change, error]
+	//
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+	ProductsExample443Watch(ctx context.Context, body ProductsExample443WatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TroubleExample443CancelledWithBody Cancelled() (count int)
 	//
@@ -1175,6 +1205,44 @@ func (c *Client) ProductsExample443UpdateWithBody(ctx context.Context, id int64,
 // Corresponds with PUT /products.example:443/products/{id} (the `ProductsExample443Update` operationId).
 func (c *Client) ProductsExample443Update(ctx context.Context, id int64, body ProductsExample443UpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewProductsExample443UpdateRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ProductsExample443WatchWithBody Watch() iter.Seq2[Change, error]
+//
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+func (c *Client) ProductsExample443WatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProductsExample443WatchRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ProductsExample443Watch Watch() iter.Seq2[Change, error]
+//
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+func (c *Client) ProductsExample443Watch(ctx context.Context, body ProductsExample443WatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProductsExample443WatchRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2113,6 +2181,46 @@ func NewProductsExample443UpdateRequestWithBody(server string, id int64, content
 	return req, nil
 }
 
+// NewProductsExample443WatchRequest calls the generic ProductsExample443Watch builder with application/json body
+func NewProductsExample443WatchRequest(server string, body ProductsExample443WatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewProductsExample443WatchRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewProductsExample443WatchRequestWithBody constructs an http.Request for the ProductsExample443Watch method, with any body, and a specified content type
+func NewProductsExample443WatchRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/products.example:443/watch")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewTroubleExample443CancelledRequest calls the generic TroubleExample443Cancelled builder with application/json body
 func NewTroubleExample443CancelledRequest(server string, body TroubleExample443CancelledJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2654,6 +2762,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /products.example:443/products/{id} (the `ProductsExample443Update` operationId).
 	ProductsExample443UpdateWithResponse(ctx context.Context, id int64, body ProductsExample443UpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProductsExample443UpdateResponse, error)
+
+	// ProductsExample443WatchWithBodyWithResponse Watch() iter.Seq2[Change, error]
+	//
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+	ProductsExample443WatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProductsExample443WatchResponse, error)
+
+	// ProductsExample443WatchWithResponse Watch() iter.Seq2[Change, error]
+	//
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+	ProductsExample443WatchWithResponse(ctx context.Context, body ProductsExample443WatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ProductsExample443WatchResponse, error)
 
 	// TroubleExample443CancelledWithBodyWithResponse Cancelled() (count int)
 	//
@@ -3529,6 +3655,47 @@ func (r ProductsExample443UpdateResponse) ContentType() string {
 	return ""
 }
 
+type ProductsExample443WatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *ProductsExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ProductsExample443WatchResponse) GetApplicationproblemJSONDefault() *ProductsExample443Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ProductsExample443WatchResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ProductsExample443WatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ProductsExample443WatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ProductsExample443WatchResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type TroubleExample443CancelledResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4218,6 +4385,36 @@ func (c *ClientWithResponses) ProductsExample443UpdateWithResponse(ctx context.C
 		return nil, err
 	}
 	return ParseProductsExample443UpdateResponse(rsp)
+}
+
+// ProductsExample443WatchWithBodyWithResponse Watch() iter.Seq2[Change, error]
+//
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+func (c *ClientWithResponses) ProductsExample443WatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProductsExample443WatchResponse, error) {
+	rsp, err := c.ProductsExample443WatchWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProductsExample443WatchResponse(rsp)
+}
+
+// ProductsExample443WatchWithResponse Watch() iter.Seq2[Change, error]
+//
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+func (c *ClientWithResponses) ProductsExample443WatchWithResponse(ctx context.Context, body ProductsExample443WatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ProductsExample443WatchResponse, error) {
+	rsp, err := c.ProductsExample443Watch(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProductsExample443WatchResponse(rsp)
 }
 
 // TroubleExample443CancelledWithBodyWithResponse Cancelled() (count int)
@@ -4928,6 +5125,32 @@ func ParseProductsExample443UpdateResponse(rsp *http.Response) (*ProductsExample
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ProductsExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseProductsExample443WatchResponse parses an HTTP response from a ProductsExample443WatchWithResponse call
+func ParseProductsExample443WatchResponse(rsp *http.Response) (*ProductsExample443WatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ProductsExample443WatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest ProductsExample443Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
