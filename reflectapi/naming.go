@@ -225,11 +225,15 @@ func (m *Method) take(d declaration) error {
 
 // values says what needs names: "2 arguments and 1 result".
 func (m *Method) values() string {
+	results := len(m.Results)
+	if m.Streams {
+		results = 0
+	}
 	var parts []string
 	for _, part := range []struct {
 		count int
 		what  string
-	}{{len(m.Args), "argument"}, {len(m.Results), "result"}} {
+	}{{len(m.Args), "argument"}, {results, "result"}} {
 		switch {
 		case part.count == 1:
 			parts = append(parts, "1 "+part.what)
