@@ -159,6 +159,16 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 	}
 }
 
+// runStream makes the run of a function that streams.
+func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, error) {
+	if e.bodyLimit == 0 {
+		e.bodyLimit = functionBodyLimit
+	}
+	return func(context.Context, *serverCall) (*wire.Response, error) {
+		return nil, newError(http.StatusNotImplemented, ExecutedNo, nil, "streams are not served yet")
+	}
+}
+
 // decode turns a request into the arguments of the method.
 func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 	if in.given != nil {

@@ -101,7 +101,7 @@ func TestMistakes_Serve(t *testing.T) {
 		{"an error that is not last", func() error { return bus.Serve(conn, earlyError{}) },
 			`method Add: result err is an error: it can only be the last result; change it, or leave it out with bus.ExcludeMethods("Add")`},
 		{"a channel", func() error { return bus.Serve(conn, watcher{}) },
-			`method Watch: result changes cannot be encoded as JSON: it is of type chan bus_test.good; change it, or leave it out with bus.ExcludeMethods("Watch")`},
+			`method Watch: result changes is a channel, which cannot tell an error: for a stream return an iter.Seq2[bus_test.good, error]; change it, or leave it out with bus.ExcludeMethods("Watch")`},
 		{"a keyword in a tag, misspelled", func() error { return bus.Serve(conn, mistagged{}) },
 			`method Order: argument line: field bus_test.misspelledTag.Price: jsonschema "minimun=1": is not a keyword; use one of required, nullable, title, description, multipleOf, minimum, maximum, exclusiveMaximum, exclusiveMinimum, default, example, enum`},
 		{"a default that is not applied", func() error { return bus.Serve(conn, defaulted{}) },

@@ -31,7 +31,7 @@ import (
 // A method is a function, Name([ctx context.Context,] arguments…) ([results…] [, error]), or a web endpoint, Name(w
 // http.ResponseWriter, r *http.Request) [error]. Functions are served as RPC, /name under GET and POST, or as REST if
 // they are named like Create, Read, Update, Delete, List and use a magic argument (httpRequestBody, httpResponseBody,
-// httpStatusCode). With an interface as type parameter, Serve[calculator.API](conn, impl), only its methods are served.
+// httpStatusCode). A function whose only result is an iter.Seq2[T, error] streams, as RPC. With an interface as type parameter, Serve[calculator.API](conn, impl), only its methods are served.
 //
 // Every exported method counts, including those promoted from embedded types. [ExcludeMethods] excludes methods that
 // are not meant for callers, such as Close, for which a warning is logged. The names of arguments and results must be
@@ -104,9 +104,12 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 			settings.port = port
 		}
 		planned := newEndpoint(settings, service.Name+"."+m.Name, m)
-		if m.Style == restmap.Web {
+		switch {
+		case m.Style == restmap.Web:
 			planned.run = runWeb(planned, m.Method.ServeHTTP)
-		} else {
+		case m.Element() != nil:
+			planned.run = runStream(planned)
+		default:
 			planned.run = runFunction(planned)
 		}
 		endpoints = append(endpoints, planned)

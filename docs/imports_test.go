@@ -55,7 +55,7 @@ const importTable = `
 	bus/broker:
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
-	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare
+	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics restmap/openapi restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
 	benchmarks/child:   bus/broker

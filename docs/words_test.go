@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 39_070
+	allWords      = 39_600
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -33,7 +33,7 @@ var wordBudgets = map[string]int{
 	"docs/reference/limits.md":        900,
 	"docs/guides/operations.md":       1000,
 	"docs/understand/promises.md":     700,
-	"docs/guides/service.md":          1350,
+	"docs/guides/service.md":          1385,
 	"docs/reference/telemetry.md":     1300,
 	"docs/understand/threats.md":      1000,
 	"docs/learn/tutorial.md":          1600,

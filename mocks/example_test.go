@@ -1,6 +1,7 @@
 package mocks_test
 
 import (
+	"io"
 	"testing"
 
 	"github.com/golang/mock/gomock"
@@ -61,4 +62,22 @@ func TestNames(t *testing.T) {
 	bustest.CheckNames[payrollapi.Payroll](t, mocks.NewMockPayroll(nil))
 	bustest.CheckNames[productapi.Products](t, mocks.NewMockProducts(nil))
 	bustest.CheckNames[troubleapi.Trouble](t, mocks.NewMockTrouble(nil))
+}
+
+// TestStream gives the mock's stream its type: gomock takes a plain function for none at all.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	trouble := mocks.NewMockTrouble(gomock.NewController(t))
+	trouble.EXPECT().Count(gomock.Any(), 2, 0).Return(troubleapi.Numbers(func(yield func(int, error) bool) {
+		_ = yield(1, nil) && yield(0, io.ErrUnexpectedEOF)
+	}))
+	var numbers []int
+	for n, err := range trouble.Count(t.Context(), 2, 0) {
+		if err != nil {
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			break
+		}
+		numbers = append(numbers, n)
+	}
+	require.Equal(t, []int{1}, numbers)
 }

@@ -107,3 +107,17 @@ func (mr *MockProductsMockRecorder) Update(ctx, id, httpRequestBody interface{})
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Update", reflect.TypeOf((*MockProducts)(nil).Update), ctx, id, httpRequestBody)
 }
+
+// Watch mocks base method.
+func (m *MockProducts) Watch(ctx context.Context) productapi.Changes {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Watch", ctx)
+	ret0, _ := ret[0].(productapi.Changes)
+	return ret0
+}
+
+// Watch indicates an expected call of Watch.
+func (mr *MockProductsMockRecorder) Watch(ctx interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Watch", reflect.TypeOf((*MockProducts)(nil).Watch), ctx)
+}

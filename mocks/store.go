@@ -120,3 +120,17 @@ func (mr *MockStoreMockRecorder) String() *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "String", reflect.TypeOf((*MockStore)(nil).String))
 }
+
+// Watch mocks base method.
+func (m *MockStore) Watch(ctx context.Context) productapi.Changes {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Watch", ctx)
+	ret0, _ := ret[0].(productapi.Changes)
+	return ret0
+}
+
+// Watch indicates an expected call of Watch.
+func (mr *MockStoreMockRecorder) Watch(ctx interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Watch", reflect.TypeOf((*MockStore)(nil).Watch), ctx)
+}

@@ -7,6 +7,7 @@ import (
 	context "context"
 	reflect "reflect"
 
+	troubleapi "github.com/busline/busline/examples/trouble/troubleapi"
 	gomock "github.com/golang/mock/gomock"
 )
 
@@ -46,6 +47,20 @@ func (m *MockTrouble) Cancelled(ctx context.Context) (int, error) {
 func (mr *MockTroubleMockRecorder) Cancelled(ctx interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Cancelled", reflect.TypeOf((*MockTrouble)(nil).Cancelled), ctx)
+}
+
+// Count mocks base method.
+func (m *MockTrouble) Count(ctx context.Context, n, pauseMs int) troubleapi.Numbers {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Count", ctx, n, pauseMs)
+	ret0, _ := ret[0].(troubleapi.Numbers)
+	return ret0
+}
+
+// Count indicates an expected call of Count.
+func (mr *MockTroubleMockRecorder) Count(ctx, n, pauseMs interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Count", reflect.TypeOf((*MockTrouble)(nil).Count), ctx, n, pauseMs)
 }
 
 // Echo mocks base method.

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -246,7 +247,24 @@ func (c *ingressConfig) bodyOf(w http.ResponseWriter, r *http.Request, load *res
 		body, err := c.readBody(w, r, load)
 		return wire.NewBody(body), err
 	}
-	return &arrivingBody{http.MaxBytesReader(w, r.Body, c.bodyLimit), http.NewResponseController(w)}, nil
+	arriving := &arrivingBody{http.MaxBytesReader(w, r.Body, c.bodyLimit), http.NewResponseController(w)}
+	if r.ContentLength > 0 {
+		return arriving, nil
+	}
+	first, err := c.read(arriving, load, smallBody)
+	if err != nil || len(first) < smallBody {
+		return wire.NewBody(first), err
+	}
+	return &rest{io.MultiReader(bytes.NewReader(first), arriving), arriving}, nil
+}
+
+// smallBody is how large a body of unknown length may be that is read before the call is made, in bytes.
+const smallBody = 64 << 10
+
+// rest is a body of which the beginning was put back.
+type rest struct {
+	io.Reader
+	io.Closer
 }
 
 // mostHeld returns how many bytes of a body are read before the call is made.
@@ -291,7 +309,12 @@ func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *r
 		return nil, load.of.full(bus.ExecutedNo)
 	}
 	load.release()
-	body, err := io.ReadAll(load.reader(http.MaxBytesReader(w, r.Body, c.mostHeld())))
+	return c.read(http.MaxBytesReader(w, r.Body, c.mostHeld()), load, math.MaxInt64)
+}
+
+// read reads so many bytes of a body.
+func (c *ingressConfig) read(from io.Reader, load *reservation, most int64) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(load.reader(from), most))
 	exceeded, tooMuch := errors.AsType[*http.MaxBytesError](err)
 	_, full := errors.AsType[*bus.Error](err)
 	switch {

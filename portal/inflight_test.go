@@ -272,7 +272,9 @@ func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	reader, writer := io.Pipe()
 	var slow sync.WaitGroup
 	slow.Go(func() {
-		ingress.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/echo.example/", reader))
+		request := httptest.NewRequest(http.MethodPost, "/echo.example/", reader)
+		request.ContentLength = limit
+		ingress.handler.ServeHTTP(httptest.NewRecorder(), request)
 	})
 	_, err := writer.Write(make([]byte, limit))
 	require.NoError(t, err)

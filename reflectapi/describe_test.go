@@ -225,7 +225,7 @@ func TestMisfits(t *testing.T) {
 	const stream = ": take or return a []byte, or make it a web method (w http.ResponseWriter, r *http.Request)"
 	messages := map[string]string{
 		"Channel":         "argument 1 cannot be encoded as JSON: it is of type chan int",
-		"ChannelResult":   "result 1 cannot be encoded as JSON: it is of type <-chan int",
+		"ChannelResult":   "result 1 is a channel, which cannot tell an error: for a stream return an iter.Seq2[int, error]",
 		"Callback":        "argument 1 cannot be encoded as JSON: it is of type func()",
 		"Pointer":         "argument 1 cannot be encoded as JSON: it is of type unsafe.Pointer",
 		"Complex":         "argument 1 cannot be encoded as JSON: it is of type complex128",
@@ -283,8 +283,8 @@ func (Sender) Send(ctx context.Context, to chan int, at *http.Request, _ chan in
 // TestDescribe_MisfitsByName: a name says more than a position, where all are known.
 func TestDescribe_MisfitsByName(t *testing.T) {
 	t.Parallel()
-	const positions = "argument 1 cannot be encoded as JSON: it is of type chan int (also argument 3, result 1); argument 2 is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), " +
-		"with an error or nothing as its result; result 2 is of type *reflectapi_test.ownError, which implements error: declare it as error, or add an error after it"
+	const positions = "argument 1 cannot be encoded as JSON: it is of type chan int (also argument 3); argument 2 is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), " +
+		"with an error or nothing as its result; result 1 is a channel, which cannot tell an error: for a stream return an iter.Seq2[int, error]; result 2 is of type *reflectapi_test.ownError, which implements error: declare it as error, or add an error after it"
 	names := strings.NewReplacer("argument 1", "argument to", "argument 2", "argument at", "argument 3", "argument more", "result 1", "result done", "result 2", "result failed").Replace(positions)
 	for want, options := range map[string][]reflectapi.Option{
 		positions: nil,

@@ -15,7 +15,8 @@ import (
 type Kind int
 
 const (
-	// Function is Name([ctx context.Context,] args…) ([results…][, error]).
+	// Function is Name([ctx context.Context,] args…) ([results…][, error]), or, if it streams, Name([ctx context.Context,] args…)
+	// iter.Seq2[T, error].
 	Function Kind = iota
 	// Web is Name(w http.ResponseWriter, r *http.Request) [error].
 	Web
@@ -38,11 +39,12 @@ type Method struct {
 	Declared Declared // by the directives in the comment of its interface
 
 	Args    []Value // without the context; the last one is a slice when Variadic
-	Results []Value // without the error
+	Results []Value // without the error; of a stream its element, an iter.Seq2[T, error] has the result T
 
 	TakesContext bool
 	ReturnsError bool
 	Variadic     bool
+	Streams      bool // its only result is an iterator, which yields the elements and errors
 
 	// In and Out are struct types with one exported field per argument or result, in
 	// order, tagged `json:"<name>" schema:"<name>"`. Both are nil for Web.
@@ -70,7 +72,10 @@ func (m *Method) Signature() string {
 		args[last] = m.Args[last].Name + " ..." + typeText(m.Args[last].Type.Elem(), m.home)
 	}
 	text := m.Name + "(" + strings.Join(args, ", ") + ")"
-	if len(m.Results) > 0 {
+	switch {
+	case m.Streams:
+		text += " iter.Seq2[" + typeText(m.Results[0].Type, m.home) + ", error]"
+	case len(m.Results) > 0:
 		text += " (" + strings.Join(m.list(m.Results), ", ") + ")"
 	}
 	return text
@@ -90,18 +95,22 @@ type signature struct {
 	kind     Kind
 	params   []reflect.Type // including the context
 	outcomes []reflect.Type // including the error
-	args     []reflect.Type // params without the context; results are outcomes without the error
+	args     []reflect.Type // params without the context; results are outcomes without the error, or the element of a stream
 	results  []reflect.Type
 
-	takesContext, returnsError, variadic bool
+	takesContext, returnsError, variadic, streams bool
 }
 
 // signatureOf examines the type of a method without its receiver. misfits lists all reasons why it cannot be served.
 func signatureOf(fn reflect.Type) (s signature, misfits []string) {
 	s = signature{params: slices.Collect(fn.Ins()), outcomes: slices.Collect(fn.Outs()), variadic: fn.IsVariadic()}
 	s.args, s.results = s.params, s.outcomes
-	if last := len(s.results) - 1; last >= 0 && s.results[last] == reflect.TypeFor[error]() {
-		s.returnsError, s.results = true, s.results[:last]
+	last, element := len(s.outcomes)-1, streamed(s.outcomes)
+	switch {
+	case element != nil:
+		s.streams, s.results = true, []reflect.Type{element}
+	case last >= 0 && s.outcomes[last] == reflect.TypeFor[error]():
+		s.returnsError, s.results = true, s.outcomes[:last]
 	}
 	if isWeb(s.args, s.results) {
 		s.kind, s.args = Web, nil
@@ -123,11 +132,17 @@ func (s signature) unsupported(args, results []Value) (misfits []string) {
 		if i >= len(args) {
 			kind, position = "result", i-len(args)
 		}
-		reason := unsupportedType(v.Type)
+		reason := ""
+		if kind == "argument" || !s.streams {
+			reason = noStream(kind, v.Type)
+		}
+		if reason == "" {
+			reason = unsupportedType(v.Type)
+		}
 		if reason == "" && kind == "argument" {
 			reason = unsettable(v.Type)
 		}
-		if reason == "" && kind == "result" && position == len(results)-1 && !s.returnsError {
+		if reason == "" && kind == "result" && position == len(results)-1 && !s.returnsError && !s.streams {
 			reason = disguisedError(v.Type)
 		}
 		if reason != "" && values[reason] == nil {

@@ -102,6 +102,9 @@ func (n *naming) declared(t reflect.Type) (Declared, error) {
 // source is not available, the same service would have different names in different builds.
 func (n *naming) name(m *Method, subjects []*methodDecl) error {
 	search := &nameSearch{method: m, named: len(m.Args)+len(m.Results) == 0}
+	if m.Streams && len(m.Args) == 0 { // no caller sees the name of a stream
+		m.Results[0].Name, search.named, search.renames = "result", true, true
+	}
 	for _, subject := range subjects {
 		if subject.receiver != subjects[0].receiver && !search.named && !search.found {
 			break
@@ -125,6 +128,7 @@ func (n *naming) name(m *Method, subjects []*methodDecl) error {
 type nameSearch struct {
 	method   *Method
 	named    bool
+	renames  bool                // although it is named, a declaration names it better
 	found    bool                // a source has the declaration, with or without names
 	read     bool                // a source has the declaration, with or without directives
 	declared Declared            // by directives
@@ -170,13 +174,13 @@ func (s *nameSearch) takeDoc(doc string, from source) {
 }
 
 func (s *nameSearch) takeNames(found declaration, from source) error {
-	if s.named {
+	if s.named && !s.renames {
 		return nil
 	}
 	if err := s.method.take(found); err != nil {
 		return err
 	}
-	s.named, s.method.Origin = true, from.origin()
+	s.named, s.renames, s.method.Origin = true, false, from.origin()
 	return nil
 }
 
@@ -221,11 +225,15 @@ func (m *Method) take(d declaration) error {
 
 // values says what needs names: "2 arguments and 1 result".
 func (m *Method) values() string {
+	results := len(m.Results)
+	if m.Streams {
+		results = 0
+	}
 	var parts []string
 	for _, part := range []struct {
 		count int
 		what  string
-	}{{len(m.Args), "argument"}, {len(m.Results), "result"}} {
+	}{{len(m.Args), "argument"}, {results, "result"}} {
 		switch {
 		case part.count == 1:
 			parts = append(parts, "1 "+part.what)

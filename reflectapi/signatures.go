@@ -72,7 +72,7 @@ func (s Signature) describe() (*Method, error) {
 	m := &Method{
 		Name: s.Name, Doc: s.Doc, Kind: shape.kind,
 		Args: unnamedValues(shape.args), Results: unnamedValues(shape.results),
-		TakesContext: shape.takesContext, ReturnsError: shape.returnsError, Variadic: shape.variadic,
+		TakesContext: shape.takesContext, ReturnsError: shape.returnsError, Variadic: shape.variadic, Streams: shape.streams,
 	}
 	if len(m.Args)+len(m.Results) > 0 {
 		if err := m.take(declaration{params: s.Params, results: s.Results}); err != nil {
@@ -149,7 +149,7 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 	m := &Method{
 		Name: c.name, Kind: c.shape.kind, home: home,
 		Args: unnamedValues(c.shape.args), Results: unnamedValues(c.shape.results),
-		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic,
+		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic, Streams: c.shape.streams,
 	}
 	err := naming.name(m, c.subjects)
 	switch misfits := c.unsupported(m); {

@@ -47,6 +47,8 @@ var shapes = []shape{
 	{"of a value", true, []truth{
 		{"Calculator.Add", "Add(x int, y int) (sum int)", "Add adds."},
 		{"*Calculator.Add", "Add(x int, y int) (sum int)", "Add adds."},
+		{"Calculator.Count", "Count(from int) iter.Seq2[int, error]", "Count streams, and its result needs no name."},
+		{"*Calculator.Count", "Count(from int) iter.Seq2[int, error]", "Count streams, and its result needs no name."},
 	}},
 	{"of a pointer", true, []truth{
 		{"*Slow.Walk", "Walk(steps int) (done int, last string)", "Walk defers, which gives its results two places to live in."},
@@ -55,10 +57,13 @@ var shapes = []shape{
 	{"of a generic type", true, []truth{
 		{"*Store.Put", "Put(key string, value int) (old int)", "Put has a pointer receiver."},
 		{"*Store.Get", "Get(key string) (value int, found bool)", "Get has a value receiver."},
+		{"*Store.Watch", "Watch(prefix string) iter.Seq2[int, error]", "Watch streams from generic code."},
 	}},
 	{"promoted from an embedded struct", true, []truth{
 		{"*Outer.Add", "Add(x int, y int) (sum int)", "Add adds."},
 		{"*Outer.Sum", "Sum(start int, more ...int) (result int)", "Sum is variadic, its result unnamed."},
+		{"*Outer.Count", "Count(from int) iter.Seq2[int, error]", "Count streams, and its result needs no name."},
+		{"*Outer.Watch", "Watch(prefix string) iter.Seq2[Calculator, error]", "Watch streams from generic code."},
 		{"*Outer.Put", "Put(key string, value Calculator) (old Calculator)", "Put has a pointer receiver."},
 		{"*Outer.Get", "Get(key string) (value Calculator, found bool)", "Get has a value receiver."},
 	}},
@@ -81,12 +86,14 @@ var shapes = []shape{
 		{"Greeter/Friend.Shout", "Shout(words ...string) (loudness int)", "Shout is variadic."},
 		{"Teller/Friend.Tell", "Tell(story string, times int) (moral string)", "Tell tells a story."},
 		{"Teller/Friend.Repeat", "Repeat(stories ...string) (count int)", "Repeat is variadic."},
+		{"Teller/Friend.Recite", "Recite(times int) iter.Seq2[string, error]", "Recite streams."},
 	}},
 	{"of an interface, served by a mock", true, []truth{
 		{"Greeter/Mock.Greet", "Greet(name string, times int) (greeting string)", "Greet greets a person."},
 		{"Greeter/Mock.Shout", "Shout(words ...string) (loudness int)", "Shout is variadic."},
 		{"Teller/Mock.Tell", "Tell(story string, times int) (moral string)", "Tell tells a story."},
 		{"Teller/Mock.Repeat", "Repeat(stories ...string) (count int)", "Repeat is variadic."},
+		{"Teller/Mock.Recite", "Recite(times int) iter.Seq2[string, error]", "Recite streams."},
 	}},
 }
 

@@ -19,6 +19,8 @@ func checkDeclared(method *reflectapi.Method, path Pattern) error {
 	}
 	statuses, chosen := method.Declared.Statuses, indexOf(method.Results, StatusCode) >= 0
 	switch {
+	case len(statuses) > 0 && method.Streams:
+		errs = append(errs, fmt.Errorf("%s: the method streams, and has the status 200 before its first element: leave it out", reflectapi.StatusDirective))
 	case len(statuses) > 1 && !chosen:
 		errs = append(errs, fmt.Errorf("%s has %d statuses, and the method has no result %s to choose one: leave one", reflectapi.StatusDirective, len(statuses), StatusCode))
 	case len(statuses) == 1 && !HasContent(statuses[0]):

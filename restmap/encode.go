@@ -38,6 +38,9 @@ func newOutput(method *reflectapi.Method) *output {
 		bodyIndex:   indexOf(method.Results, ResponseBody),
 	}
 	switch {
+	case method.Streams:
+		p.plan = strictjson.PlanOf(method.Results[0].Type)
+		return p
 	case p.bodyIndex >= 0:
 		p.plan = strictjson.PlanOf(method.Results[p.bodyIndex].Type)
 		return p
@@ -57,7 +60,7 @@ func newOutput(method *reflectapi.Method) *output {
 	return p
 }
 
-// Encode makes a response from a method's results, a value of its Out type. It is for functions, not for Web endpoints. Text that is
+// Encode makes a response from a method's results, a value of its Out type. It is for functions that do not stream. Text that is
 // not UTF-8 is sent with U+FFFD, because the method has run.
 // An error means that the method returned something that cannot be sent: an error of its own, not of the caller.
 func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
@@ -144,7 +147,7 @@ func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
 // [Endpoint.Encode] would. With anyCase, names may differ in case. It returns false if the results have to be written
 // as JSON and read again; the struct is then partly filled.
 func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) bool {
-	if e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || e.output.status != http.StatusOK || into.Kind() != reflect.Struct {
+	if e.Method.Streams || e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || e.output.status != http.StatusOK || into.Kind() != reflect.Struct {
 		return false
 	}
 	known := e.copiersFor(into.Type())

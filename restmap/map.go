@@ -16,7 +16,7 @@ import (
 // both styles. It prepares everything that does not depend on a request. The error joins all errs, each of which
 // names its method.
 //
-// A method is served in REST style if its name ends in REST, or if its name is a CRUD verb (Create; Read, Get, Load;
+// A stream is served in RPC style. Any other method is served in REST style if its name ends in REST, or if its name is a CRUD verb (Create; Read, Get, Load;
 // Update; Patch; Delete; List, ListAll), alone or before a noun, and one of the methods with that noun uses a magic
 // argument. A method is served in RPC style if another one has the same name with REST appended (Read beside ReadREST), or if
 // the options say so. One that would be RPC and is shaped like REST is an error.
@@ -171,8 +171,12 @@ func isListable(method string) bool {
 	return method == AnyMethod || slices.Contains(listable(), method)
 }
 
-// isREST reports whether REST style follows from a method's name and from its siblings.
+// isREST reports whether REST style follows from a method's name and from its siblings. A stream is always RPC.
 func (m *mapper) isREST(method *reflectapi.Method) bool {
+	return !method.Streams && m.isNamedREST(method)
+}
+
+func (m *mapper) isNamedREST(method *reflectapi.Method) bool {
 	name := parseName(method.Name)
 	if name.suffixed {
 		return true

@@ -201,8 +201,11 @@ func checkMagic(m *reflectapi.Method) error {
 		errs = append(errs, fmt.Errorf("%s is a result; it has to be an argument", RequestBody))
 	}
 	status, body := indexOf(m.Results, StatusCode), indexOf(m.Results, ResponseBody)
-	if status >= 0 && m.Results[status].Type.Kind() != reflect.Int {
+	if status >= 0 && !m.Streams && m.Results[status].Type.Kind() != reflect.Int {
 		errs = append(errs, fmt.Errorf("%s is of type %v; it has to be an int", StatusCode, m.Results[status].Type))
+	}
+	if m.Streams && (status >= 0 || body >= 0) {
+		errs = append(errs, fmt.Errorf("%s is a stream, of which every element is written by itself: give the result another name, or none", m.Results[0].Name))
 	}
 	for i, result := range m.Results {
 		if body >= 0 && i != body && i != status {

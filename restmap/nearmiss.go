@@ -17,6 +17,9 @@ import (
 func (m *mapper) checkNearMiss(method *reflectapi.Method, options MethodOptions) error {
 	name := parseName(method.Name)
 	chosen := options.RPC || options.Both || options.Path != "" || options.HTTPMethod != ""
+	if method.Streams {
+		return m.checkStream(method, options, chosen)
+	}
 	if !name.crud || name.suffixed || chosen || m.methods[method.Name+restSuffix] != nil {
 		return nil
 	}
@@ -29,6 +32,18 @@ func (m *mapper) checkNearMiss(method *reflectapi.Method, options MethodOptions)
 	}
 	return fmt.Errorf("is named like REST, and would be served as RPC at /%s: for %s %s name its %s, %s",
 		Kebab(method.Name), name.operation.method, m.likelyPath(method, name), missing, chooseRPC(method))
+}
+
+// checkStream returns an error for a stream that is meant to be REST.
+func (m *mapper) checkStream(method *reflectapi.Method, options MethodOptions, chosen bool) error {
+	switch {
+	case options.Both:
+		return errors.New("streams, which is for RPC style alone: leave out bus.RPCAndREST")
+	case m.isNamedREST(method) && !chosen:
+		return fmt.Errorf("is named like REST, but streams, which is for RPC style alone: give it another name, %s", chooseRPC(method))
+	default:
+		return nil
+	}
 }
 
 // chooseRPC is the remedy where RPC is meant.

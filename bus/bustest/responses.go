@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/busline/busline/bus/internal/testbroker"
+	"github.com/busline/busline/restmap"
 )
 
 // responseCheck holds the responses of functions against their OpenAPI documents.
@@ -175,7 +176,7 @@ func (d *described) mistakes(response *testbroker.Response) []mistake {
 		return []mistake{{status + mediaType, fmt.Sprintf("its media type is %q there and %q here", strings.Join(slices.Sorted(maps.Keys(content)), " or "), mediaType),
 			"let the interceptor that makes this response return what the document says"}}
 	}
-	broken, err := d.broken(d.place+pointer(status, "content", mediaType, "schema"), response.Body)
+	broken, err := d.brokenIn(d.place+pointer(status, "content", mediaType, "schema"), mediaType, response.Body)
 	if err != nil {
 		return []mistake{{status, err.Error(), "mend what writes this type or this response"}}
 	}
@@ -199,6 +200,30 @@ func (d *described) successes() string {
 		}
 	}
 	return strings.Join(statuses, ", ")
+}
+
+// brokenIn returns what a schema says against a body, or against each line of a stream. That of events is not checked.
+func (d *described) brokenIn(place, mediaType string, body []byte) (found []mistake, err error) {
+	switch mediaType {
+	case restmap.EventStream:
+		return nil, nil
+	case restmap.NDJSON:
+		n := 0
+		for line := range bytes.Lines(body) {
+			n++
+			broken, err := d.broken(place, line)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n, err)
+			}
+			for _, each := range broken {
+				each.what = fmt.Sprintf("line %d: %s", n, each.what)
+				found = append(found, each)
+			}
+		}
+		return found, nil
+	default:
+		return d.broken(place, body)
+	}
 }
 
 // broken returns what a schema says against a body.

@@ -2,6 +2,7 @@ package bustest_test
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -36,6 +37,8 @@ func (s *stall) ReadOffer(id string) (httpResponseBody []offer, httpStatusCode i
 }
 
 func (s *stall) Buy(amount uint) (receipt *string, err error) { return &s.receipt, s.err }
+
+func (s *stall) Watch(sort string) iter.Seq2[offer, error] { return nil }
 
 // fruit returns an offer.
 func fruit(sort string, price float64, tags ...string) offer { return offer{&price, tags, sort} }
@@ -136,6 +139,49 @@ func TestBus_HoldsInterceptorsToDocuments(t *testing.T) {
 				}
 				require.Len(t, told, 1)
 				assert.Contains(t, told[0], test.told)
+			}
+		})
+	}
+}
+
+// TestBus_HoldsStreamsToDocuments has an interceptor answer in place of a function that streams.
+func TestBus_HoldsStreamsToDocuments(t *testing.T) {
+	t.Parallel()
+	const apple, plum = `{"price":1,"tags":[],"sort":"apple"}`, `{"price":-1,"tags":[],"sort":"plum"}`
+	for _, test := range []struct {
+		name, contentType, body string
+		told                    []string
+	}{
+		{"as documented", "application/x-ndjson", apple + "\n" + apple + "\n", nil},
+		{"empty", "application/x-ndjson", "", nil},
+		{"one line", "application/x-ndjson; charset=utf-8", apple, nil},
+		{"events", "text/event-stream", "data: " + apple + "\n\n", nil},
+		{"members", "application/x-ndjson", apple + "\n" + plum + "\n" + plum + "\n", []string{
+			"line 2: price: minimum: got -1, want 0\n", "line 2: sort: value must be one of 'apple', 'pear'\n",
+		}},
+		{"no JSON", "application/x-ndjson", apple + "\n\n" + apple + "\n", []string{"line 2: it is no JSON: "}},
+		{"no stream", "application/json", apple, []string{`its media type is "application/x-ndjson or text/event-stream" there and "application/json" here`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			record := &recordingT{TB: t}
+			b := bustest.New(bustest.Reporter(record))
+			answer := func(bus.CallFunc) bus.CallFunc {
+				return func(_ context.Context, call *bus.Exchange) error {
+					call.Response = &wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: test.contentType}}, Body: []byte(test.body)}
+					return nil
+				}
+			}
+			require.NoError(t, bus.Serve(b.Connect("stall.example"), &stall{}, bus.Intercept(answer)))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://stall.example/watch", nil)
+			require.NoError(t, err)
+			response, err := b.Connect("caller.example").Do(request)
+			require.NoError(t, err)
+			_ = response.Body.Close()
+			told, _ := record.seen()
+			require.Len(t, told, len(test.told), strings.Join(told, "\n"))
+			for i, want := range test.told {
+				assert.Contains(t, told[i], want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -17,20 +18,26 @@ import (
 func (d *description) checkClient(names clientNames) {
 	callable := 0
 	for _, o := range d.operations {
-		if reason := d.source.unnameable(o.signature); reason != "" {
+		reason := d.source.unnameable(o.signature)
+		if o.served.Streams {
+			reason = cmp.Or(reason, d.source.unnameable(elementOf(o.signature)))
+		}
+		if reason != "" {
 			d.refuse(o, fmt.Errorf("has the type %s: this package cannot name it", reason))
 		}
 		if o.served.Kind == reflectapi.Web {
 			continue
 		}
 		callable++
-		if !o.served.ReturnsError {
+		if !o.served.ReturnsError && !o.served.Streams {
 			d.refuse(o, errors.New("returns no error, but a call over the bus can fail: add an error as its last result, or write no client with -client none"))
 		}
 		if slices.Contains([]string{"ForHost", "ForInstance", "Multicast"}, o.name) {
 			d.refuse(o, errors.New("has the name of a method that every client has: rename it, or write no client with -client none"))
 		}
-		d.checkResults(o, names)
+		if !o.served.Streams {
+			d.checkResults(o, names)
+		}
 	}
 	if callable == 0 && len(d.diagnostics) == 0 {
 		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("%s has only web methods, which no client has: write no client with -client none", d.api.name)})
@@ -127,7 +134,7 @@ func (p *clientProblem) Maker() string { return p.Name + "Error" }
 
 // hasResults reports whether the results of a method need a struct.
 func (o *operation) hasResults() bool {
-	return slices.ContainsFunc(o.served.Results, func(v reflectapi.Value) bool { return !isMagic(v.Name) })
+	return !o.served.Streams && slices.ContainsFunc(o.served.Results, func(v reflectapi.Value) bool { return !isMagic(v.Name) })
 }
 
 // isMagic reports whether a result is the body or the status of the response.

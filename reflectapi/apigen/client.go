@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/busline/busline/reflectapi"
@@ -43,11 +44,20 @@ type clientMethod struct {
 	Outcomes string // "sum int, err error"
 	Given    string // "ctx, addArguments{x, y}"
 	Taken    string // "response, err :="
-	Returned string // "response.Results.Sum, err"
+	Returned string // "response.Results.Sum, err"; the whole call if it streams
+	Streams  bool   // Outcomes is the type of a stream
 
 	Arguments, Results string // the types of the operation: "addArguments", "struct{}"
 	// The structs to declare for these, nil if a struct exists already.
 	ArgumentFields, ResultFields []clientField
+}
+
+// Declared returns the outcomes as they are declared.
+func (m *clientMethod) Declared() string {
+	if m.Streams {
+		return m.Outcomes
+	}
+	return "(" + m.Outcomes + ")"
 }
 
 // Target returns the path, after the port if it is not that of the host.
@@ -56,6 +66,11 @@ func (m *clientMethod) Target() string {
 		return m.Path
 	}
 	return fmt.Sprintf(":%d%s", m.Port, m.Path)
+}
+
+// Streams reports whether a method streams.
+func (c *client) Streams() bool {
+	return slices.ContainsFunc(c.Operations, func(m *clientMethod) bool { return m.Streams })
 }
 
 type clientField struct{ Name, Type, JSON string }

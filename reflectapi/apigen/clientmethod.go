@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -22,9 +23,13 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 	}
 	background := packages.need("context", "context")
 	w := &methodWriter{operation: o, qualifier: packages.inCode}
-	w.choose("c", "m", "response", m.Arguments, background, strings.Split(w.statusType(), ".")[0])
+	w.choose(append(namesIn(w.streamType()), "c", "m", "response", m.Arguments, background, strings.Split(w.statusType(), ".")[0])...)
 	w.arguments(m, background)
-	w.results(m, names)
+	if o.served.Streams {
+		w.stream(m)
+	} else {
+		w.results(m, names)
+	}
 	if m.Comment == "" {
 		does := "calls the method"
 		if names.events {
@@ -32,7 +37,11 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 		}
 		m.Comment = fmt.Sprintf("%s %s %s, which has no comment.", o.name, does, o.name)
 	}
-	if !o.served.TakesContext {
+	switch {
+	case o.served.TakesContext:
+	case o.served.Streams:
+		m.Comment += "\n\nIt takes no context, so that only leaving the loop cancels it."
+	default:
 		m.Comment += "\n\nIt takes no context, so that it cannot be cancelled."
 	}
 	return m
@@ -116,6 +125,41 @@ func (w *methodWriter) results(m *clientMethod, names clientNames) {
 	if len(returned) == 0 {
 		m.Taken = "_, " + err + " ="
 	}
+}
+
+// stream fills in the only result of a method that streams.
+func (w *methodWriter) stream(m *clientMethod) {
+	m.Streams = true
+	m.Outcomes = typeText(w.signature.Results().At(0).Type(), false, w.qualifier)
+	m.Results = typeText(elementOf(w.signature), false, w.qualifier)
+	m.Returned = fmt.Sprintf("c.%s.Stream(%s)", m.Field, m.Given)
+	if t := w.streamType(); t != "" {
+		m.Returned = t + "(" + m.Returned + ")"
+	}
+}
+
+// elementOf returns the type of the elements of the only result of a method, an iterator.
+func elementOf(t *types.Signature) types.Type {
+	iterator, _ := t.Results().At(0).Type().Underlying().(*types.Signature)
+	yield, _ := iterator.Params().At(0).Type().Underlying().(*types.Signature)
+	return yield.Params().At(0).Type()
+}
+
+// streamType returns the type of a stream to which that of a call has to be converted, else "".
+func (w *methodWriter) streamType() string {
+	if !w.served.Streams {
+		return ""
+	}
+	named, isNamed := types.Unalias(w.signature.Results().At(0).Type()).(*types.Named)
+	if !isNamed || named.Obj().Pkg().Path() == "iter" {
+		return ""
+	}
+	return types.TypeString(named, w.qualifier)
+}
+
+// namesIn returns the identifiers in the text of a type.
+func namesIn(typeText string) []string {
+	return strings.FieldsFunc(typeText, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // status returns the expression for the response's status, in the type that the method returns.

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// unnameable returns the type of a signature that the package of the interface cannot name, or "". This happens for
-// methods of interfaces of other packages.
-func (s *sources) unnameable(t *types.Signature) string {
+// unnameable returns what is in a type, such as a signature, that the package of the interface cannot name, or "". This happens
+// for methods of interfaces of other packages.
+func (s *sources) unnameable(t types.Type) string {
 	for _, object := range mentions(t) {
 		switch {
 		case object.Pkg() == nil || object.Pkg() == s.pkg:

@@ -139,12 +139,20 @@ func TestRefusedMethods(t *testing.T) {
 		"NoError(ctx context.Context) (sum int)":                       "returns no error, but a call over the bus can fail: add an error as its last result, or write no client with -client none",
 		"ForHost(x int) error":                                         "has the name of a method that every client has: rename it, or write no client with -client none",
 		"Collide(x int) (id, ID, Id int, err error)":                   "the results id and ID would both be the field ID of CollideResults: rename one of them",
+		"Seq() iter.Seq[Point]":                                        "result 1 is an iterator that cannot fail, which a stream over the bus can: return an iter.Seq2[Point, error]" + misfit,
+		"Pairs() iter.Seq2[string, Point]":                             "result 1 is an iterator of pairs whose second value is Point, not an error: return an iter.Seq2[T, error], where T has both values" + misfit,
+		"Beside() (iter.Seq2[Point, error], error)":                    "result 1 is a stream, which has to be the only result: yield the error, and put all else into the elements" + misfit,
+		"Upload(points iter.Seq[Point]) error":                         "argument 1 is an iterator, and callers cannot send a stream: take a slice" + misfit,
+		"Changes() (<-chan Point, error)":                              "result 1 is a channel, which cannot tell an error: for a stream return an iter.Seq2[Point, error]" + misfit,
+		"List() iter.Seq2[Point, error]":                               "is named like REST, but streams, which is for RPC style alone: give it another name, or say that RPC is meant, with bus.RPC() or with //busline:route POST /list in its interface",
+		"Body(x int) (httpResponseBody iter.Seq2[Point, error])":       "httpResponseBody is a stream, of which every element is written by itself: give the result another name, or none",
+		"Watch(x int) iter.Seq2[Point, error]":                         "",
 		"DefaultQueue(x int) error":                                    "",
 		"Default_Queue(x int) error":                                   "is served as GET /default-queue, and so is method DefaultQueue: rename one of them, or " + strings.Replace(choose, "its route", "their routes", 1),
 	}
 	messages["Many(_ "+strings.Repeat("int, _ ", 129)+"int) error"] = "has 131 parameters and results, more than 128: put some into a struct"
 	var api, want strings.Builder
-	api.WriteString("package p\n\nimport (\"context\"; \"io\"; \"net/http\"; \"sync\"; \"unsafe\")\n\ntype Calc interface {\n")
+	api.WriteString("package p\n\nimport (\"context\"; \"io\"; \"iter\"; \"net/http\"; \"sync\"; \"unsafe\")\n\ntype Calc interface {\n")
 	line := 5
 	for _, method := range slices.Sorted(maps.Keys(messages)) {
 		line++

@@ -327,6 +327,13 @@ func (b *builder) describeOutput(l listed) error {
 	if len(declared.Statuses) > 0 {
 		return nil
 	}
+	if l.endpoint.Method.Streams {
+		l.operation.Responses["200"] = &Response{
+			Description: "A stream: each line, or the data of each event, is one of these",
+			Content:     map[string]*MediaType{restmap.NDJSON: result, restmap.EventStream: result},
+		}
+		return nil
+	}
 	l.operation.Responses["200"] = &Response{Description: "OK", Content: map[string]*MediaType{jsonType: result}}
 	if hasResult(l.endpoint.Method, restmap.StatusCode) { // the status may be any
 		failure[jsonType] = result
@@ -379,12 +386,15 @@ func ownProblems() []int {
 	}
 }
 
-// resultSchema returns the schema of a successful response.
+// resultSchema returns the schema of a successful response, or of one element of a stream.
 func (b *builder) resultSchema(l listed) (*reflectapi.Schema, error) {
 	method := l.endpoint.Method
 	all, err := b.results.Of(method.Out)
 	if err != nil {
 		return nil, err
+	}
+	if method.Streams {
+		return all.Properties[method.Results[0].Name], nil
 	}
 	if body := all.Properties[restmap.ResponseBody]; body != nil {
 		return body, nil

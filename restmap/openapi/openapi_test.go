@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"iter"
 	"maps"
 	"net/http"
 	"os"
@@ -84,6 +85,15 @@ func (Products) ListAll(sortBy string, tags []string, filter Filter) (httpRespon
 // Count counts the products.
 func (Products) Count() (count int) { return }
 
+// Feed streams.
+type Feed struct{}
+
+// Watch tells every change of a product.
+func (Feed) Watch(category string) iter.Seq2[*Product, error] { return nil }
+
+// Count counts.
+func (Feed) Count(n int) iter.Seq2[int, error] { return nil }
+
 // Site answers browsers.
 type Site struct{}
 
@@ -136,6 +146,11 @@ func products(t testing.TB) *openapi.Document {
 		Host: "products.example", Port: 443, Version: "2",
 		Endpoints: endpoints(t, Products{}, restmap.Options{Methods: map[string]restmap.MethodOptions{"Count": {Both: true, Path: "/products/count", HTTPMethod: "GET"}}}),
 	})
+}
+
+func feed(t testing.TB) *openapi.Document {
+	t.Helper()
+	return build(t, openapi.Service{Host: "feed.example", Port: 443, Endpoints: endpoints(t, Feed{}, restmap.Options{})})
 }
 
 func web(t testing.TB) *openapi.Document {
@@ -222,7 +237,7 @@ func TestGolden(t *testing.T) {
 		{Host: "calculator.example", Port: 443, Document: calculator(t)},
 	})
 	for name, document := range map[string]*openapi.Document{
-		"calculator": calculator(t), "products": products(t), "web": web(t), "merged": all,
+		"calculator": calculator(t), "products": products(t), "feed": feed(t), "web": web(t), "merged": all,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

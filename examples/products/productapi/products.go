@@ -1,7 +1,10 @@
 // Package productapi is what callers of a collection of products need: its interface, its types, and a generated client.
 package productapi
 
-import "context"
+import (
+	"context"
+	"iter"
+)
 
 //go:generate go run github.com/busline/busline/reflectapi/apigen -type Products
 
@@ -22,6 +25,17 @@ type Products interface {
 	// front of it; without one, in the order in which they were created. It passes over the first offset products and
 	// returns no more than limit; 0 is all.
 	ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []Product, err error)
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	Watch(ctx context.Context) Changes
+}
+
+// Changes are a stream. It has a name because mockgen of github.com/golang/mock reads no generic types.
+type Changes = iter.Seq2[Change, error]
+
+// Change is what a product is now.
+type Change struct {
+	ID      int      `json:"id"`
+	Product *Product `json:"product"` // nil if it was deleted
 }
 
 // Product is something to buy. What its tags ask for is in the document, and a request that breaks it is answered 422.

@@ -28,6 +28,8 @@ type Products interface {
 	// front of it; without one, in the order in which they were created. It passes over the first offset products and
 	// returns no more than limit; 0 is all.
 	ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []Product, err error)
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	Watch(ctx context.Context) Changes
 }
 `)
 
@@ -41,6 +43,7 @@ type Client struct {
 	update  bus.Operation[updateArguments, struct{}]
 	delete  bus.Operation[deleteArguments, struct{}]
 	listAll bus.Operation[listAllArguments, []Product]
+	watch   bus.Operation[struct{}, Change]
 }
 
 var _ Products = (*Client)(nil)
@@ -54,7 +57,7 @@ func (c *Client) ForHost(host string) *Client { return newClient(c.conn, host, h
 // ForInstance returns a client of one instance of the host, by its instance ID.
 func (c *Client) ForInstance(id string) *Client { return newClient(c.conn, c.host, id+"."+c.host) }
 
-// Multicast returns the same methods, for calls to all instances at once.
+// Multicast returns the same methods, but for those that stream, for calls to all instances at once.
 func (c *Client) Multicast() Multicast { return Multicast{c} }
 
 func newClient(conn *bus.Conn, host, to string) *Client {
@@ -71,6 +74,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 			DeclaredBy("productapi.Products.Delete"),
 		listAll: bus.NewOperation[listAllArguments, []Product](conn, "GET https://"+to+"/products").
 			DeclaredBy("productapi.Products.ListAll"),
+		watch: bus.NewOperation[struct{}, Change](conn, "POST https://"+to+"/watch").
+			DeclaredBy("productapi.Products.Watch"),
 	}
 }
 
@@ -132,6 +137,11 @@ type listAllArguments struct {
 func (c *Client) ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []Product, err error) {
 	response, err := c.listAll.Call(ctx, listAllArguments{sortBy, limit, offset})
 	return response.Results, err
+}
+
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+func (c *Client) Watch(ctx context.Context) Changes {
+	return c.watch.Stream(ctx, struct{}{})
 }
 
 // Multicast calls all instances at once: each answers for itself where the method is served without a queue

@@ -1,6 +1,7 @@
 package productsvc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,17 +112,54 @@ func (b *bucket) All(ctx context.Context) ([]productapi.Product, error) {
 	defer stopWatcher(watcher)
 	products := make(map[int]productapi.Product)
 	for {
-		select {
-		case entry := <-watcher.Updates():
-			if entry == nil { // that was all
-				return inOrder(products), nil
-			}
-			if err := addEntry(products, entry); err != nil {
-				return nil, err
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		change, err := nextChange(ctx, watcher)
+		switch {
+		case err != nil:
+			return nil, err
+		case change.ID == 0: // that was all
+			return inOrder(products), nil
 		}
+		products[change.ID] = *change.Product
+	}
+}
+
+func (b *bucket) Watch(ctx context.Context) productapi.Changes {
+	return func(yield func(productapi.Change, error) bool) {
+		watcher, err := b.keys.Watch(ctx, productPrefix+"*")
+		if err != nil {
+			yield(productapi.Change{}, err)
+			return
+		}
+		defer stopWatcher(watcher)
+		for early := true; ; {
+			change, err := nextChange(ctx, watcher)
+			switch {
+			case err != nil:
+				yield(change, err)
+				return
+			case change.ID == 0: // from now on there are changes
+				early = false
+			case early && change.Product == nil: // it was deleted before
+			case !yield(change, nil):
+				return
+			}
+		}
+	}
+}
+
+// nextChange waits for the next entry. It returns a change without an ID after all that were there before.
+func nextChange(ctx context.Context, watcher jetstream.KeyWatcher) (productapi.Change, error) {
+	select {
+	case entry, open := <-watcher.Updates():
+		switch {
+		case !open:
+			return productapi.Change{}, cmp.Or(ctx.Err(), errors.New("the connection to the broker was closed"))
+		case entry == nil:
+			return productapi.Change{}, nil
+		}
+		return changeOf(entry)
+	case <-ctx.Done():
+		return productapi.Change{}, ctx.Err()
 	}
 }
 
@@ -155,17 +193,15 @@ func untilFirst(change func() error) error {
 
 func productKey(id int) string { return productPrefix + strconv.Itoa(id) }
 
-func addEntry(products map[int]productapi.Product, entry jetstream.KeyValueEntry) error {
-	id, err := strconv.Atoi(strings.TrimPrefix(entry.Key(), productPrefix))
+func changeOf(entry jetstream.KeyValueEntry) (change productapi.Change, err error) {
+	change.ID, err = strconv.Atoi(strings.TrimPrefix(entry.Key(), productPrefix))
+	if err == nil && entry.Operation() == jetstream.KeyValuePut {
+		err = json.Unmarshal(entry.Value(), &change.Product)
+	}
 	if err != nil {
-		return fmt.Errorf("key %s: %w", entry.Key(), err)
+		return change, fmt.Errorf("key %s: %w", entry.Key(), err)
 	}
-	var product productapi.Product
-	if err := json.Unmarshal(entry.Value(), &product); err != nil {
-		return fmt.Errorf("key %s: %w", entry.Key(), err)
-	}
-	products[id] = product
-	return nil
+	return change, nil
 }
 
 func inOrder(products map[int]productapi.Product) []productapi.Product {

@@ -7,6 +7,7 @@
 //	PUT    /products/1    {"name":"Tea","price":5}       200 {}
 //	DELETE /products/1                                   200 {}
 //	GET    /products?sortBy=-price&limit=3&offset=0      200 [{"name":…},…]
+//	GET    /watch                                        200 a stream of {"id":1,"product":{"name":…}}
 package productsvc
 
 import (
@@ -67,6 +68,9 @@ func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset
 	}
 	return page(all, compare, limit, offset), nil
 }
+
+// Watch streams what the store tells.
+func (p *Products) Watch(ctx context.Context) productapi.Changes { return p.store.Watch(ctx) }
 
 // notFound gives the error of a store its status and its sentence.
 func notFound(id int, err error) error {

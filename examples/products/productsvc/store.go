@@ -23,6 +23,8 @@ type Store interface {
 	Remove(ctx context.Context, id int) error
 	// All returns every product, in the order of their ids. The slice is the caller's.
 	All(ctx context.Context) ([]productapi.Product, error)
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	Watch(ctx context.Context) productapi.Changes
 	// String says where the products are kept, "in memory".
 	String() string
 }

@@ -158,6 +158,12 @@ type ProductsExample443ArgumentError struct {
 	Name   string `json:"name"`
 }
 
+// ProductsExample443Change defines model for products.example_443_Change.
+type ProductsExample443Change struct {
+	Id      int64                         `json:"id"`
+	Product *ProductsExample443ProductOut `json:"product"`
+}
+
 // ProductsExample443CreateOut defines model for products.example_443_Create_out.
 type ProductsExample443CreateOut struct {
 	Id int64 `json:"id"`
@@ -204,6 +210,9 @@ type ProductsExample443ProductOut struct {
 // ProductsExample443UpdateOut defines model for products.example_443_Update_out.
 type ProductsExample443UpdateOut = map[string]interface{}
 
+// ProductsExample443WatchIn defines model for products.example_443_Watch_in.
+type ProductsExample443WatchIn = map[string]interface{}
+
 // TroubleExample443ArgumentError defines model for trouble.example_443_ArgumentError.
 type TroubleExample443ArgumentError struct {
 	Detail string `json:"detail"`
@@ -217,6 +226,12 @@ type TroubleExample443CancelledIn = map[string]interface{}
 // TroubleExample443CancelledOut defines model for trouble.example_443_Cancelled_out.
 type TroubleExample443CancelledOut struct {
 	Count int64 `json:"count"`
+}
+
+// TroubleExample443CountIn defines model for trouble.example_443_Count_in.
+type TroubleExample443CountIn struct {
+	N       *int64 `json:"n,omitempty"`
+	PauseMs *int64 `json:"pauseMs,omitempty"`
 }
 
 // TroubleExample443ExitIn defines model for trouble.example_443_Exit_in.
@@ -313,8 +328,14 @@ type ProductsExample443CreateJSONRequestBody = ProductsExample443Product
 // ProductsExample443UpdateJSONRequestBody defines body for ProductsExample443Update for application/json ContentType.
 type ProductsExample443UpdateJSONRequestBody = ProductsExample443Product
 
+// ProductsExample443WatchJSONRequestBody defines body for ProductsExample443Watch for application/json ContentType.
+type ProductsExample443WatchJSONRequestBody = ProductsExample443WatchIn
+
 // TroubleExample443CancelledJSONRequestBody defines body for TroubleExample443Cancelled for application/json ContentType.
 type TroubleExample443CancelledJSONRequestBody = TroubleExample443CancelledIn
+
+// TroubleExample443CountJSONRequestBody defines body for TroubleExample443Count for application/json ContentType.
+type TroubleExample443CountJSONRequestBody = TroubleExample443CountIn
 
 // TroubleExample443EchoJSONRequestBody defines body for TroubleExample443Echo for application/json ContentType.
 type TroubleExample443EchoJSONRequestBody = TroubleExample443EchoJSONBody
@@ -607,9 +628,27 @@ type ClientInterface interface {
 	// Corresponds with PUT /products.example:443/products/{id} (the `ProductsExample443Update` operationId).
 	ProductsExample443Update(ctx context.Context, id int64, body ProductsExample443UpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ProductsExample443WatchWithBody Watch() iter.Seq2[Change, error]
+	//
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+	ProductsExample443WatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ProductsExample443Watch Watch() iter.Seq2[Change, error]
+	//
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+	ProductsExample443Watch(ctx context.Context, body ProductsExample443WatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// TroubleExample443CancelledWithBody Cancelled() (count int)
 	//
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -618,12 +657,30 @@ type ClientInterface interface {
 
 	// TroubleExample443Cancelled Cancelled() (count int)
 	//
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /trouble.example:443/cancelled (the `TroubleExample443Cancelled` operationId).
 	TroubleExample443Cancelled(ctx context.Context, body TroubleExample443CancelledJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TroubleExample443CountWithBody Count(n int, pauseMs int) iter.Seq2[int, error]
+	//
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+	TroubleExample443CountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TroubleExample443Count Count(n int, pauseMs int) iter.Seq2[int, error]
+	//
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+	TroubleExample443Count(ctx context.Context, body TroubleExample443CountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TroubleExample443EchoWithBody Echo(httpRequestBody any) (httpResponseBody any)
 	//
@@ -1158,9 +1215,47 @@ func (c *Client) ProductsExample443Update(ctx context.Context, id int64, body Pr
 	return c.Client.Do(req)
 }
 
+// ProductsExample443WatchWithBody Watch() iter.Seq2[Change, error]
+//
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+func (c *Client) ProductsExample443WatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProductsExample443WatchRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ProductsExample443Watch Watch() iter.Seq2[Change, error]
+//
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+func (c *Client) ProductsExample443Watch(ctx context.Context, body ProductsExample443WatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProductsExample443WatchRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // TroubleExample443CancelledWithBody Cancelled() (count int)
 //
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1179,13 +1274,51 @@ func (c *Client) TroubleExample443CancelledWithBody(ctx context.Context, content
 
 // TroubleExample443Cancelled Cancelled() (count int)
 //
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /trouble.example:443/cancelled (the `TroubleExample443Cancelled` operationId).
 func (c *Client) TroubleExample443Cancelled(ctx context.Context, body TroubleExample443CancelledJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewTroubleExample443CancelledRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TroubleExample443CountWithBody Count(n int, pauseMs int) iter.Seq2[int, error]
+//
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+func (c *Client) TroubleExample443CountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTroubleExample443CountRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TroubleExample443Count Count(n int, pauseMs int) iter.Seq2[int, error]
+//
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+func (c *Client) TroubleExample443Count(ctx context.Context, body TroubleExample443CountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTroubleExample443CountRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2048,6 +2181,46 @@ func NewProductsExample443UpdateRequestWithBody(server string, id int64, content
 	return req, nil
 }
 
+// NewProductsExample443WatchRequest calls the generic ProductsExample443Watch builder with application/json body
+func NewProductsExample443WatchRequest(server string, body ProductsExample443WatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewProductsExample443WatchRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewProductsExample443WatchRequestWithBody constructs an http.Request for the ProductsExample443Watch method, with any body, and a specified content type
+func NewProductsExample443WatchRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/products.example:443/watch")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewTroubleExample443CancelledRequest calls the generic TroubleExample443Cancelled builder with application/json body
 func NewTroubleExample443CancelledRequest(server string, body TroubleExample443CancelledJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2069,6 +2242,46 @@ func NewTroubleExample443CancelledRequestWithBody(server string, contentType str
 	}
 
 	operationPath := fmt.Sprintf("/trouble.example:443/cancelled")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewTroubleExample443CountRequest calls the generic TroubleExample443Count builder with application/json body
+func NewTroubleExample443CountRequest(server string, body TroubleExample443CountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTroubleExample443CountRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewTroubleExample443CountRequestWithBody constructs an http.Request for the TroubleExample443Count method, with any body, and a specified content type
+func NewTroubleExample443CountRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/trouble.example:443/count")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2550,9 +2763,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /products.example:443/products/{id} (the `ProductsExample443Update` operationId).
 	ProductsExample443UpdateWithResponse(ctx context.Context, id int64, body ProductsExample443UpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProductsExample443UpdateResponse, error)
 
+	// ProductsExample443WatchWithBodyWithResponse Watch() iter.Seq2[Change, error]
+	//
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+	ProductsExample443WatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProductsExample443WatchResponse, error)
+
+	// ProductsExample443WatchWithResponse Watch() iter.Seq2[Change, error]
+	//
+	// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+	ProductsExample443WatchWithResponse(ctx context.Context, body ProductsExample443WatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ProductsExample443WatchResponse, error)
+
 	// TroubleExample443CancelledWithBodyWithResponse Cancelled() (count int)
 	//
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2561,12 +2792,30 @@ type ClientWithResponsesInterface interface {
 
 	// TroubleExample443CancelledWithResponse Cancelled() (count int)
 	//
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /trouble.example:443/cancelled (the `TroubleExample443Cancelled` operationId).
 	TroubleExample443CancelledWithResponse(ctx context.Context, body TroubleExample443CancelledJSONRequestBody, reqEditors ...RequestEditorFn) (*TroubleExample443CancelledResponse, error)
+
+	// TroubleExample443CountWithBodyWithResponse Count(n int, pauseMs int) iter.Seq2[int, error]
+	//
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+	TroubleExample443CountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TroubleExample443CountResponse, error)
+
+	// TroubleExample443CountWithResponse Count(n int, pauseMs int) iter.Seq2[int, error]
+	//
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+	TroubleExample443CountWithResponse(ctx context.Context, body TroubleExample443CountJSONRequestBody, reqEditors ...RequestEditorFn) (*TroubleExample443CountResponse, error)
 
 	// TroubleExample443EchoWithBodyWithResponse Echo(httpRequestBody any) (httpResponseBody any)
 	//
@@ -3406,6 +3655,47 @@ func (r ProductsExample443UpdateResponse) ContentType() string {
 	return ""
 }
 
+type ProductsExample443WatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *ProductsExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ProductsExample443WatchResponse) GetApplicationproblemJSONDefault() *ProductsExample443Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ProductsExample443WatchResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ProductsExample443WatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ProductsExample443WatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ProductsExample443WatchResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type TroubleExample443CancelledResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -3448,6 +3738,47 @@ func (r TroubleExample443CancelledResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r TroubleExample443CancelledResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type TroubleExample443CountResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *TroubleExample443Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r TroubleExample443CountResponse) GetApplicationproblemJSONDefault() *TroubleExample443Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TroubleExample443CountResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TroubleExample443CountResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TroubleExample443CountResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TroubleExample443CountResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4056,9 +4387,39 @@ func (c *ClientWithResponses) ProductsExample443UpdateWithResponse(ctx context.C
 	return ParseProductsExample443UpdateResponse(rsp)
 }
 
+// ProductsExample443WatchWithBodyWithResponse Watch() iter.Seq2[Change, error]
+//
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+func (c *ClientWithResponses) ProductsExample443WatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProductsExample443WatchResponse, error) {
+	rsp, err := c.ProductsExample443WatchWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProductsExample443WatchResponse(rsp)
+}
+
+// ProductsExample443WatchWithResponse Watch() iter.Seq2[Change, error]
+//
+// Watch streams every product, and then the changes until ctx ends: of several of one product, at least the last.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /products.example:443/watch (the `ProductsExample443Watch` operationId).
+func (c *ClientWithResponses) ProductsExample443WatchWithResponse(ctx context.Context, body ProductsExample443WatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ProductsExample443WatchResponse, error) {
+	rsp, err := c.ProductsExample443Watch(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProductsExample443WatchResponse(rsp)
+}
+
 // TroubleExample443CancelledWithBodyWithResponse Cancelled() (count int)
 //
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4073,7 +4434,7 @@ func (c *ClientWithResponses) TroubleExample443CancelledWithBodyWithResponse(ctx
 
 // TroubleExample443CancelledWithResponse Cancelled() (count int)
 //
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4084,6 +4445,36 @@ func (c *ClientWithResponses) TroubleExample443CancelledWithResponse(ctx context
 		return nil, err
 	}
 	return ParseTroubleExample443CancelledResponse(rsp)
+}
+
+// TroubleExample443CountWithBodyWithResponse Count(n int, pauseMs int) iter.Seq2[int, error]
+//
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+func (c *ClientWithResponses) TroubleExample443CountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TroubleExample443CountResponse, error) {
+	rsp, err := c.TroubleExample443CountWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTroubleExample443CountResponse(rsp)
+}
+
+// TroubleExample443CountWithResponse Count(n int, pauseMs int) iter.Seq2[int, error]
+//
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /trouble.example:443/count (the `TroubleExample443Count` operationId).
+func (c *ClientWithResponses) TroubleExample443CountWithResponse(ctx context.Context, body TroubleExample443CountJSONRequestBody, reqEditors ...RequestEditorFn) (*TroubleExample443CountResponse, error) {
+	rsp, err := c.TroubleExample443Count(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTroubleExample443CountResponse(rsp)
 }
 
 // TroubleExample443EchoWithBodyWithResponse Echo(httpRequestBody any) (httpResponseBody any)
@@ -4746,6 +5137,32 @@ func ParseProductsExample443UpdateResponse(rsp *http.Response) (*ProductsExample
 	return response, nil
 }
 
+// ParseProductsExample443WatchResponse parses an HTTP response from a ProductsExample443WatchWithResponse call
+func ParseProductsExample443WatchResponse(rsp *http.Response) (*ProductsExample443WatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ProductsExample443WatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest ProductsExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseTroubleExample443CancelledResponse parses an HTTP response from a TroubleExample443CancelledWithResponse call
 func ParseTroubleExample443CancelledResponse(rsp *http.Response) (*TroubleExample443CancelledResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -4767,6 +5184,32 @@ func ParseTroubleExample443CancelledResponse(rsp *http.Response) (*TroubleExampl
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest TroubleExample443Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTroubleExample443CountResponse parses an HTTP response from a TroubleExample443CountWithResponse call
+func ParseTroubleExample443CountResponse(rsp *http.Response) (*TroubleExample443CountResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TroubleExample443CountResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest TroubleExample443Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

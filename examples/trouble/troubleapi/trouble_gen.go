@@ -26,7 +26,9 @@ type Trouble interface {
 	Exit(ctx context.Context) (err error)
 	// Echo answers with what it was sent.
 	Echo(ctx context.Context, httpRequestBody any) (httpResponseBody any, err error)
-	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+	Count(ctx context.Context, n int, pauseMs int) Numbers
+	// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 	Cancelled(ctx context.Context) (count int, err error)
 }
 `)
@@ -41,6 +43,7 @@ type Client struct {
 	panic     bus.Operation[struct{}, struct{}]
 	exit      bus.Operation[struct{}, struct{}]
 	echo      bus.Operation[echoArguments, any]
+	count     bus.Operation[countArguments, int]
 	cancelled bus.Operation[struct{}, CancelledResults]
 }
 
@@ -55,7 +58,7 @@ func (c *Client) ForHost(host string) *Client { return newClient(c.conn, host, h
 // ForInstance returns a client of one instance of the host, by its instance ID.
 func (c *Client) ForInstance(id string) *Client { return newClient(c.conn, c.host, id+"."+c.host) }
 
-// Multicast returns the same methods, for calls to all instances at once.
+// Multicast returns the same methods, but for those that stream, for calls to all instances at once.
 func (c *Client) Multicast() Multicast { return Multicast{c} }
 
 func newClient(conn *bus.Conn, host, to string) *Client {
@@ -72,6 +75,8 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 			DeclaredBy("troubleapi.Trouble.Exit"),
 		echo: bus.NewOperation[echoArguments, any](conn, "POST https://"+to+"/echo").
 			DeclaredBy("troubleapi.Trouble.Echo"),
+		count: bus.NewOperation[countArguments, int](conn, "POST https://"+to+"/count").
+			DeclaredBy("troubleapi.Trouble.Count"),
 		cancelled: bus.NewOperation[struct{}, CancelledResults](conn, "POST https://"+to+"/cancelled").
 			DeclaredBy("troubleapi.Trouble.Cancelled"),
 	}
@@ -124,12 +129,22 @@ func (c *Client) Echo(ctx context.Context, httpRequestBody any) (httpResponseBod
 	return response.Results, err
 }
 
+type countArguments struct {
+	N       int `json:"n"`
+	PauseMs int `json:"pauseMs"`
+}
+
+// Count streams the numbers from 1 to n, with a pause of some milliseconds before each. It ends early as Sleep does.
+func (c *Client) Count(ctx context.Context, n int, pauseMs int) Numbers {
+	return c.count.Stream(ctx, countArguments{n, pauseMs})
+}
+
 // CancelledResults is what Cancelled returns.
 type CancelledResults struct {
 	Count int `json:"count"`
 }
 
-// Cancelled returns how many calls of Sleep were cut short in this instance.
+// Cancelled returns how many calls of Sleep and Count were cut short in this instance.
 func (c *Client) Cancelled(ctx context.Context) (count int, err error) {
 	response, err := c.cancelled.Call(ctx, struct{}{})
 	return response.Results.Count, err

@@ -6,6 +6,7 @@
 //	GET  /panic             a bug
 //	GET  /exit              a goroutine that exits without an answer
 //	POST /echo              sends any JSON back; also more than the 4 MiB that a function accepts by default
+//	GET  /count?n=1000      a stream, which ends early if its caller leaves
 //	GET  /cancelled         how many sleeps were cut short
 package troublesvc
 
@@ -54,6 +55,21 @@ func (t *Trouble) Sleep(ctx context.Context, ms int) (slept int, err error) {
 	}
 }
 
+// Count fails halfway if its context ends.
+func (t *Trouble) Count(ctx context.Context, n int, pauseMs int) troubleapi.Numbers {
+	return func(yield func(int, error) bool) {
+		for i := range n {
+			if _, err := t.Sleep(ctx, pauseMs); err != nil {
+				yield(0, err)
+				return
+			}
+			if !yield(i+1, nil) {
+				return
+			}
+		}
+	}
+}
+
 // Hang does not heed its context.
 func (t *Trouble) Hang(_ context.Context, ms int) (err error) {
 	pause, err := pauseOf(ms)
@@ -78,7 +94,7 @@ func (t *Trouble) Echo(_ context.Context, httpRequestBody any) (httpResponseBody
 	return httpRequestBody, nil
 }
 
-// Cancelled counts what Sleep has noticed.
+// Cancelled counts what Sleep and Count have noticed.
 func (t *Trouble) Cancelled(context.Context) (count int, err error) {
 	return int(t.cancelled.Load()), nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"iter"
 )
 
 // Friend implements the interfaces, with names of its own.
@@ -23,6 +24,9 @@ func (Friend) Tell(_ context.Context, tale string, length int) (end string, err 
 
 // Repeat is documented here, too.
 func (Friend) Repeat(tales ...string) (number int) { return len(tales) }
+
+// Recite is documented here, too.
+func (Friend) Recite(_ context.Context, often int) iter.Seq2[string, error] { return nil }
 
 // Mock is what a generator of mocks might have written.
 type Mock struct{ recorder *Recorder }
@@ -48,6 +52,9 @@ func (m *Mock) Tell(arg0 context.Context, arg1 string, arg2 int) (string, error)
 
 // Repeat mocks base method.
 func (m *Mock) Repeat(arg0 ...string) int { return len(arg0) }
+
+// Recite mocks base method.
+func (m *Mock) Recite(arg0 context.Context, arg1 int) iter.Seq2[string, error] { return nil }
 
 //go:noinline
 func (m *Mock) call(arg1 string, arg2 int) (string, error) {

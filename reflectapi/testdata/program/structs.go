@@ -1,6 +1,10 @@
 package main
 
-import "context"
+import (
+	"context"
+	"iter"
+	"maps"
+)
 
 // Calculator has receivers without a name and a context without one.
 type Calculator struct{}
@@ -10,6 +14,11 @@ func (Calculator) Add(_ context.Context, x, y int) (sum int, err error) { return
 
 // Sum is variadic, its result unnamed.
 func (c Calculator) Sum(start int, more ...int) (int, error) { return start + len(more), nil }
+
+// Count streams, and its result needs no name.
+func (c Calculator) Count(from int) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) { yield(from, nil) }
+}
 
 // Store is generic.
 type Store[K comparable, V any] struct{ values map[K]V }
@@ -24,6 +33,17 @@ func (s *Store[K, V]) Put(key K, value V) (old V) {
 func (s Store[K, V]) Get(key K) (value V, found bool) {
 	value, found = s.values[key]
 	return value, found
+}
+
+// Watch streams from generic code.
+func (s *Store[K, V]) Watch(prefix K) (changes iter.Seq2[V, error]) {
+	return func(yield func(V, error) bool) {
+		for value := range maps.Values(s.values) {
+			if !yield(value, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Outer has all its methods from others.

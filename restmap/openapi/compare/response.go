@@ -35,14 +35,20 @@ func anyStatus(o *openapi.Operation) bool {
 	return other != nil && schemaIn(other.Content, jsonType) != nil
 }
 
-// contents compares a result with a result, and a problem with a problem.
+// contents compares a result with a result, an element of a stream with an element, and a problem with a problem.
 func (c *comparison) contents(key, status string, old, now *openapi.Response) {
-	for _, media := range []string{jsonType, restmap.ProblemType} {
+	for _, media := range []string{jsonType, restmap.NDJSON, restmap.ProblemType} {
 		before, after := schemaIn(old.Content, media), schemaIn(now.Content, media)
 		switch {
 		case before == nil:
+		case after != nil && media == restmap.NDJSON:
+			c.walk(answers, key, "the element", before, after)
 		case after != nil:
 			c.walk(answers, key, "the result", before, after)
+		case media == jsonType && now.Content[restmap.NDJSON] != nil:
+			c.addf(true, "%s: the result is now a stream: callers that read it as a whole fail", key)
+		case media == restmap.NDJSON && now.Content[jsonType] != nil:
+			c.addf(true, "%s: the result is no longer a stream: callers that read its elements fail", key)
 		case status == otherStatus && media == jsonType: // said of the statuses
 		default:
 			c.addf(true, "%s: the response with status %s no longer has a body: callers that read it find nothing", key, status)

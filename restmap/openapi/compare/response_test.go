@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"iter"
 	"slices"
 	"testing"
 
@@ -20,6 +21,24 @@ func (Makes) CreateThing(httpRequestBody Item) (id int)                         
 func (MakesStatus) CreateThing(httpRequestBody Item) (id int, httpStatusCode int) { return }
 func (MakesText) CreateThing(httpRequestBody Item) (id string)                    { return }
 
+type (
+	listsThings   struct{}
+	streamsThings struct{}
+	streamsOthers struct{}
+
+	thing struct {
+		Name string `json:"name"`
+	}
+	other struct {
+		Name int    `json:"name"`
+		More string `json:"more"`
+	}
+)
+
+func (listsThings) Things(limit int) (things []thing)          { return }
+func (streamsThings) Things(limit int) iter.Seq2[thing, error] { return nil }
+func (streamsOthers) Things(limit int) iter.Seq2[other, error] { return nil }
+
 func TestResponses(t *testing.T) {
 	t.Parallel()
 	makes := document(t, Makes{}, bus.ParamNames("CreateThing", "httpRequestBody", "id"))
@@ -29,6 +48,7 @@ func TestResponses(t *testing.T) {
 	for _, response := range nothing.Paths["/shop.example:443/things"].Post.Responses {
 		response.Content = nil
 	}
+	each := func(impl any) *openapi.Document { return document(t, impl) }
 	hidden := document(t, Makes{}, bus.ParamNames("CreateThing", "httpRequestBody", "id"))
 	delete(hidden.Paths["/shop.example:443/things"].Post.Responses, "default")
 	for _, test := range []struct {
@@ -48,6 +68,17 @@ func TestResponses(t *testing.T) {
 		{"a status that is not described", makes, hidden, []compare.Change{
 			{Breaks: true, Text: "POST /things: the response with status default is no longer described"},
 		}},
+		{"a stream", each(listsThings{}), each(streamsThings{}), []compare.Change{
+			{Breaks: true, Text: "POST /things: the result is now a stream: callers that read it as a whole fail"},
+		}},
+		{"no stream", each(streamsThings{}), each(listsThings{}), []compare.Change{
+			{Breaks: true, Text: "POST /things: the result is no longer a stream: callers that read its elements fail"},
+		}},
+		{"another element", each(streamsThings{}), each(streamsOthers{}), []compare.Change{
+			{Breaks: true, Text: "POST /things: the element's name is now integer (int64), was string: callers that read the old type fail"},
+			{Text: "POST /things: the element's more is new"},
+		}},
+		{"the same stream", each(streamsThings{}), each(streamsThings{}), nil},
 		{"no body", makes, nothing, []compare.Change{
 			{Breaks: true, Text: "POST /things: the response with status 200 no longer has a body: callers that read it find nothing"},
 			{Breaks: true, Text: "POST /things: the response with status default no longer has a body: callers that read it find nothing"},

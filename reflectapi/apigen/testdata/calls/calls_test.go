@@ -23,6 +23,7 @@ import (
 	"example.com/cases/plain"
 	"example.com/cases/products"
 	"example.com/cases/routes"
+	"example.com/cases/streams"
 	"example.com/cases/tableonly"
 	"example.com/cases/tagged"
 	"example.com/cases/twoclients"
@@ -43,7 +44,7 @@ func TestTables(t *testing.T) {
 		reflect.TypeFor[products.Products](), reflect.TypeFor[tableonly.Clock](), reflect.TypeFor[tagged.Machine](),
 		reflect.TypeFor[twoclients.Orders](), reflect.TypeFor[twoclients.Invoices](), reflect.TypeFor[types.Kinds](), reflect.TypeFor[web.Site](),
 		reflect.TypeFor[hygiene.Clash](), reflect.TypeFor[alias.Counting](), reflect.TypeFor[events.Events](),
-		reflect.TypeFor[routes.Orders](), reflect.TypeFor[declared.Shop](),
+		reflect.TypeFor[routes.Orders](), reflect.TypeFor[declared.Shop](), reflect.TypeFor[streams.Feed](), reflect.TypeFor[streams.Ticks](),
 	} {
 		service, err := reflectapi.DescribeAs(iface, reflect.New(implementation(iface)).Elem().Interface(), reflectapi.RequirePortableNames())
 		if err != nil {
@@ -382,6 +383,10 @@ func implementation(iface reflect.Type) reflect.Type {
 		return reflect.TypeFor[struct{ products.Products }]()
 	case reflect.TypeFor[routes.Orders]():
 		return reflect.TypeFor[struct{ routes.Orders }]()
+	case reflect.TypeFor[streams.Feed]():
+		return reflect.TypeFor[struct{ streams.Feed }]()
+	case reflect.TypeFor[streams.Ticks]():
+		return reflect.TypeFor[struct{ streams.Ticks }]()
 	case reflect.TypeFor[tableonly.Clock]():
 		return reflect.TypeFor[struct{ tableonly.Clock }]()
 	case reflect.TypeFor[tagged.Machine]():

@@ -4,6 +4,7 @@ package api
 import (
 	"context"
 	"embed"
+	"iter"
 )
 
 // Source is the source of this package.
@@ -31,4 +32,6 @@ type Teller interface {
 	Tell(ctx context.Context, story string, times int) (moral string, err error)
 	// Repeat is variadic.
 	Repeat(stories ...string) (count int)
+	// Recite streams.
+	Recite(ctx context.Context, times int) iter.Seq2[string, error]
 }

@@ -12,5 +12,7 @@ type Teller interface {
 	Tell(ctx context.Context, story string, times int) (moral string, err error)
 	// Repeat is variadic.
 	Repeat(stories ...string) (count int)
+	// Recite streams.
+	Recite(ctx context.Context, times int) iter.Seq2[string, error]
 }
 `)

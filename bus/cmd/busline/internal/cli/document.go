@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -358,12 +359,24 @@ func (o *operation) isArguments(schema *reflectapi.Schema) bool {
 	return o.OperationID != "" && (name == o.OperationID+"_in" || name == o.OperationID+"_out")
 }
 
-// result returns the schema of a successful response, nil if the document has none.
+// result returns the schema of a successful response, or of the elements of a stream; nil if the document has none.
 func (o *operation) result() *reflectapi.Schema {
-	if success := o.Responses["200"]; success != nil && success.Content[mediaJSON] != nil {
-		return success.Content[mediaJSON].Schema
+	success := o.Responses["200"]
+	if success == nil {
+		return nil
+	}
+	for _, media := range []string{mediaJSON, restmap.NDJSON} {
+		if content := success.Content[media]; content != nil {
+			return content.Schema
+		}
 	}
 	return nil
+}
+
+// streams reports whether a successful response is a stream.
+func (o *operation) streams() bool {
+	success := o.Responses["200"]
+	return success != nil && success.Content[restmap.NDJSON] != nil
 }
 
 // parameterNames returns the names without duplicates.

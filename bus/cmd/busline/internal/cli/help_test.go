@@ -76,7 +76,7 @@ func TestComplete(t *testing.T) {
 		{"call ", "calculator.example/ products.example/"},
 		{"call https://c", "https://calculator.example/ nospace"},
 		{"call calculator.example/d", "calculator.example/distance"},
-		{"call https://products.example:443/", "https://products.example:443/products https://products.example:443/products/{id}"},
+		{"call https://products.example:443/", "https://products.example:443/products https://products.example:443/products/{id} https://products.example:443/watch"},
 		{"call x.example/", ""},
 		{"call a_b/", ""},
 		{"call calculator.example/add ", "x= y="},

@@ -33,13 +33,16 @@ func (o *operation) table() (rows table) {
 	if o.isUnlisted(o.body()) {
 		takes.row(parameter{name: wholeBody, schema: o.body(), in: inBody})
 	}
-	returns := listing{d, &rows, "returns"}
+	returns, whole := listing{d, &rows, "returns"}, wholeBody
+	if o.streams() {
+		returns.verb, whole = "streams", eachElement
+	}
 	for _, each := range o.results() {
 		if each.name != "" {
 			returns.value(each, []*reflectapi.Schema{d.resolve(o.result())})
 			continue
 		}
-		returns.row(parameter{name: wholeBody, schema: each.schema})
+		returns.row(parameter{name: whole, schema: each.schema})
 		returns.parts("", each, nil)
 	}
 	if o.isOpen() {
@@ -60,7 +63,10 @@ func (o *operation) results() (all []parameter) {
 	return all
 }
 
-const wholeBody = "(the whole body)"
+const (
+	wholeBody   = "(the whole body)"
+	eachElement = "(each element)"
+)
 
 // isUnlisted reports whether a body has no described members, but may have content nevertheless.
 func (o *operation) isUnlisted(body *reflectapi.Schema) bool {
