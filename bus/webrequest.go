@@ -20,10 +20,11 @@ func fromIngress(message *wire.Request, name string) string {
 // remoteAddr returns the peer of a request, with port 0, because the bus has none: the address from which the ingress was called, which is
 // the last one in X-Forwarded-For, else the calling instance.
 func remoteAddr(message *wire.Request) string {
-	clients := fromIngress(message, "X-Forwarded-For")
-	last := clients[strings.LastIndexByte(clients, ',')+1:]
-	if client, err := netip.ParseAddr(strings.TrimSpace(last)); err == nil {
-		return netip.AddrPortFrom(client, 0).String()
+	if clients := fromIngress(message, "X-Forwarded-For"); clients != "" {
+		last := clients[strings.LastIndexByte(clients, ',')+1:]
+		if client, err := netip.ParseAddr(strings.TrimSpace(last)); err == nil {
+			return netip.AddrPortFrom(client, 0).String()
+		}
 	}
 	return message.FromID + "." + message.FromHost + ":0"
 }

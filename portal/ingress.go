@@ -157,7 +157,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		return
 	}
 	place := i.placeOf(from, path, to, response)
-	place.noteCalled(r, from, path, response.StatusCode)
+	place.noteCalled(r, from, path, response)
 	place.adaptLocations(response)
 	i.confineCookies(r, &place, to, response)
 	i.config.applySandboxCSP(to, response)

@@ -96,6 +96,9 @@ func (s *streamWriter) Write(piece []byte) (int, error) {
 
 // mergeVary makes one field of those that the service, the ingress and the compression have set, with each name once.
 func mergeVary(header http.Header) {
+	if len(header["Vary"]) == 0 {
+		return
+	}
 	var names []string
 	for name := range listed(header, "Vary") {
 		isSame := func(other string) bool { return strings.EqualFold(other, name) }
@@ -230,10 +233,10 @@ func (i *Ingress) placeOf(from *forwarding, path string, to *url.URL, response *
 
 // noteCalled notes a URL that was called by plain HTTP. A service that redirects to the same URL with https wants no plain HTTP: a
 // path would lead back to it for ever. A redirect by which a form leads back to itself may have any scheme, so it does not count.
-func (p *servicePlace) noteCalled(r *http.Request, from *forwarding, path string, status int) {
+func (p *servicePlace) noteCalled(r *http.Request, from *forwarding, path string, response *http.Response) {
 	repeats := r.Method == http.MethodGet || r.Method == http.MethodHead ||
-		status != http.StatusFound && status != http.StatusSeeOther
-	if from.proto != "http" || !repeats {
+		response.StatusCode != http.StatusFound && response.StatusCode != http.StatusSeeOther
+	if from.proto != "http" || !repeats || len(response.Header["Location"]) == 0 {
 		return
 	}
 	p.plain = from.host + from.prefix + path
