@@ -99,7 +99,7 @@ func (e *endpoint) route() {
 	}
 	e.routed = &server.Endpoint{
 		Name: e.Name, Path: e.Path, Port: e.Port, Routes: e.mapped.Routes, Source: e.source, Queue: e.queue, OnAll: e.onAll,
-		Web: e.mapped.Style == restmap.Web, Streams: e.mapped.Style == restmap.Web, Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
+		Web: e.mapped.Style == restmap.Web, Streams: e.mapped.Style == restmap.Web || e.mapped.Element() != nil, Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
 	}
 }
 
@@ -156,16 +156,6 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 		}
 		in.response.Header = in.Handler.ResponseHeader(in.response.Header)
 		return &in.response, nil
-	}
-}
-
-// runStream makes the run of a function that streams.
-func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, error) {
-	if e.bodyLimit == 0 {
-		e.bodyLimit = functionBodyLimit
-	}
-	return func(context.Context, *serverCall) (*wire.Response, error) {
-		return nil, newError(http.StatusNotImplemented, ExecutedNo, nil, "streams are not served yet")
 	}
 }
 

@@ -108,15 +108,6 @@ func (o Operation[Arguments, Results]) Multicast(ctx context.Context, arguments 
 	}
 }
 
-// Stream calls one instance of an endpoint that streams, and yields the elements of the stream as they come, of which Results is the
-// type.
-func (o Operation[Arguments, Results]) Stream(_ context.Context, _ Arguments) iter.Seq2[Results, error] {
-	return func(yield func(Results, error) bool) {
-		var none Results
-		yield(none, newError(http.StatusNotImplemented, ExecutedNo, nil, "streams are not called yet"))
-	}
-}
-
 func (o Operation[Arguments, Results]) request(arguments Arguments) (*clientCall, error) {
 	if o.err != nil {
 		return nil, unsent(o.err)

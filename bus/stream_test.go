@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -234,3 +235,90 @@ func TestStream_Function(t *testing.T) {
 type words struct{}
 
 func (words) Length(text string) (length int) { return len(text) }
+
+// counter streams.
+type counter struct{ ended chan error }
+
+func (c counter) Count(ctx context.Context, n int, fail bool) iter.Seq2[tick, error] {
+	return func(yield func(tick, error) bool) {
+		for i := range n {
+			if !yield(tick{i}, nil) {
+				c.ended <- context.Cause(ctx)
+				return
+			}
+		}
+		if fail {
+			yield(tick{}, bus.Errorf(http.StatusConflict, "no more than %d", n))
+		}
+	}
+}
+
+type tick struct {
+	N int `json:"n"`
+}
+
+type countArguments struct {
+	N    int  `json:"n"`
+	Fail bool `json:"fail"`
+}
+
+// TestStream_Elements has a function that streams more elements than fit into the window.
+func TestStream_Elements(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		service := counter{make(chan error, 1)}
+		serve(t, w.connect("counter.example"), service)
+		count := bus.NewOperation[countArguments, tick](w.connect("caller.example"), "POST https://counter.example/count")
+		for _, n := range []int{0, 1, 100_000} {
+			next := 0
+			for each, err := range count.Stream(t.Context(), countArguments{N: n}) {
+				require.NoError(t, err)
+				require.Equal(t, next, each.N)
+				next++
+			}
+			assert.Equal(t, n, next)
+		}
+		next := 0
+		for each, err := range count.Stream(t.Context(), countArguments{N: 5, Fail: true}) {
+			if next == 5 {
+				checkError(t, err, http.StatusConflict, bus.ExecutedYes)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, next, each.N)
+			}
+			next++
+		}
+		assert.Equal(t, 6, next)
+		for range count.Stream(t.Context(), countArguments{N: 1 << 30}) {
+			break
+		}
+		require.Error(t, <-service.ended)
+		for _, err := range bus.NewOperation[struct{}, tick](w.connect("caller.example"), "POST https://counter.example/openapi.json").Stream(t.Context(), struct{}{}) {
+			checkError(t, err, http.StatusMethodNotAllowed, bus.ExecutedNo)
+		}
+	})
+}
+
+// TestStream_Events has a caller that asks for events, and one that takes no stream.
+func TestStream_Events(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		serve(t, w.connect("counter.example"), counter{})
+		caller := w.connect("caller.example")
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://counter.example/count?n=2", nil)
+		require.NoError(t, err)
+		request.Header.Set("Accept", "text/event-stream")
+		response, err := caller.Do(request)
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		assert.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
+		assert.Equal(t, "data: {\"n\":0}\n\ndata: {\"n\":1}\n\nevent: end\ndata:\n\n", string(text))
+		for response, err := range caller.Multicast(mustRequest(t, "https://counter.example/count?n=2")) {
+			require.NoError(t, err)
+			text, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, "{\"n\":0}\n{\"n\":1}\n", string(text))
+		}
+	})
+}
