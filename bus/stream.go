@@ -41,10 +41,11 @@ func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, 
 		out := newElements(in)
 		defer out.stop()
 		for text, err := range e.mapped.Stream(iterator) {
-			if err == nil {
-				err = out.write(text)
-			}
 			if err != nil {
+				out.flush()
+				return nil, executed(err)
+			}
+			if err := out.write(text); err != nil {
 				return nil, executed(err)
 			}
 		}
@@ -147,6 +148,14 @@ func (o *elements) stop() {
 		close(o.stopped)
 	}
 	<-o.finished
+}
+
+// flush sends the elements before an error. Without one there is only the error.
+func (o *elements) flush() {
+	o.stop()
+	if o.writer != nil {
+		_ = o.writer.Flush()
+	}
 }
 
 // finish ends the stream as a whole.

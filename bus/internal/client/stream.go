@@ -299,7 +299,7 @@ func (u *upload) begin(ctx context.Context, taker Peer) {
 	u.call.mu.Lock()
 	defer u.call.mu.Unlock()
 	u.writer = stream.NewWriter(stream.WriterConfig{
-		PartSize: max(size, 1), Window: u.window, First: len(u.sent.Body), Budget: u.sent.TimeBudget,
+		Context: ctx, PartSize: max(size, 1), Window: u.window, First: len(u.sent.Body), Budget: u.sent.TimeBudget,
 		Send: func(number wire.Fragment, body []byte) error {
 			part.Fragment, part.Body = number, body
 			return u.client.publishFragment(ctx, to, u.sent.reply, &part)

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"sync"
@@ -15,10 +16,11 @@ type WriterConfig struct {
 	// Send sends a part, which is the last one if its Count is set. It does not keep the body, unless Keeps is set.
 	Send     func(part wire.Fragment, body []byte) error
 	Keeps    bool
-	PartSize int           // most bytes of a part
-	Window   int64         // bytes that may be sent before the reader opens its window further
-	First    int           // bytes of part 1 if that has been sent; -1 if it has not
-	Budget   time.Duration // longest time without a sign of the reader, and longest wait for its window
+	Context  context.Context //nolint:containedctx // nothing is sent after its end
+	PartSize int             // most bytes of a part
+	Window   int64           // bytes that may be sent before the reader opens its window further
+	First    int             // bytes of part 1 if that has been sent; -1 if it has not
+	Budget   time.Duration   // longest time without a sign of the reader, and longest wait for its window
 	// Failed is called once if the stream ends before its last part: the reader is gone, or reads nothing, or a part was not sent. It must
 	// not call the writer.
 	Failed func(error)
@@ -136,6 +138,9 @@ func (w *Writer) sendLocked(body []byte, last bool) error {
 
 // sendPart sends one part.
 func (w *Writer) sendPart(body []byte, last bool) error {
+	if w.config.Context.Err() != nil {
+		w.Stop(context.Cause(w.config.Context))
+	}
 	if err := w.failure(); err != nil {
 		return err
 	}

@@ -1,0 +1,289 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// TestStream_Parts answers with parts of a stream in any order.
+func TestStream_Parts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		from := func(id string, part *wire.Response) *wire.Response {
+			part.FromID = id
+			return part
+		}
+		failed := answerPart(0, 0, `{"title":"x","status":409,"detail":"no more"}`)
+		failed.Status, failed.Header = 409, wire.Header{{Name: "Content-Type", Value: "application/problem+json"}}
+		large := strings.Repeat("l", 300<<10) // two of them do not fit into the window, nor does one of twice the size after one that was read
+		for _, test := range []struct {
+			name   string
+			parts  []*wire.Response
+			read   string
+			status int
+			told   string
+		}{
+			{"as they should be", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 0, "b"), answerPart(3, 3, "c")}, "abc", 200, ""},
+			{"alive between", []*wire.Response{answerPart(1, 0, ""), answerPart(2, 0, ""), answerPart(3, 0, "a"), answerPart(4, 4, "")}, "a", 200, ""},
+			{"repeated", []*wire.Response{answerPart(1, 0, "a"), answerPart(1, 0, "x"), answerPart(2, 2, "b"), answerPart(2, 2, "b")}, "ab", 200, ""},
+			{"forged", []*wire.Response{answerPart(1, 0, "a"), from("s2aaaaaaaa", answerPart(2, 0, "x")), answerPart(2, 2, "b")}, "ab", 200, ""},
+			{"lost", []*wire.Response{answerPart(1, 0, "a"), answerPart(3, 3, "c")}, "a", 502, "part 2 of the stream was lost on the way"},
+			{"the first is lost", []*wire.Response{answerPart(2, 0, "b"), answerPart(3, 3, "c")}, "", 502, "part 1 of the stream was lost on the way"},
+			{"reordered", []*wire.Response{answerPart(1, 0, "a"), answerPart(3, 0, "c"), answerPart(2, 0, "b")}, "a", 502, "part 2 of the stream was lost on the way"},
+			{"another count", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 7, "b")}, "a", 502, "part 2 of the stream says that it has 7 parts"},
+			{"beyond the window", []*wire.Response{answerPart(1, 0, large), answerPart(2, 0, large+large)}, large, 502, "part 2 of the stream exceeds the window"},
+			{"an error", []*wire.Response{answerPart(1, 0, "a"), failed}, "a", 409, "no more"},
+			{"another response", []*wire.Response{answerPart(1, 0, "a"), answerPart(0, 0, "whole")}, "a", 502, "the stream was replaced by another response"},
+			{"silence", []*wire.Response{answerPart(1, 0, "a")}, "a", 504, "nothing came of the stream of scripted.example for 20s"},
+		} {
+			a := newAnswerer(t, b.testBus, test.parts)
+			var text []byte
+			response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
+			status := bus.StatusOf(err)
+			if err == nil {
+				text, err = io.ReadAll(response.Body)
+				if status = response.StatusCode; err != nil {
+					status = bus.StatusOf(err)
+				} else if status >= 400 {
+					err, text = errors.New(string(text)), nil
+				}
+			}
+			assert.Equal(t, test.status, status, test.name)
+			if test.told != "" {
+				assert.ErrorContains(t, err, test.told, test.name)
+			} else {
+				require.NoError(t, err, test.name)
+			}
+			assert.True(t, test.read == string(text), test.name) // the text may be long
+			synctest.Wait()
+			checkNothingLeft(t, caller)
+			assert.Zero(t, caller.PendingCalls(), test.name)
+			a.raw.Close()
+			synctest.Wait()
+		}
+	})
+}
+
+// TestStream_Idle has a handler that is silent for an hour, and a caller that waits for it.
+func TestStream_Idle(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(time.Hour)
+			assert.NoError(t, r.Context().Err())
+			fmt.Fprint(w, "at last")
+		})
+		response, err := get(t.Context(), b.connect("caller.example"), "/idle")
+		require.NoError(t, err)
+		began := time.Now()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		assert.Equal(t, "at last", string(text))
+		assert.Less(t, time.Since(began), time.Hour+time.Second)
+	})
+}
+
+// TestStream_ReaderStops has a caller that reads nothing: the handler's write fails after the time budget, and the caller gets an error after
+// what came before.
+func TestStream_ReaderStops(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		ended := make(chan error, 1)
+		b.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+			for {
+				if _, err := w.Write(make([]byte, 10_000)); err != nil {
+					ended <- err
+					panic(http.ErrAbortHandler)
+				}
+			}
+		})
+		began := time.Now()
+		response, err := get(t.Context(), b.connect("caller.example"), "/endless")
+		require.NoError(t, err)
+		require.ErrorIs(t, <-ended, bus.ErrTimeout)
+		assert.Less(t, time.Since(began), 30*time.Second)
+		synctest.Wait()
+		n, err := io.Copy(io.Discard, response.Body)
+		require.Error(t, err)
+		assert.LessOrEqual(t, n, int64(2<<20))
+	})
+}
+
+// TestStream_EndpointLimit has an endpoint whose handlers may be silent for a second.
+func TestStream_EndpointLimit(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.handle(t, "GET /slow", func(w http.ResponseWriter, r *http.Request) {
+			for pause := 300 * time.Millisecond; ; pause *= 2 {
+				fmt.Fprint(w, pause, " ")
+				if http.NewResponseController(w).Flush() != nil {
+					break
+				}
+				select {
+				case <-r.Context().Done():
+				case <-time.After(pause):
+				}
+			}
+		}, bus.TimeBudget(time.Second))
+		response, err := get(t.Context(), b.connect("caller.example"), "/slow")
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		assert.Equal(t, "300ms 600ms 1.2s ", string(text))
+		checkError(t, err, http.StatusGatewayTimeout, bus.ExecutedYes)
+	})
+}
+
+// TestStream_CallerGone has a caller that vanishes without a word.
+func TestStream_CallerGone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		ended := make(chan error, 1)
+		b.handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			ended <- context.Cause(r.Context())
+		})
+		raw := rawClient(t, b.testBus)
+		request := wire.Request{
+			Method: "GET", Target: "/idle", Host: streamHost, FromHost: "gone.example", FromID: "g1aaaaaaaa", MsgID: strings.Repeat("m", 26),
+			TimeBudget: 20 * time.Second, Window: 1000,
+		}
+		began := time.Now()
+		require.NoError(t, raw.Publish(subject.Subscription(b.Plane(), "443", streamHost, "GET", "idle"), wire.AppendRequest(nil, &request)))
+		flush(t, raw)
+		require.ErrorIs(t, <-ended, bus.ErrCallerLeft)
+		assert.Less(t, time.Since(began), 30*time.Second)
+	})
+}
+
+// TestStream_InstanceGone has an instance that vanishes in the middle of a stream.
+func TestStream_InstanceGone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		a := newAnswerer(t, b.testBus, []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 0, "b")})
+		caller := b.connect("caller.example")
+		response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
+		require.NoError(t, err)
+		a.raw.Close()
+		began := time.Now()
+		text, err := io.ReadAll(response.Body)
+		assert.Equal(t, "ab", string(text))
+		require.ErrorIs(t, err, bus.ErrInstanceLost)
+		assert.Less(t, time.Since(began), 12*time.Second)
+		synctest.Wait()
+		checkNothingLeft(t, caller)
+	})
+}
+
+// TestStream_UploadTakerGone has an instance that takes the first part of a request, opens the window, and vanishes.
+func TestStream_UploadTakerGone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		raw := rawClient(t, b.testBus)
+		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", scriptedHost, "POST", "upload"), func(message *nats.Msg) {
+			var request wire.Request
+			if wire.ParseRequest(message.Data, &request) != nil {
+				return
+			}
+			ack := &wire.Response{Status: 202, OpCode: wire.OpAck, FromHost: scriptedHost, FromID: scriptedID, MsgID: request.MsgID, Queue: scriptedHost, Window: 1 << 30}
+			_ = raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, ack))
+		})
+		require.NoError(t, err)
+		flush(t, raw)
+		caller, body := b.connect("caller.example"), newNumbered(1<<40)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+scriptedHost+"/upload", body)
+		require.NoError(t, err)
+		_, err = caller.Do(request) //nolint:bodyclose // there is no response
+		checkError(t, err, http.StatusGatewayTimeout, bus.ExecutedUnknown)
+		require.ErrorIs(t, err, bus.ErrInstanceLost)
+		synctest.Wait()
+		checkNothingLeft(t, caller)
+	})
+}
+
+// TestStream_UploadSourceFails has a body that cannot be read to its end: the handler gets no whole.
+func TestStream_UploadSourceFails(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		ended := make(chan error, 1)
+		b.handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(io.Discard, r.Body)
+			ended <- err
+		})
+		broken := errors.New("the source is broken")
+		body := io.MultiReader(newNumbered(1<<20), iotestError{broken})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", body)
+		require.NoError(t, err)
+		_, err = b.connect("caller.example").Do(request) //nolint:bodyclose // there is no response
+		if err != nil {                                  // within the process the handler itself has read the error, and may have answered
+			require.ErrorIs(t, err, broken)
+		}
+		require.Error(t, <-ended)
+	})
+}
+
+type iotestError struct{ err error }
+
+func (e iotestError) Read([]byte) (int, error) { return 0, e.err }
+
+// TestStream_Close closes both ends in the middle of a stream.
+func TestStream_Close(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		begun := make(chan struct{})
+		service := b.handle(t, "GET /slow", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "a")
+			_ = http.NewResponseController(w).Flush()
+			close(begun)
+			time.Sleep(5 * time.Second)
+			fmt.Fprint(w, "b")
+		})
+		response, err := get(t.Context(), b.connect("caller.example"), "/slow")
+		require.NoError(t, err)
+		<-begun
+		closed := make(chan error, 1)
+		go func() { closed <- service.Close(t.Context()) }()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err, "a stream is not cut off by Close")
+		assert.Equal(t, "ab", string(text))
+		require.NoError(t, <-closed)
+	})
+}
+
+// TestStream_CloseCutsOff has a stream that lasts longer than Close may.
+func TestStream_CloseCutsOff(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		service := b.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "a")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		})
+		response, err := get(t.Context(), b.connect("caller.example"), "/endless")
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		require.Error(t, service.Close(ctx))
+		text, err := io.ReadAll(response.Body)
+		assert.Equal(t, "a", string(text))
+		require.Error(t, err)
+	})
+}
