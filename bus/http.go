@@ -111,30 +111,32 @@ func messageOf(r *http.Request, body []byte) (*clientCall, error) {
 	return newClientCall(cmp.Or(r.Method, http.MethodGet), r.URL, wire.FromHTTP(r.Header), body)
 }
 
+// smallBody is how large a body of unknown length may be that travels in one piece, in bytes.
+const smallBody = 64 << 10
+
 // streamFromHTTP is fromHTTP for a unicast call: a body is sent as it is read if it is too large for memory, or of unknown length.
 func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 	_, inMemory := r.Body.(wire.Body)
 	if r.Body == nil || (inMemory || r.ContentLength > 0) && r.ContentLength <= int64(c.config.messageLimit) {
 		return c.fromHTTP(r)
 	}
-	first := make([]byte, stream.PartSize)
 	inTime := context.AfterFunc(r.Context(), func() { _ = r.Body.Close() })
-	n, err := io.ReadFull(r.Body, first)
-	switch isWhole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); {
+	first, err := io.ReadAll(io.LimitReader(r.Body, smallBody))
+	switch isWhole := len(first) < smallBody; {
 	case !inTime():
 		return nil, status.TooLate(r.Context(), 0)
-	case err != nil && !isWhole:
+	case err != nil:
 		_ = r.Body.Close()
 		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)
-	case isWhole && r.ContentLength > int64(n):
+	case isWhole && r.ContentLength > int64(len(first)):
 		_ = r.Body.Close()
 		return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
-			"only %d of the %d bytes of the request body are left: a request can be sent only once; make a new one for each call", n, r.ContentLength)
+			"only %d of the %d bytes of the request body are left: a request can be sent only once; make a new one for each call", len(first), r.ContentLength)
 	case isWhole:
 		if err := r.Body.Close(); err != nil {
 			return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)
 		}
-		return messageOf(r, first[:n])
+		return messageOf(r, first)
 	}
 	request, err := messageOf(r, first)
 	if err != nil {

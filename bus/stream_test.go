@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -200,10 +199,7 @@ func TestStream_UploadRefused(t *testing.T) {
 		w.handle(t, "POST /refuse", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusConflict) })
 		w.handle(t, "POST /small", func(w http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
-			var tooLarge *bus.Error
-			if errors.As(err, &tooLarge) {
-				http.Error(w, tooLarge.Detail, tooLarge.Status)
-			}
+			w.WriteHeader(bus.StatusOf(err))
 		}, bus.MaxBodyBytes(100<<10))
 		for path, want := range map[string]int{"/refuse": http.StatusConflict, "/small": http.StatusRequestEntityTooLarge} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+path, io.NopCloser(newNumbered(1<<40)))
@@ -289,7 +285,8 @@ func TestStream_Elements(t *testing.T) {
 			next++
 		}
 		assert.Equal(t, 6, next)
-		for range count.Stream(t.Context(), countArguments{N: 1 << 30}) {
+		for _, err := range count.Stream(t.Context(), countArguments{N: 1 << 30}) {
+			require.NoError(t, err)
 			break
 		}
 		require.Error(t, <-service.ended)

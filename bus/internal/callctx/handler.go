@@ -224,7 +224,7 @@ func Budget(ctx context.Context) time.Duration {
 			deadline, ok = ends, true
 		}
 	}
-	budget := time.Duration(wire.DefaultTimeBudget)
+	budget := wire.DefaultTimeBudget
 	if longest, limited := ctx.Value(budgetKey{}).(time.Duration); limited {
 		budget = longest
 	} else if ok {

@@ -12,7 +12,7 @@ const (
 	// Window is how many bytes a writer may be ahead of its reader.
 	Window = 512 << 10
 	// PartSize is how many bytes a part has at most.
-	PartSize = 64 << 10
+	PartSize = 128 << 10
 
 	// MaxParts is how many parts a stream has at most.
 	MaxParts = 999_999_999

@@ -207,14 +207,14 @@ func (r *Reader) Close() error {
 		r.mu.Unlock()
 		return nil
 	}
-	isEnded := r.err != nil
+	hasEnded := r.err != nil
 	r.closed, r.parts = true, nil
 	r.freeLocked()
 	r.mu.Unlock()
-	if !isEnded {
+	if !hasEnded {
 		r.config.Ended(ErrClosed)
 	}
-	return nil
+	return nil //nolint:nilerr // the error of the stream is that of Read
 }
 
 // Fail ends the stream, unless it has ended. What has arrived can still be read, and then comes the error.

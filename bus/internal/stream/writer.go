@@ -69,13 +69,13 @@ func (w *Writer) Write(data []byte) (written int, err error) {
 			written += w.config.PartSize
 			continue
 		}
-		if w.buffer == nil {
+		if w.buffer == nil && len(rest) > w.config.PartSize/8 { // a writer of small pieces rarely fills a part
 			w.buffer = make([]byte, 0, w.config.PartSize)
 		}
-		n := min(cap(w.buffer)-len(w.buffer), len(rest))
+		n := min(w.config.PartSize-len(w.buffer), len(rest))
 		w.buffer = append(w.buffer, rest[:n]...)
 		written += n
-		if len(w.buffer) == cap(w.buffer) {
+		if len(w.buffer) == w.config.PartSize {
 			if err := w.flushLocked(false); err != nil {
 				return written, err
 			}

@@ -1,0 +1,184 @@
+package stream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
+	"github.com/busline/busline/bus/wire"
+)
+
+const budget = 20 * time.Second
+
+// pair is both ends of a stream, without a bus between them.
+type pair struct {
+	*stream.Writer
+	*stream.Reader
+
+	memory *fragment.Memory
+	parts  atomic.Int64
+	failed chan error // of the writer
+	ended  []error
+	deaf   atomic.Bool // the writer does not hear of the window
+}
+
+func newPair(change ...func(*stream.WriterConfig)) *pair {
+	p := &pair{memory: fragment.NewMemory(1 << 20), failed: make(chan error, 1)}
+	p.Reader = stream.NewReader(stream.ReaderConfig{
+		Open: func(limit int64) {
+			if !p.deaf.Load() {
+				p.Writer.Open(limit)
+			}
+		},
+		Ended: func(err error) { p.ended = append(p.ended, err) },
+		Held:  p.memory.Reserve(""),
+	})
+	config := stream.WriterConfig{
+		Context: context.Background(), PartSize: stream.PartSize, Window: stream.Window, First: -1, Budget: budget,
+		Failed: func(err error) { p.failed <- err },
+		Send: func(part wire.Fragment, body []byte) error {
+			p.parts.Add(1)
+			return p.Take(&part, bytes.Clone(body), nil, len(body))
+		},
+	}
+	for _, each := range change {
+		each(&config)
+	}
+	p.Writer = stream.NewWriter(config)
+	return p
+}
+
+// TestStream_AnyPieces writes and reads pieces of any size.
+func TestStream_AnyPieces(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := bytes.Repeat([]byte("0123456789abcdef"), rapid.IntRange(0, 40_000).Draw(t, "size"))
+		part := rapid.IntRange(1, stream.PartSize).Draw(t, "part")
+		p := newPair(func(c *stream.WriterConfig) { c.PartSize = max(part, len(text)/1000+1) })
+		go func() {
+			for rest := text; len(rest) > 0; {
+				n := min(rapid.IntRange(1, 100_000).Example(), len(rest))
+				_, _ = p.Write(rest[:n])
+				rest = rest[n:]
+				if n%3 == 0 {
+					_ = p.Flush()
+				}
+			}
+			_ = p.Writer.Close()
+		}()
+		read, err := io.ReadAll(struct{ io.Reader }{p.Reader})
+		if err != nil || !bytes.Equal(read, text) || p.memory.BytesHeld() != 0 {
+			t.Fatalf("%d bytes of %d, %v, %d held", len(read), len(text), err, p.memory.BytesHeld())
+		}
+	})
+}
+
+// TestWriter_Window holds that a writer is ahead of its reader by a window, and no more.
+func TestWriter_Window(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair()
+		written := make(chan error, 1)
+		go func() {
+			_, err := p.Write(make([]byte, 3*stream.Window))
+			written <- errors.Join(err, p.Writer.Close())
+		}()
+		synctest.Wait()
+		assert.EqualValues(t, stream.Window, p.Received())
+		_, err := io.ReadFull(p.Reader, make([]byte, stream.Window/2-1))
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.EqualValues(t, stream.Window, p.Received(), "the window opens by half of it at a time")
+		_, err = io.ReadFull(p.Reader, make([]byte, 1))
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.EqualValues(t, stream.Window+stream.Window/2, p.Received())
+		n, err := io.Copy(io.Discard, p.Reader)
+		require.NoError(t, err)
+		assert.EqualValues(t, 3*stream.Window-stream.Window/2, n)
+		require.NoError(t, <-written)
+		assert.Equal(t, []error{nil}, p.ended)
+		assert.Zero(t, p.memory.BytesHeld())
+	})
+}
+
+// TestWriter_KeepsAlive holds that an idle stream lives, and one whose reader is gone does not.
+func TestWriter_KeepsAlive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair()
+		require.NoError(t, p.Flush())
+		time.Sleep(time.Minute + time.Second)
+		assert.Empty(t, p.failed)
+		assert.EqualValues(t, 13, p.parts.Load(), "a part each 5 s, after part 1")
+		p.deaf.Store(true)
+		began := time.Now()
+		require.ErrorIs(t, <-p.failed, status.ErrCallerLeft)
+		assert.InDelta(t, budget.Seconds(), time.Since(began).Seconds(), 6)
+		_, err := p.Write([]byte("a"))
+		require.ErrorIs(t, err, status.ErrCallerLeft)
+	})
+}
+
+// TestStream_Deadlines has writes and reads that may not wait for ever.
+func TestStream_Deadlines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair()
+		p.Reader.SetDeadline(time.Now().Add(time.Second))
+		_, err := p.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		p.Writer.SetDeadline(time.Now().Add(time.Second))
+		_, err = p.Write(make([]byte, 2*stream.Window))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		p.Writer.SetDeadline(time.Time{})
+		p.Reader.SetDeadline(time.Time{})
+		go func() {
+			_, _ = p.Write([]byte("b"))
+			_ = p.Writer.Close()
+		}()
+		n, err := io.Copy(io.Discard, p.Reader)
+		require.NoError(t, err)
+		assert.EqualValues(t, stream.Window+1, n)
+	})
+}
+
+// TestReader_MemoryFull has a stream for which there is no memory.
+func TestReader_MemoryFull(t *testing.T) {
+	t.Parallel()
+	p := newPair()
+	other := p.memory.Reserve("")
+	require.NoError(t, other.Grow(16<<20-1000))
+	_, err := p.Write(make([]byte, stream.PartSize))
+	require.ErrorIs(t, err, fragment.ErrMemoryFull)
+	_, err = p.Read(make([]byte, 1))
+	require.ErrorIs(t, err, fragment.ErrMemoryFull)
+	assert.Len(t, p.ended, 1)
+}
+
+// TestReader_Close closes a stream in the middle.
+func TestReader_Close(t *testing.T) {
+	t.Parallel()
+	p := newPair()
+	_, err := p.Write(make([]byte, stream.PartSize))
+	require.NoError(t, err)
+	require.NoError(t, p.Reader.Close())
+	require.NoError(t, p.Reader.Close())
+	assert.Equal(t, []error{stream.ErrClosed}, p.ended)
+	assert.Zero(t, p.memory.BytesHeld())
+	_, err = p.Read(make([]byte, 1))
+	require.ErrorIs(t, err, stream.ErrClosed)
+}
