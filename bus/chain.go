@@ -162,7 +162,7 @@ func limitRequest(e *endpoint) Interceptor {
 				return err
 			}
 			if x.Request.Stream != nil {
-				if err := e.limitStream(x.Request); err != nil {
+				if err := e.limitStream(x); err != nil {
 					return err
 				}
 			}
@@ -180,19 +180,20 @@ func limitBody(body []byte, limit int) error {
 }
 
 // limitStream limits a body that is a stream. A function gets it in one piece.
-func (e *endpoint) limitStream(request *wire.Request) error {
+func (e *endpoint) limitStream(x *Exchange) error {
+	request, limit := x.Request, min(e.bodyLimit, x.in.conn.config.messageLimit)
 	if e.mapped.Style == restmap.Web {
 		if e.streamLimit > 0 {
 			request.Stream = &limitedBody{ReadCloser: request.Stream, limit: e.streamLimit, left: e.streamLimit}
 		}
 		return nil
 	}
-	body, err := io.ReadAll(io.LimitReader(request.Stream, int64(e.bodyLimit)+1))
+	body, err := io.ReadAll(io.LimitReader(request.Stream, int64(limit)+1))
 	if err != nil {
 		return unsent(err)
 	}
-	if len(body) > e.bodyLimit {
-		return tooLong(int64(e.bodyLimit))
+	if len(body) > limit {
+		return tooLong(int64(limit))
 	}
 	request.Body, request.Stream = body, nil
 	return nil

@@ -287,8 +287,8 @@ func TimeBudget(longest time.Duration) HandlerOption {
 }
 
 // MaxBodyBytes sets the largest request body in bytes. A larger body is answered 413. A limit above that of
-// [WithMaxMessageBytes] has no effect, and 0 stands for the default. Default: 4 MiB for functions, 32 MiB for web
-// endpoints and http.Handlers.
+// [WithMaxMessageBytes] has no effect on a body in memory, and 0 stands for the default. Default: 4 MiB for functions; for web
+// endpoints and http.Handlers 32 MiB in memory, and none for a body that comes as a stream.
 func MaxBodyBytes(bytes int) HandlerOption {
 	return handlerOption{func(c *endpointConfig) { c.bodyLimit = bytes }}
 }

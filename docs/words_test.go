@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 39_600
+	allWords      = 40_100
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -26,19 +26,19 @@ var wordBudgets = map[string]int{
 	"docs/ARCHITECTURE.md":            1600,
 	"docs/reference/command.md":       1250,
 	"docs/understand/comparison.md":   1050,
-	"docs/reference/configuration.md": 2410,
+	"docs/reference/configuration.md": 2440,
 	"docs/reference/errors.md":        800,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1150,
 	"docs/reference/limits.md":        900,
 	"docs/guides/operations.md":       1000,
 	"docs/understand/promises.md":     700,
-	"docs/guides/service.md":          1385,
+	"docs/guides/service.md":          1440,
 	"docs/reference/telemetry.md":     1300,
 	"docs/understand/threats.md":      1000,
 	"docs/learn/tutorial.md":          1600,
 	"docs/decisions/README.md":        400,
-	"docs/reference/wire.md":          3480,
+	"docs/reference/wire.md":          3900,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,
 	"docs/guides/portal.md":           740,
