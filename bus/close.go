@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/subject"
 )
 
 // Close leaves the bus without losing a call: it takes no further requests, lets handlers finish and their own calls be
@@ -64,7 +65,11 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.shared.services.Leave(microService{c})
 	c.shared.local.remove(c)
 	c.telemetry.tap.close()
-	c.session.Drain(ctx)
+	if arrived := c.server.Arrived(); arrived != nil { // requests that are streams, of which parts are still to come
+		c.session.Drain(ctx, subject.Instance(c.plane, c.host, c.id))
+		await(ctx, arrived)
+	}
+	c.session.Drain(ctx, "")
 	c.broker.Barrier(ctx)
 	c.server.StopReassembling()
 	if c.Connected() {

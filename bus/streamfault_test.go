@@ -287,3 +287,33 @@ func TestStream_CloseCutsOff(t *testing.T) {
 		require.Error(t, err)
 	})
 }
+
+// TestStream_CloseDuringUpload closes a service in the middle of a request.
+func TestStream_CloseDuringUpload(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		begun := make(chan struct{})
+		service := b.handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
+			close(begun)
+			n, err := io.Copy(io.Discard, r.Body)
+			assert.NoError(t, err)
+			fmt.Fprint(w, n)
+		})
+		read, write := io.Pipe()
+		closed := make(chan error, 1)
+		go func() {
+			_, _ = write.Write(make([]byte, 100_000))
+			<-begun
+			go func() { closed <- service.Close(t.Context()) }()
+			time.Sleep(5 * time.Second)
+			_, _ = write.Write(make([]byte, 100_000))
+			_ = write.Close()
+		}()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", read)
+		require.NoError(t, err)
+		response, err := b.connect("caller.example").Do(request)
+		require.NoError(t, err)
+		assert.Equal(t, "200000", bodyOf(t, response))
+		require.NoError(t, <-closed)
+	})
+}

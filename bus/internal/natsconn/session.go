@@ -190,11 +190,11 @@ func (s *Session) StopSubscribing() {
 	s.closing = true
 }
 
-// Drain ends all subscriptions but those that bring responses, once what was delivered before has arrived. If the broker goes away
-// meanwhile nothing more arrives. It waits no longer than ctx allows.
-func (s *Session) Drain(ctx context.Context) {
+// Drain ends all subscriptions but those that bring responses, and that to the subject but, once what was delivered before has arrived. If the
+// broker goes away meanwhile nothing more arrives. It waits no longer than ctx allows.
+func (s *Session) Drain(ctx context.Context, but string) {
 	if s.conn.quiet != nil {
-		s.unsubscribeInQuiet(ctx)
+		s.unsubscribeInQuiet(ctx, but)
 		return
 	}
 	connection := s.conn.NATS()
@@ -203,7 +203,7 @@ func (s *Session) Drain(ctx context.Context) {
 	if !s.conn.IsConnected() {
 		return
 	}
-	draining := s.beginDraining()
+	draining := s.beginDraining(but)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -219,12 +219,12 @@ func (s *Session) Drain(ctx context.Context) {
 // beginDraining drains those subscriptions. A registration that is taken back at the same time ends them, too. nats.go reports no end
 // of a subscription that has ended already, so the lock is held until all of them are set to report theirs. An application can still
 // drain a connection of its own at the same time.
-func (s *Session) beginDraining() *sync.WaitGroup {
+func (s *Session) beginDraining(but string) *sync.WaitGroup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	draining := new(sync.WaitGroup)
 	for _, each := range s.subscriptions {
-		if each.Answers {
+		if each.Answers || each.Subject == but {
 			continue
 		}
 		draining.Add(1)
@@ -239,11 +239,11 @@ func (s *Session) beginDraining() *sync.WaitGroup {
 
 // unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. Without such a moment they stay
 // until [Session.Leave].
-func (s *Session) unsubscribeInQuiet(ctx context.Context) {
+func (s *Session) unsubscribeInQuiet(ctx context.Context, but string) {
 	if !s.conn.IsConnected() || s.conn.quiet.AwaitQuiet(ctx) != nil {
 		return
 	}
-	s.remove(func(each *Subscription) bool { return !each.Answers })
+	s.remove(func(each *Subscription) bool { return !each.Answers && each.Subject != but })
 	_ = s.conn.Flush(ctx) // if it fails the broker has gone, and nothing arrives any more
 }
 

@@ -18,6 +18,8 @@ import (
 type streams struct {
 	mu       sync.Mutex // protects all below
 	requests map[RequestKey]*streaming
+	arriving int           // those with parts that are still to come
+	arrived  chan struct{} // closed when arriving is 0; nil if nothing waits for that
 }
 
 // add adds a request. It reports false if there is one with that key.
@@ -32,6 +34,33 @@ func (s *streams) add(of *streaming) bool {
 	}
 	s.requests[of.key] = of
 	return true
+}
+
+// requestBegan notes that parts of a request are to come, until requestEnded.
+func (s *streams) requestBegan() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arriving++
+}
+
+// requestEnded notes that no more parts of a request are to come.
+func (s *streams) requestEnded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.arriving--; s.arriving == 0 && s.arrived != nil {
+		close(s.arrived)
+		s.arrived = nil
+	}
+}
+
+// Arrived returns a channel that is closed when the requests that are streams have come to their ends; nil if there are none.
+func (s *Server) Arrived() <-chan struct{} {
+	s.streams.mu.Lock()
+	defer s.streams.mu.Unlock()
+	if s.streams.arriving > 0 && s.streams.arrived == nil {
+		s.streams.arrived = make(chan struct{})
+	}
+	return s.streams.arrived
 }
 
 func (s *streams) remove(of *streaming) {
@@ -97,9 +126,10 @@ func (s *Server) beginStream(in *Incoming) error {
 	of := &streaming{key: KeyOf(in.Request), in: in, place: place}
 	of.reader = stream.NewReader(stream.ReaderConfig{
 		Open:  func(limit int64) { s.openWindow(in, limit) },
-		Ended: func(error) {},
+		Ended: func(error) { s.streams.requestEnded() },
 		Held:  s.reassemblies.memory.Reserve(of.key.ID + "." + of.key.Host),
 	})
+	s.streams.requestBegan()
 	if err := of.reader.Take(&in.Request.Fragment, in.Request.Body, nil, in.Size); err != nil {
 		return err
 	}
