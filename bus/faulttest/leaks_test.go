@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"reflect"
 	"runtime"
@@ -34,12 +35,13 @@ func TestLeaks(t *testing.T) {
 			s.circuit = test.circuit
 			serving := s.connect(t, host, s.brokers.url(0))
 			require.NoError(t, serveWorker(serving, nothing{}, nil))
+			require.NoError(t, serving.Handle("*", "/stream/{end}", http.HandlerFunc(serveStream)))
 			caller := s.caller(t, 0)
 			for _, kind := range []struct {
 				name  string
 				calls int
 				call  func(*testing.T, *bus.Conn)
-			}{{"calls", pick(20_000, 1_000_000), succeed}, {"failing calls", pick(2000, 100_000), fail()}} {
+			}{{"calls", pick(20_000, 1_000_000), succeed}, {"failing calls", pick(2000, 100_000), fail()}, {"streams", pick(2000, 100_000), streams()}} {
 				t.Run(kind.name, func(t *testing.T) {
 					many(t, caller, pick(500, 5000), kind.call) // until pools are filled
 					before := takeStock(t, caller, serving)

@@ -104,8 +104,8 @@ func (s *Server) awaitBroker(in *Incoming) {
 		return
 	}
 	ends, limited := in.Handler.Deadline()
-	if !limited {
-		return // of a stream, which the outage has ended
+	if !limited { // of a stream, which the outage has ended; its caller is to hear of it
+		ends = time.Now().Add(in.Request.TimeBudget)
 	}
 	ctx, cancel := context.WithDeadline(s.Base, ends)
 	defer cancel()
