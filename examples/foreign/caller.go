@@ -79,7 +79,7 @@ func (i *instance) call(ctx context.Context, method, toHost, path string, body [
 }
 
 // request writes the request of a call that nothing else has led to: its depth is 1.
-func (i *instance) request(id, method, toHost, path string, body []byte) []byte {
+func (i *instance) request(id, method, toHost, path string, body []byte, more ...field) []byte {
 	fields := []field{
 		{"Host", toHost},
 		{"Bus-Call-Depth", "1"},
@@ -92,7 +92,7 @@ func (i *instance) request(id, method, toHost, path string, body []byte) []byte 
 	if body != nil {
 		fields = append(fields, field{"Content-Type", "application/json"})
 	}
-	return message(method+" "+path+" HTTP/1.1", body, fields...)
+	return message(method+" "+path+" HTTP/1.1", body, append(fields, more...)...)
 }
 
 // receiveResponse takes an ack or a response.
@@ -131,11 +131,11 @@ func (i *instance) receiveAbsence(arrived *nats.Msg) {
 	}
 }
 
-// expect makes room for an ack and a response; nil stands for none.
+// expect makes room for an ack and a response, or the parts of a stream; nil stands for none.
 func (i *instance) expect(id string) <-chan *response {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.pending[id] = make(chan *response, 2)
+	i.pending[id] = make(chan *response, 1<<10)
 	return i.pending[id]
 }
 

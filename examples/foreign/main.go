@@ -8,13 +8,14 @@
 // The second prints
 //
 //	calculator.example says: 5 + 6 = 11
+//	trouble.example counts: 1 2 3
 //	foreign.example is on the bus; Ctrl-C takes it off
 //
 // and the third one
 //
 //	Hello, Ada!
 //
-// The files are named after the sections of docs/reference/wire.md: message.go, caller.go, server.go. The service itself is in
+// The files are named after the sections of docs/reference/wire.md: message.go, caller.go, server.go, stream.go. The service itself is in
 // service.go.
 package main
 
@@ -82,6 +83,11 @@ func run() error {
 		return err
 	}
 	fmt.Printf("calculator.example says: 5 + 6 = %d\n", sum)
+	counted, err := me.count(ctx, 3)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("trouble.example counts: %s\n", counted)
 	if err := me.serve(); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,7 +28,16 @@ func TestForeign(t *testing.T) {
 	if sum := foreign.Await("calculator.example says: "); sum != "5 + 6 = 11" {
 		t.Errorf("the calculator says %s", sum)
 	}
+	if counted := foreign.Await("trouble.example counts: "); counted != "1 2 3" {
+		t.Errorf("trouble counts %s", counted)
+	}
 	foreign.Await("foreign.example is on the bus")
+	for _, many := range []int{3, 100_000} { // the latter are more than fit into the window
+		_, body := get(t, baseURL+"/foreign.example/verses?many="+strconv.Itoa(many))
+		if lines := strings.Count(body, "\n"); lines != many || !strings.HasSuffix(body, "verse "+strconv.Itoa(many)+"\n") {
+			t.Errorf("%d verses came of %d", lines, many)
+		}
+	}
 	callForeign(t, client)
 	breakRules(t, client)
 	openForeign(t, baseURL)

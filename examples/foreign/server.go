@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"log"
 	"net/http"
 	"net/url"
@@ -20,6 +21,7 @@ type endpoint struct {
 	path  string
 	queue string // the queue group; "" where every instance answers
 	serve func(r *request) answer
+	lines func(r *request) iter.Seq[string] // in place of serve: a stream
 }
 
 // request is a request that has come.
@@ -94,12 +96,20 @@ func (i *instance) receiveRequest(arrived *nats.Msg) {
 	}
 	found := i.find(port, r.url.Path)
 	i.reply(r, "Ack", found.queue, answer{status: http.StatusAccepted})
-	i.handling.Go(func() { i.reply(r, "Res", found.queue, i.handle(r, found, err)) })
+	i.handling.Go(func() {
+		switch refused := i.objection(r, found, err); {
+		case refused != nil:
+			i.reply(r, "Res", found.queue, *refused)
+		case found.lines != nil:
+			i.sendStream(r, found.queue, found.lines(r))
+		default:
+			i.reply(r, "Res", found.queue, found.serve(r))
+		}
+	})
 }
 
 var (
-	requestForm  = regexp.MustCompile(`^([A-Z]+) ([^ ]+) HTTP/1\.1$`)
-	fragmentForm = regexp.MustCompile(`^\d{1,9}/\d{1,9}$`)
+	requestForm = regexp.MustCompile(`^([A-Z]+) ([^ ]+) HTTP/1\.1$`)
 )
 
 // readRequest reads a request. Besides an error it returns what there is of it.
@@ -115,7 +125,7 @@ func readRequest(text []byte) (*request, error) {
 		return r, errors.New("the first line is no request line of HTTP/1.1")
 	case m.fields["bus-op-code"] == "":
 		return r, errors.New("there is no op code")
-	case isPart && !fragmentForm.MatchString(fragment):
+	case isPart && !partForm.MatchString(fragment):
 		return r, errors.New("the part has no number")
 	}
 	to, err := url.ParseRequestURI(start[2])
@@ -147,28 +157,29 @@ func (i *instance) find(port, path string) endpoint {
 	}}
 }
 
-// handle has a request answered, unless there is something against it.
-func (i *instance) handle(r *request, by endpoint, err error) answer {
+// objection returns what there is against a request, nil for nothing.
+func (i *instance) objection(r *request, by endpoint, err error) *answer {
 	budget, isBudget := r.number("bus-time-budget", 20_000)
 	depth, isDepth := r.number("bus-call-depth", 1)
+	var refused answer
 	switch {
 	case err != nil:
-		return i.problem(r, http.StatusBadRequest, err.Error())
+		refused = i.problem(r, http.StatusBadRequest, err.Error())
 	case !isBudget || !isDepth || depth < 1:
-		return i.problem(r, http.StatusBadRequest, "the time budget or the call depth is no such number")
+		refused = i.problem(r, http.StatusBadRequest, "the time budget or the call depth is no such number")
 	case budget <= 0:
-		return i.problem(r, http.StatusGatewayTimeout, "no time is left")
+		refused = i.problem(r, http.StatusGatewayTimeout, "no time is left")
 	case depth > 64:
-		return i.problem(r, http.StatusLoopDetected, "calls are nested too deep")
+		refused = i.problem(r, http.StatusLoopDetected, "calls are nested too deep")
 	case r.fields["bus-fragment"] != "" && r.fields["bus-fragment"] != "1/1":
-		return i.problem(r, http.StatusRequestEntityTooLarge, "a request in parts is more than this service takes")
+		refused = i.problem(r, http.StatusRequestEntityTooLarge, "a request in parts is more than this service takes")
 	case r.method != http.MethodGet && by.path != "":
-		refused := i.problem(r, http.StatusMethodNotAllowed, "only GET and HEAD are served there")
+		refused = i.problem(r, http.StatusMethodNotAllowed, "only GET and HEAD are served there")
 		refused.fields = append(refused.fields, field{"Allow", "GET, HEAD"})
-		return refused
 	default:
-		return by.serve(r)
+		return nil
 	}
+	return &refused
 }
 
 // reply publishes an ack or a response.

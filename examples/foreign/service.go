@@ -2,16 +2,20 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"iter"
 	"net/http"
+	"strconv"
 )
 
 // endpoints are what this service serves: its own, and those that make it be found.
 func (i *instance) endpoints() []endpoint {
 	return []endpoint{
-		{"443", "/greet", host, greet},
-		{"443", "/openapi.json", host, document},
-		{"888", "/allow", host, i.allow},
-		{"888", "/ping", "", i.ping},
+		{"443", "/greet", host, greet, nil},
+		{"443", "/verses", host, nil, verses},
+		{"443", "/openapi.json", host, document, nil},
+		{"888", "/allow", host, i.allow, nil},
+		{"888", "/ping", "", i.ping, nil},
 	}
 }
 
@@ -20,6 +24,18 @@ func greet(r *request) answer {
 		status: http.StatusOK,
 		body:   []byte("Hello, " + r.url.Query().Get("name") + "!\n"),
 		fields: []field{{"Content-Type", "text/plain; charset=utf-8"}},
+	}
+}
+
+// verses streams as many verses as are asked for.
+func verses(r *request) iter.Seq[string] {
+	many, _ := strconv.Atoi(r.url.Query().Get("many"))
+	return func(yield func(string) bool) {
+		for verse := range many {
+			if !yield(fmt.Sprintf("verse %d\n", verse+1)) {
+				return
+			}
+		}
 	}
 }
 
@@ -38,6 +54,19 @@ const openAPI = `{
         "operationId": "greet",
         "tags": ["foreign.example"],
         "parameters": [{"name": "name", "in": "query", "schema": {"type": "string"}}],
+        "responses": {
+          "200": {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}},
+          "default": {"description": "Error", "content": {"application/problem+json": {"schema": {"type": "object"}}}}
+        }
+      }
+    },
+    "/foreign.example:443/verses": {
+      "get": {
+        "summary": "GET /verses",
+        "description": "Streams as many verses.",
+        "operationId": "verses",
+        "tags": ["foreign.example"],
+        "parameters": [{"name": "many", "in": "query", "schema": {"type": "integer"}}],
         "responses": {
           "200": {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}},
           "default": {"description": "Error", "content": {"application/problem+json": {"schema": {"type": "object"}}}}
