@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -21,7 +22,7 @@ import (
 // callFlags are the flags of call.
 type callFlags struct {
 	target
-	all, include, raw bool
+	all, include, raw, follow bool
 }
 
 func (s *session) newCall() *cobra.Command {
@@ -43,6 +44,7 @@ A path that is in no document, such as a hidden one, is called if the host serve
                    A body that has an id gets it as well; after products/7, id=7 is only that of the body
   @file, -         the whole body, from a file or from standard input; or the JSON itself, '{"x":5}'
 
+A stream is printed when it has ended, or with --follow as it comes.
 If a path has several methods, GET is called unless only another one takes the arguments; -X chooses the method.
 
 The answer goes to standard output: JSON indented on a terminal, else on one line; anything else as it is, on a terminal
@@ -55,6 +57,7 @@ without its control characters. An answer of status 400 or above goes to standar
 			"busline call -X DELETE products.example/products/7",
 			"busline call products.example/products - < product.json",
 			"busline call --all messaging.example/no-queue",
+			"busline call --follow products.example/watch",
 			"BUS_TOKEN=$(busline token --claims '{\"roles\":[\"hr\"]}') busline call payroll.example/salary employee=ada",
 		),
 		RunE: func(c *cobra.Command, operands []string) error {
@@ -67,6 +70,7 @@ without its control characters. An answer of status 400 or above goes to standar
 	set.BoolVar(&f.all, "all", false, "multicast: call every instance, and print each answer on a line with its instance")
 	set.BoolVarP(&f.include, "include", "i", false, "show status and headers")
 	set.BoolVar(&f.raw, "raw", false, "print the body unchanged, whatever the status")
+	set.BoolVarP(&f.follow, "follow", "f", false, "print the body as it comes, until it ends or you interrupt: for a stream")
 	return c
 }
 
@@ -78,6 +82,9 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if f.all && f.raw && !f.include {
 		return misuse("--raw does not go with --all, which has a line for each answer: add -i for the head and the body of each")
 	}
+	if f.all && f.follow {
+		return misuse("--follow does not go with --all: follow one instance, which --instance chooses")
+	}
 	made, err := f.prepare(ctx, s, operands)
 	if err != nil {
 		return err
@@ -86,8 +93,12 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if err != nil {
 		return err
 	}
-	ctx, cancel := s.limited(ctx)
+	limited, cancel := s.limited(ctx)
 	defer cancel()
+	if f.follow { // the time is for the beginning
+		limited = bus.WithTimeBudget(bus.WithActor(ctx, s.token()), s.settings.timeout)
+	}
+	ctx = limited
 	request, err := made.request(ctx)
 	if err != nil {
 		return misuse("%w", err)
@@ -102,7 +113,37 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if err != nil {
 		return err
 	}
+	if f.follow && response.StatusCode < http.StatusBadRequest {
+		return s.follow(f, response)
+	}
 	return s.answer(f, response)
+}
+
+// follow prints a response as it comes, line by line.
+func (s *session) follow(f *callFlags, response *http.Response) error {
+	defer response.Body.Close()
+	if f.include {
+		if err := s.printHead(response); err != nil {
+			return err
+		}
+	}
+	if f.raw || !s.StdoutTerminal {
+		_, err := io.Copy(s.Stdout, response.Body)
+		return err
+	}
+	lines := bufio.NewReader(response.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		if _, failed := io.WriteString(s.Stdout, clean(line)); failed != nil {
+			return failed
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // answer prints one response.

@@ -50,6 +50,16 @@ func TestCall(t *testing.T) {
 	e.says("[1,2]", "call", "--raw", "trouble.example/echo", "[1, 2]")
 }
 
+// TestCall_Follow prints a stream, as it comes and at its end.
+func TestCall_Follow(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveTrouble()
+	e.says("1\n2\n3\n", "call", "--follow", "trouble.example/count", "n=3")
+	e.says("1\n2\n3\n", "call", "trouble.example/count", "n=3")
+	e.refuses(2, "--follow does not go with --all", "call", "--follow", "--all", "trouble.example/count", "n=3")
+}
+
 func TestCall_Body(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
