@@ -1,4 +1,4 @@
-package peer
+package peer_test
 
 import (
 	"errors"
@@ -46,7 +46,7 @@ func countOnBus(b *testing.B, options ...bus.ConnectOption) func() error {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { _ = conn.Close(b.Context()) }) //nolint:usetesting // it is over then
+		b.Cleanup(func() { _ = conn.Close(b.Context()) })
 		return conn
 	}
 	if err := bus.Serve(open("counter.example"), counting{}, bus.ParamNames("Count", "n", "")); err != nil {
