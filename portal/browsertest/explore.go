@@ -16,6 +16,7 @@ func scenarios() []scenario {
 		{name: "headers", run: headers},
 		{name: "bodies", run: bodies},
 		{name: "slow call stopped", run: stopping},
+		{name: "streams", run: following},
 		{name: "bad token", run: badToken},
 		{name: "token expires", run: expiring},
 		{name: "multicast and instances", run: multicast},

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+
+	"github.com/busline/busline/bus"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -37,6 +41,33 @@ func trying(v *visit) error {
 		v.opens("#/trouble.example:443/POST/panic"), v.sees(".request-form", "nothing to fill in"), v.clicks(sends), v.sees(".response .status", "500"), v.sees(".response .notice", "in the log"),
 		v.opens("#/messaging.example:443/GET/cache-store"), v.fills(`[name="query"]`, "key=a b&value=<b>"), v.clicks(sends),
 		v.sees(".response pre", "value: <b>"),
+	)
+}
+
+// following shows streams as they come: whole, stopped, and broken off.
+func following(v *visit) error {
+	breaks := make(chan struct{})
+	half := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "half of it")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-breaks:
+		case <-r.Context().Done():
+		}
+		panic(http.ErrAbortHandler)
+	})
+	startHalf := func() error {
+		_, err := v.startGuest(func(conn *bus.Conn) error { return conn.Handle("GET", "/half", half) })
+		return err
+	}
+	return do(v.startExamples, startHalf, v.opens("#/trouble.example:443/POST/count"), v.fills(`[name="n"]`, "3"), v.clicks(sends),
+		v.sees(".response pre", "1\n2\n3"), v.sees(sends, "Send"),
+		v.fills(`[name="n"]`, "1000000"), v.fills(`[name="pauseMs"]`, "50"), v.clicks(sends),
+		v.sees(".response pre", "1\n2\n3\n4\n5"), v.sees(sends, "Stop"), v.clicks(sends),
+		v.sees(".output", "Stopped."), v.sees(".response pre", "1\n2\n3\n4\n5"), v.sees(sends, "Send"),
+		v.opens("#/guest.example:443/GET/half"), v.sees("#operation-title", "half"), v.clicks(sends), v.sees(".response pre", "half of it"),
+		func() error { close(breaks); return nil },
+		v.sees(".output", "The stream broke off"), v.sees(".response pre", "half of it"),
 	)
 }
 

@@ -70,32 +70,87 @@ function fetchable(request, caller, signal) {
   }
 }
 
+/** Why there is no end of a stream. */
+export class BrokenOff extends Error {
+  name = 'BrokenOff';
+}
+
 /**
  * Makes the call.
- * @throws {NotSent}
+ * @throws {NotSent, BrokenOff}
  * @param {Caller} caller for whom
- * @returns {{status, statusText, headers, url, redirected, bytes, text, milliseconds, answered}} text is null if the
- *   body is none
+ * @param {(result: Object) => void} show is called with what has come so far of a stream, now and then
+ * @returns {{status, statusText, headers, url, redirected, bytes, cut, text, milliseconds, answered}} text is null if the
+ *   body is none; cut is how many bytes before these are not kept
  */
-export async function send(request, caller, signal) {
+export async function send(request, caller, signal, show = () => {}) {
   const started = performance.now();
   const response = await fetch(fetchable(request, caller, signal));
-  return read(response, started);
+  return read(response, started, show);
 }
 
-async function read(response, started) {
-  const bytes = await response.arrayBuffer();
+const longestKept = 1 << 20; // bytes of a stream
+const showPause = 200; // ms
+const lineEnd = 10; // in UTF-8
+
+async function read(response, started, show) {
   const {status, statusText, headers, url, redirected} = response;
-  const text = textOf(bytes, headers.get('content-type') || '');
-  const milliseconds = performance.now() - started;
-  return {status, statusText, headers, url, redirected, bytes, text, milliseconds, answered: whoAnswered(headers, text)};
+  const result = (bytes, cut, stream = false) => {
+    const text = textOf(bytes, headers.get('content-type') || '', stream);
+    const milliseconds = performance.now() - started;
+    return {status, statusText, headers, url, redirected, bytes, cut, text, milliseconds, answered: whoAnswered(headers, text)};
+  };
+  if (!show || headers.has('content-length') || headers.has('content-encoding') || !response.body) {
+    return result(await response.arrayBuffer(), 0);
+  }
+  return result(...await follow(response.body.getReader(), (bytes, cut) => show(result(bytes, cut, true))));
 }
 
-/** Decodes a text, UTF-8 unless its type says otherwise; null if it is none. */
-function textOf(bytes, type) {
+/** Reads a stream. Of a long one the end is kept. */
+async function follow(reader, show) {
+  let kept = new Uint8Array();
+  let cut = 0;
+  let shown = 0;
+  const update = () => {
+    shown = performance.now();
+    show(kept, cut);
+  };
+  let waiting;
+  try {
+    for (;;) {
+      const {done, value} = await reader.read();
+      if (done) {
+        return [kept, cut];
+      }
+      const all = new Uint8Array(kept.length + value.length);
+      all.set(kept);
+      all.set(value, kept.length);
+      let surplus = Math.max(0, all.length - longestKept);
+      if (surplus > 0) {
+        surplus = all.indexOf(lineEnd, surplus) + 1 || surplus;
+      }
+      kept = all.slice(surplus);
+      cut += surplus;
+      clearTimeout(waiting);
+      if (performance.now() - shown >= showPause) {
+        update();
+      } else {
+        waiting = setTimeout(update, showPause);
+      }
+    }
+  } catch (error) {
+    update();
+    throw error.name === 'AbortError' ? error : new BrokenOff();
+  } finally {
+    clearTimeout(waiting);
+  }
+}
+
+/** Decodes a text, UTF-8 unless its type says otherwise; null if it is none. stream says that it may end within a character. */
+function textOf(bytes, type, stream) {
   const [, charset = 'utf-8'] = type.match(/;\s*charset="?([^\s;"]+)/i) || [];
   try {
-    return new TextDecoder(charset, {fatal: true}).decode(bytes);
+    return new TextDecoder(charset, {fatal: true}).decode(bytes, {stream});
   } catch {
     return null;
   }

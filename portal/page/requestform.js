@@ -26,7 +26,7 @@ export class RequestForm {
     this.#caller = caller;
     this.#state = state;
     const to = element('div', {className: 'field'}, element('label', {htmlFor: this.#to.id}, 'Send to'), this.#to);
-    this.#form = new SendForm('Call', 'Send', [this.#inputs, to], (signal) => this.#call(signal), {
+    this.#form = new SendForm('Call', 'Send', [this.#inputs, to], (signal, show) => this.#call(signal, show), {
       input: () => this.#showSnippets(), reset: () => this.#build(this.#operation),
     });
     this.node = element('section', {className: 'try', 'aria-labelledby': 'try-title'},
@@ -96,10 +96,10 @@ export class RequestForm {
     this.#snippets.show(this.#operation, this.#request(), {plane, secured: this.#caller.token !== ''});
   }
 
-  async #call(signal) {
+  async #call(signal, show) {
     const request = this.#request();
     const made = request.to === allInstances ? multicast : send;
-    const result = await made(request, this.#caller, signal);
+    const result = await made(request, this.#caller, signal, (soFar) => show(responseView(soFar)));
     if (result.answers) {
       return answersView(result);
     }

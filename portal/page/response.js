@@ -43,6 +43,8 @@ function reason(error) {
   switch (error.name) {
     case 'AbortError':
       return 'Stopped. The call may have run.';
+    case 'BrokenOff':
+      return 'The stream broke off: the service failed, or is gone. What had come is below.';
     case 'NotSent':
       return error.message;
     case 'TypeError': // of fetch, which does not tell the reasons apart
@@ -53,7 +55,7 @@ function reason(error) {
 }
 
 /** Shows a response: the status, the duration, the instance, the headers and the body. */
-export function responseView({status, statusText, headers, url, redirected, bytes, text, milliseconds, answered}) {
+export function responseView({status, statusText, headers, url, redirected, bytes, cut, text, milliseconds, answered}) {
   const type = headers.get('content-type') || '';
   const told = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
   const others = [...headers].filter(([name]) => !ofInterest.includes(name));
@@ -65,6 +67,7 @@ export function responseView({status, statusText, headers, url, redirected, byte
     problemView(status, text),
     headersView(told),
     others.length > 0 && element('details', {}, element('summary', {className: 'quiet'}, pluralize(others.length, 'other header')), headersView(others)),
+    cut > 0 && element('p', {className: 'quiet'}, `${cut} bytes before these are not shown.`),
     text === null ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`) : bodyView(text, 'Body of the response'));
 }
 

@@ -18,7 +18,8 @@ export class SendForm {
    * @param {string} name of the form
    * @param {string} label of the button
    * @param {Node[]} fields
-   * @param {(signal: AbortSignal) => Promise<Node>} call sends, and returns what to show
+   * @param {(signal: AbortSignal, show: (view: Node) => void) => Promise<Node>} call sends, and returns what to show; meanwhile
+   *   it can show what has come of a stream
    * @param {{input: function(), reset: function()}} on is called when something was typed, and to empty the fields
    */
   constructor(name, label, fields, call, on) {
@@ -55,6 +56,8 @@ export class SendForm {
   /** Stops what is running, and removes the answer. */
   forget() {
     this.#running?.abort();
+    this.#running = null;
+    this.#send.textContent = this.#label;
     this.#show();
   }
 
@@ -72,15 +75,22 @@ export class SendForm {
     this.#running = running;
     this.#send.textContent = 'Stop';
     this.#show(pendingView());
-    let view;
+    let views = [];
     try {
-      view = await this.#call(running.signal);
+      views = [await this.#call(running.signal, (view) => {
+        if (this.#running === running) {
+          views = [view];
+          this.#show(view);
+        }
+      })];
     } catch (error) {
-      view = failureView(error);
+      views = [failureView(error), ...views]; // with what had come of a stream
     }
-    this.#running = null;
-    this.#send.textContent = this.#label;
-    this.#show(view);
+    if (this.#running === running) { // else it was forgotten
+      this.#running = null;
+      this.#send.textContent = this.#label;
+      this.#show(...views);
+    }
   }
 }
 
