@@ -114,6 +114,20 @@ func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }
 
+// WithEvents offers events of services at GET /<host>:417/<event>, such as /orders.example:417/on-ordered, as server-sent events: data is the
+// arguments as JSON, id the place in the log or, of events that are not stored, the message id. Those who may listen are those whom the publisher
+// lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without it, everyone who reaches the ingress. That is why the
+// ingress has to allow it. A client that names its last event in Last-Event-ID, or ?lastEventId=, gets what was stored since; 0 stands for the
+// beginning of the log. An event of type gap says that some may be missing. Default: port 417 is not open.
+func WithEvents() IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.events = true })
+}
+
+// WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. Default: 10 000.
+func WithEventStreamLimit(streams int) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.eventStreams = streams })
+}
+
 type serverOption func(*serverConfig)
 
 func (o serverOption) applyToServer(c *serverConfig) { o(c) }
@@ -169,11 +183,14 @@ type ingressConfig struct {
 	timeBudget time.Duration
 	bodyLimit  int64
 	inFlight   int64 // 0: the default
+
+	events       bool // are offered
+	eventStreams int  // at most
 }
 
 func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 	config := &ingressConfig{
-		ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: noLimit,
+		ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: noLimit, eventStreams: defaultEventStreams,
 		sites: http.NewCrossOriginProtection(),
 	}
 	for i, option := range options {
@@ -254,6 +271,9 @@ func (c *ingressConfig) validLimits() error {
 	}
 	if c.bodyLimit < 0 {
 		return fmt.Errorf("portal.WithBodyLimit: %d bytes is below zero", c.bodyLimit)
+	}
+	if c.eventStreams < 1 {
+		return fmt.Errorf("portal.WithEventStreamLimit: %d streams are too few: leave out portal.WithEvents for none", c.eventStreams)
 	}
 	if c.inFlight == 0 {
 		c.inFlight = max(defaultInFlight, 2*c.mostHeld())
