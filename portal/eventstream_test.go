@@ -588,7 +588,7 @@ func TestEncodeEvent(t *testing.T) {
 		{"7", `{"a":1}`, "id: 7\ndata: {\"a\":1}\n\n"},
 		{"", "", "data: {}\n\n"},
 		{"x", "{\n\"a\":1\r\n}\r", "id: x\ndata: {\ndata: \"a\":1\ndata: }\n\n"},
-		{"x", "\nid: 9\n", "id: x\ndata: \ndata: id: 9\n\n"},
+		{"x", "\nid: 9\n", "id: x\ndata: \n" + "data: id: 9\n\n"},
 	} {
 		assert.Equal(t, test.want, string(portal.EncodeEvent(test.id, []byte(test.data))), strconv.Quote(test.data))
 	}

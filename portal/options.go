@@ -114,11 +114,16 @@ func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }
 
-// WithEvents offers events of services at GET /<host>:417/<event>, such as /orders.example:417/on-ordered, as server-sent events: data is the
-// arguments as JSON, id the place in the log or, of events that are not stored, the message id. Those who may listen are those whom the publisher
-// lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without it, everyone who reaches the ingress. That is why the
-// ingress has to allow it. A client that names its last event in Last-Event-ID, or ?lastEventId=, gets what was stored since; 0 stands for the
-// beginning of the log. An event of type gap says that some may be missing. Default: port 417 is not open.
+// WithEvents offers events of services as server-sent events, at GET /<host>:417/<event>. The field data is the arguments as JSON, and id the
+// place in the log or, if the event is not stored, the message id. There is no type, so that browsers call onmessage.
+//
+// Those may listen whom the publisher lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without it everyone who
+// reaches the ingress. That is why the ingress has to allow it. The publisher is asked when a stream begins, which ends with the token.
+//
+// A client that names its last event in Last-Event-ID, or ?lastEventId=, gets what was stored since; 0 stands for the beginning of the log.
+// An event of type gap says that some may be missing. A client that falls 64 events behind has to come again.
+//
+// Default: port 417 is not open.
 func WithEvents() IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.events = true })
 }
