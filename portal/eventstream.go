@@ -91,7 +91,13 @@ func (i *Ingress) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 	}
 	defer i.streams.feeds.leave(feed)
 	defer feed.detach(stream)
-	stream.begin()
+	if !stream.resumes() {
+		stream.written = feed.attach(stream) // before the client knows that it listens
+	}
+	if err := stream.begin(); err != nil {
+		i.rejectRequest(w, r, err)
+		return
+	}
 	stream.carry(ctx, feed)
 }
 
@@ -107,7 +113,8 @@ type eventStream struct {
 	expiry   time.Time // of the token; zero for never
 	after    string    // the id behind which the client wants events; "" for those that come from now on
 
-	queue chan *streamedEvent // closed when the client is too far behind
+	queue   chan *streamedEvent // closed when the client is too far behind
+	written uint64              // sequence number up to which the client has all; 0 if the events are not stored, or the log begins anew
 }
 
 // newEventStream returns the stream that a request asks for.
@@ -119,6 +126,7 @@ func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	s := &eventStream{
 		feedKey: feedKey{publisher: to.Hostname(), event: strings.TrimPrefix(to.Path, "/")},
 		ingress: i, client: w, control: http.NewResponseController(w), stopping: stopping(r.Context()),
+		queue: make(chan *streamedEvent, streamQueue),
 	}
 	switch {
 	case s.event == "":
@@ -226,22 +234,27 @@ func (i *Ingress) refuseFeed(w http.ResponseWriter, r *http.Request, err error) 
 	i.rejectRequest(w, r, bus.Errorf(http.StatusServiceUnavailable, "the events cannot be had now; the reason is in the log of the ingress"))
 }
 
-// begin writes the header.
-func (s *eventStream) begin() {
+// resumes reports whether the client wants what was stored while it was away.
+func (s *eventStream) resumes() bool { return s.stored && s.after != "" }
+
+// begin sends the header.
+func (s *eventStream) begin() error {
 	_ = s.control.SetReadDeadline(time.Time{}) // it is that of the request, and would end the stream; not every server supports this
 	header := s.client.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store, no-transform")
 	header.Set("X-Accel-Buffering", "no") // nginx
 	header.Set("X-Content-Type-Options", "nosniff")
-	s.queue = make(chan *streamedEvent, streamQueue)
+	if errors.Is(s.control.Flush(), http.ErrNotSupported) {
+		return bus.Errorf(http.StatusInternalServerError, "events cannot be sent: a handler around the ingress has a ResponseWriter that has neither Flush nor Unwrap")
+	}
+	return nil
 }
 
 // carry writes events until the client leaves or falls behind, its token expires, or the ingress stops.
 func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
 	defer func() { _ = s.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) }() // for the end of the response
-	written, err := s.catchUp(ctx, feed)
-	if err != nil {
+	if s.catchUp(ctx, feed) != nil {
 		return
 	}
 	heartbeat := time.NewTimer(streamHeartbeat)
@@ -254,10 +267,10 @@ func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
 				_ = s.write([]byte(": this client is too slow; it has to come again\n\n"))
 				return
 			}
-			if event.sequence != 0 && event.sequence <= written {
+			if event.sequence != 0 && event.sequence <= s.written {
 				continue // another ingress was ahead of this one
 			}
-			written, text = 0, event.text // from here on all are new, in a new log, too
+			s.written, text = 0, event.text // from here on all are new, in a new log, too
 		case <-heartbeat.C:
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -287,41 +300,36 @@ func (s *eventStream) write(text []byte) error {
 	return err
 }
 
-// catchUp writes what the client has missed, and attaches the stream to the feed, without a gap and without an event twice. It returns the
-// sequence number up to which the client has all.
-func (s *eventStream) catchUp(ctx context.Context, feed *eventFeed) (written uint64, err error) {
+// catchUp writes what the client has missed, and attaches the stream to the feed, without a gap and without an event twice.
+func (s *eventStream) catchUp(ctx context.Context, feed *eventFeed) error {
 	begin := []byte("retry: " + strconv.FormatInt(streamReconnect.Milliseconds(), 10) + "\n\n")
 	switch {
-	case !s.stored:
-		feed.attach(s) // before the client knows that it listens
-		if s.after != "" {
-			begin = append(begin, newGap("these events are not stored: what was published meanwhile is not there").text...)
-		}
-		return 0, s.write(begin)
-	case s.after == "":
-		written = feed.attach(s)
-		return written, s.write(append(begin, "id: "+strconv.FormatUint(written, 10)+"\n\n"...)) // for one whose stream ends before an event has come
+	case s.resumes():
+	case s.stored: // the id is for a client whose stream ends before an event has come
+		begin = append(begin, "id: "+strconv.FormatUint(s.written, 10)+"\n\n"...)
+	case s.after != "":
+		begin = append(begin, newGap("these events are not stored: what was published meanwhile is not there").text...)
 	}
-	if err := s.write(begin); err != nil {
-		return 0, err
+	if err := s.write(begin); err != nil || !s.resumes() {
+		return err
 	}
-	written, malformed := strconv.ParseUint(s.after, 10, 64)
-	if malformed != nil {
-		written = math.MaxUint64 // which no log has
+	var malformed error
+	if s.written, malformed = strconv.ParseUint(s.after, 10, 64); malformed != nil {
+		s.written = math.MaxUint64 // which no log has
 	}
-	if written != feed.position() {
-		if written, err = s.replay(ctx, written, math.MaxUint64); err != nil {
-			return 0, err
+	if s.written != feed.position() {
+		if err := s.replay(ctx, math.MaxUint64); err != nil {
+			return err
 		}
 	}
-	if begins := feed.attach(s); written < begins {
-		return s.replay(ctx, written, begins)
+	if until := feed.attach(s); s.written < until {
+		return s.replay(ctx, until)
 	}
-	return written, nil
+	return nil
 }
 
-// replay writes the events of the log from behind one sequence number up to another, and returns up to which the client has all.
-func (s *eventStream) replay(ctx context.Context, after, until uint64) (uint64, error) {
+// replay writes the events of the log that the client has not got, up to a sequence number.
+func (s *eventStream) replay(ctx context.Context, until uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ingress.streams.closing, cancel)()
@@ -329,35 +337,36 @@ func (s *eventStream) replay(ctx context.Context, after, until uint64) (uint64, 
 	select {
 	case s.ingress.streams.replays <- struct{}{}:
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return ctx.Err()
 	}
 	defer func() { <-s.ingress.streams.replays }()
-	written, err := s.replayOnce(ctx, after, until)
+	err := s.replayOnce(ctx, until)
 	if bus.StatusOf(err) == http.StatusGone {
 		if err = s.write(newGap(detailOf(err)).text); err == nil {
-			written, err = s.replayOnce(ctx, 0, until)
+			s.written = 0
+			err = s.replayOnce(ctx, until)
 		}
 	}
-	return written, err
+	return err
 }
 
 // replayOnce is replay for a log that has the event.
-func (s *eventStream) replayOnce(ctx context.Context, after, until uint64) (uint64, error) {
-	options := []eventlog.TailOption{eventlog.OnlyEvent(s.event), eventlog.AfterSequence(after), eventlog.NoFollow()}
+func (s *eventStream) replayOnce(ctx context.Context, until uint64) error {
+	options := []eventlog.TailOption{eventlog.OnlyEvent(s.event), eventlog.AfterSequence(s.written), eventlog.NoFollow()}
 	for event, err := range eventlog.Tail(ctx, s.ingress.conn, s.publisher, options...) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if event.Sequence > until {
 			break
 		}
 		if err := s.write(newStoredEvent(&event).text); err != nil {
-			return 0, err
+			return err
 		}
-		after = event.Sequence
+		s.written = event.Sequence
 	}
-	return after, nil
+	return nil
 }

@@ -517,6 +517,56 @@ func TestEvents_Time(t *testing.T) {
 	})
 }
 
+// TestEvents_Deaf has a client that stops reading: it is cut off 10 s after the next heartbeat, which it does not take.
+func TestEvents_Deaf(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents())
+		require.NoError(t, err)
+		_, err = ordersapi.NewPublisher(b.Connect(ordersapi.Host))
+		require.NoError(t, err)
+		listener := newPipes()
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx)) })
+		conn := listener.dial()
+		_, err = io.WriteString(conn, "GET "+orderedPath+" HTTP/1.1\r\nHost: a\r\n\r\n")
+		require.NoError(t, err)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = io.ReadFull(response.Body, make([]byte, len("retry: 2000\n\n")))
+		require.NoError(t, err)
+		time.Sleep(24 * time.Second)
+		assert.Equal(t, 1, portal.Listening(ingress))
+		time.Sleep(2 * time.Second)
+		assert.Zero(t, portal.Listening(ingress), time.Since(began))
+		_, err = io.ReadAll(response.Body)
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.NoError(t, conn.Close())
+		stop()
+		running.Wait()
+	})
+}
+
+// rigidWriter cannot send a response in pieces.
+type rigidWriter struct{ http.ResponseWriter }
+
+func (w rigidWriter) Unwrap() {} // of another signature
+
+// TestEvents_NoFlush tells operators of a handler around the ingress that holds events back.
+func TestEvents_NoFlush(t *testing.T) {
+	t.Parallel()
+	var log writtenLines
+	ingress := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, portal.WithEvents())
+	newOffered(t, ingress)
+	recorder := httptest.NewRecorder()
+	ingress.handler.ServeHTTP(rigidWriter{recorder}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody))
+	assert.Equal(t, http.StatusInternalServerError, recorder.Code)
+	assert.Contains(t, log.String(), "a handler around the ingress has a ResponseWriter that has neither Flush nor Unwrap")
+	ingress.awaitFeeds(0)
+}
+
 // TestEvents_Stop ends all streams at once when the server stops, also behind another handler, and when the ingress is closed.
 func TestEvents_Stop(t *testing.T) {
 	t.Parallel()
