@@ -239,7 +239,6 @@ func (s *eventStream) resumes() bool { return s.stored && s.after != "" }
 
 // begin sends the header.
 func (s *eventStream) begin() error {
-	_ = s.control.SetReadDeadline(time.Time{}) // it is that of the request, and would end the stream; not every server supports this
 	header := s.client.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store, no-transform")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -513,6 +514,37 @@ func TestEvents_Time(t *testing.T) {
 		assert.Equal(t, 5*time.Minute+30*time.Second, time.Since(began).Truncate(time.Second))
 		require.NoError(t, conn.Close())
 		stop()
+		running.Wait()
+	})
+}
+
+// TestEvents_HTTP2 has a stream outlast the time limits of a server that speaks HTTP/2, which watches them also while nothing is written.
+func TestEvents_HTTP2(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents())
+		require.NoError(t, err)
+		_, err = ordersapi.NewPublisher(b.Connect(ordersapi.Host))
+		require.NoError(t, err)
+		listener, protocols := newPipes(), new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(true)
+		server := &http.Server{Handler: ingress, Protocols: protocols, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
+		server.RegisterOnShutdown(ingress.Close)
+		var running sync.WaitGroup
+		running.Go(func() { assert.ErrorIs(t, server.Serve(listener), http.ErrServerClosed) })
+		transport := &http.Transport{Protocols: protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return listener.dial(), nil }}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://door.example"+orderedPath, http.NoBody)
+		require.NoError(t, err)
+		response, err := transport.RoundTrip(request)
+		require.NoError(t, err)
+		assert.Equal(t, 2, response.ProtoMajor)
+		time.Sleep(200 * time.Second)
+		require.NoError(t, server.Shutdown(t.Context()))
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, "retry: 2000\n\n"+strings.Repeat(":\n\n", 13), string(text))
+		transport.CloseIdleConnections()
 		running.Wait()
 	})
 }

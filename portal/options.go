@@ -215,8 +215,8 @@ func errNilOption(place int) error { return fmt.Errorf("option %d is nil: leave 
 func validPorts(ports []int) error {
 	const events, control, last = 417, 888, 65535
 	reserved := map[int]string{
-		control: "for requests of the framework itself",
-		events:  "for events",
+		control: "for requests of the framework itself; it is never open to the outside",
+		events:  "for events: offer them with portal.WithEvents",
 	}
 	if len(ports) == 0 {
 		return errors.New("portal.WithPorts: no port is open; name one such as 443")
@@ -226,7 +226,7 @@ func validPorts(ports []int) error {
 			return fmt.Errorf("portal.WithPorts: port %d is not from 1 to %d", port, last)
 		}
 		if what := reserved[port]; what != "" {
-			return fmt.Errorf("portal.WithPorts: port %d is %s; it is never open to the outside", port, what)
+			return fmt.Errorf("portal.WithPorts: port %d is %s", port, what)
 		}
 	}
 	return nil
