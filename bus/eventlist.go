@@ -81,7 +81,12 @@ func planPublish() ([]*endpoint, error) {
 		return nil, err
 	}
 	publish.run = publishByHand
-	return controlled([]*endpoint{publish}), nil
+	describe, err := controlHandler(http.MethodGet, publishPath+"{event+}")
+	if err != nil {
+		return nil, err
+	}
+	describe.run = describePublication
+	return controlled([]*endpoint{publish, describe}), nil
 }
 
 // controlled completes endpoints of port 888.

@@ -29,16 +29,30 @@ func publishByHand(ctx context.Context, in *serverCall) (*wire.Response, error) 
 	if err := in.conn.publishEvent(ctx, event, by.publisher.store); err != nil {
 		return nil, err
 	}
-	body, err := strictjson.Marshal(map[string]string{"msgId": event.MsgID})
+	return in.answerJSON(http.StatusAccepted, map[string]string{"msgId": event.MsgID})
+}
+
+// describePublication answers with the event that the path names, if the caller may see it.
+func describePublication(_ context.Context, in *serverCall) (*wire.Response, error) {
+	by, name, err := in.publicationToUse()
+	if err != nil {
+		return nil, unsent(err)
+	}
+	return in.answerJSON(http.StatusOK, publishedEvent{name.host, strings.TrimPrefix(name.path, "/"), by.publisher.store != nil, by.key})
+}
+
+// answerJSON answers with a value as JSON.
+func (in *serverCall) answerJSON(status int, value any) (*wire.Response, error) {
+	body, err := strictjson.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
-	in.response = wire.Response{Status: http.StatusAccepted, Header: in.Handler.ResponseHeader(jsonContent()), Body: body}
+	in.response = wire.Response{Status: status, Header: in.Handler.ResponseHeader(jsonContent()), Body: body}
 	return &in.response, nil
 }
 
-// publicationToUse returns the event that the path names, if the caller may publish it: of the own host, else of another one for which the
-// connection publishes.
+// publicationToUse returns the event that the path names, if the caller may see and publish it: of the own host, else of another one for
+// which the connection publishes.
 func (in *serverCall) publicationToUse() (by publication, found eventName, err error) {
 	event, sources := in.Value("event"), &in.conn.events
 	var names []string // that the caller may see

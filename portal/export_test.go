@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/nats-io/nats.go"
 )
 
 // WithClock makes the portal use now as its clock.
@@ -177,3 +178,43 @@ func Marked(count int) int {
 	}
 	return len(d.marked)
 }
+
+// EncodeEvent is encodeEvent.
+var EncodeEvent = encodeEvent
+
+// Feeds returns how many kinds of events an ingress listens to.
+func Feeds(i *Ingress) int {
+	i.streams.feeds.mu.Lock()
+	defer i.streams.feeds.mu.Unlock()
+	return len(i.streams.feeds.open)
+}
+
+// Listening returns how many streams get events.
+func Listening(i *Ingress) (streams int) {
+	forEachStream(i, func(*eventStream) { streams++ })
+	return streams
+}
+
+// Queued returns how many events wait for clients.
+func Queued(i *Ingress) (events int) {
+	forEachStream(i, func(stream *eventStream) { events += len(stream.queue) })
+	return events
+}
+
+func forEachStream(i *Ingress, do func(*eventStream)) {
+	i.streams.feeds.mu.Lock()
+	defer i.streams.feeds.mu.Unlock()
+	for _, feed := range i.streams.feeds.open {
+		feed.mu.Lock()
+		for stream := range feed.streams {
+			do(stream)
+		}
+		feed.mu.Unlock()
+	}
+}
+
+// NATS returns the connection of an ingress to the broker.
+func NATS(i *Ingress) *nats.Conn { return i.conn.NATS() }
+
+// ID returns the instance ID of an ingress.
+func ID(i *Ingress) string { return i.conn.ID() }

@@ -46,6 +46,7 @@ type Ingress struct {
 	cookies droppedCookies
 	scraped shared[string]
 	roster  roster
+	streams *eventStreams
 	handler http.Handler // serve, behind the rules for other origins
 }
 
@@ -61,6 +62,7 @@ func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 	}
 	ingress := &Ingress{conn: conn, config: config, bodies: newInFlight(config.inFlight)}
 	ingress.scraped = shared[string]{age: always[string](scrapeAge), timeout: scrapeTimeout, now: time.Now, look: ingress.scrapeAll}
+	ingress.streams = newEventStreams(conn, config.eventStreams)
 	ingress.handler = config.guardOrigins(ingress)
 	return ingress, nil
 }
@@ -94,6 +96,8 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
 	case forOperators(path):
 		i.serveOperators(w, r, path)
+	case i.config.events && namesEvent(path):
+		i.serveEvents(w, r, path)
 	default:
 		i.carry(w, r, path, &from)
 	}
@@ -115,7 +119,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		i.rejectRequest(w, r, err)
 		return
 	}
-	token, err := i.actor(r, to)
+	token, _, err := i.actor(r, to)
 	if err != nil {
 		i.rejectRequest(w, r, err)
 		return
@@ -202,26 +206,26 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 // maxStatus is the largest status code in HTTP (RFC 9110, 15).
 const maxStatus = 599
 
-// actor returns the bearer token of a request, or "" if it has none. A malformed or invalid token is always an error,
+// actor returns the bearer token of a request and its claims, or "" if it has none. A malformed or invalid token is always an error,
 // never treated as absent. An Authorization header of another scheme is no identity, and is passed on like any other
 // header; so is that for a service with tokens of its own.
-func (i *Ingress) actor(r *http.Request, to *url.URL) (token string, err error) {
+func (i *Ingress) actor(r *http.Request, to *url.URL) (token string, verified claims.Claims, err error) {
 	if slices.Contains(i.config.ownTokens, to.Hostname()) {
-		return "", nil
+		return "", nil, nil
 	}
 	given := r.Header.Values("Authorization")
 	if len(given) > 1 {
-		return "", bus.Errorf(http.StatusBadRequest, "there are %d Authorization headers; send one", len(given))
+		return "", nil, bus.Errorf(http.StatusBadRequest, "there are %d Authorization headers; send one", len(given))
 	}
 	token, present, err := claims.Bearer(r.Header.Get("Authorization"))
 	if err != nil {
-		return "", bus.Errorf(bus.StatusOf(err), "%w", err)
+		return "", nil, bus.Errorf(bus.StatusOf(err), "%w", err)
 	}
 	if !present {
-		return "", nil
+		return "", nil, nil
 	}
-	_, err = i.conn.VerifyToken(r.Context(), token)
-	return token, err
+	verified, err = i.conn.VerifyToken(r.Context(), token)
+	return token, verified, err
 }
 
 const (

@@ -332,7 +332,7 @@ func TestIngress_Options(t *testing.T) {
 	}{
 		{portal.WithPorts(), "portal.WithPorts: no port is open; name one such as 443"},
 		{portal.WithPorts(0), "portal.WithPorts: port 0 is not from 1 to 65535"},
-		{portal.WithPorts(443, 417), "portal.WithPorts: port 417 is for events; it is never open to the outside"},
+		{portal.WithPorts(443, 417), "portal.WithPorts: port 417 is for events: offer them with portal.WithEvents"},
 		{portal.WithPorts(443, 888), "portal.WithPorts: port 888 is for requests of the framework itself; it is never open to the outside"},
 		{portal.WithTrustedProxies("10.0.0.1"), `portal.WithTrustedProxies: "10.0.0.1" is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address`},
 		{portal.WithOrigins("app.example.com"), `portal.WithOrigins: "app.example.com" is not an origin such as https://app.example.com, nor *`},

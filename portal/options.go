@@ -114,6 +114,25 @@ func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }
 
+// WithEvents offers events of services as server-sent events, at GET /<host>:417/<event>. The field data is the arguments as JSON, and id the
+// place in the log or, if the event is not stored, the message id. There is no type, so that browsers call onmessage.
+//
+// Those may listen whom the publisher lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without it everyone who
+// reaches the ingress. That is why the ingress has to allow it. The publisher is asked when a stream begins, which ends with the token.
+//
+// A client that names its last event in Last-Event-ID, or ?lastEventId=, gets what was stored since; 0 stands for the beginning of the log.
+// An event of type gap says that some may be missing. A client that falls 64 events behind has to come again.
+//
+// Default: port 417 is not open.
+func WithEvents() IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.events = true })
+}
+
+// WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. Default: 10 000.
+func WithEventStreamLimit(streams int) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.eventStreams = streams })
+}
+
 type serverOption func(*serverConfig)
 
 func (o serverOption) applyToServer(c *serverConfig) { o(c) }
@@ -169,11 +188,14 @@ type ingressConfig struct {
 	timeBudget time.Duration
 	bodyLimit  int64
 	inFlight   int64 // 0: the default
+
+	events       bool // are offered
+	eventStreams int  // at most
 }
 
 func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 	config := &ingressConfig{
-		ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: noLimit,
+		ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: noLimit, eventStreams: defaultEventStreams,
 		sites: http.NewCrossOriginProtection(),
 	}
 	for i, option := range options {
@@ -193,8 +215,8 @@ func errNilOption(place int) error { return fmt.Errorf("option %d is nil: leave 
 func validPorts(ports []int) error {
 	const events, control, last = 417, 888, 65535
 	reserved := map[int]string{
-		control: "for requests of the framework itself",
-		events:  "for events",
+		control: "for requests of the framework itself; it is never open to the outside",
+		events:  "for events: offer them with portal.WithEvents",
 	}
 	if len(ports) == 0 {
 		return errors.New("portal.WithPorts: no port is open; name one such as 443")
@@ -204,7 +226,7 @@ func validPorts(ports []int) error {
 			return fmt.Errorf("portal.WithPorts: port %d is not from 1 to %d", port, last)
 		}
 		if what := reserved[port]; what != "" {
-			return fmt.Errorf("portal.WithPorts: port %d is %s; it is never open to the outside", port, what)
+			return fmt.Errorf("portal.WithPorts: port %d is %s", port, what)
 		}
 	}
 	return nil
@@ -254,6 +276,9 @@ func (c *ingressConfig) validLimits() error {
 	}
 	if c.bodyLimit < 0 {
 		return fmt.Errorf("portal.WithBodyLimit: %d bytes is below zero", c.bodyLimit)
+	}
+	if c.eventStreams < 1 {
+		return fmt.Errorf("portal.WithEventStreamLimit: %d streams are too few: leave out portal.WithEvents for none", c.eventStreams)
 	}
 	if c.inFlight == 0 {
 		c.inFlight = max(defaultInFlight, 2*c.mostHeld())

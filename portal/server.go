@@ -39,6 +39,7 @@ type Server struct {
 	http     *http.Server
 	baseURL  string
 	grace    time.Duration
+	stop     context.CancelFunc // ends streams of events
 }
 
 // serverConfig is the configuration of a server: defaults, then the environment, then options.
@@ -93,7 +94,11 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(config.http2)
+	stopping, stop := context.WithCancel(context.Background())
 	server := &http.Server{
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.Background(), stoppingKey{}, stopping)
+		},
 		Protocols:         protocols,
 		Handler:           guardLoopbackHost(handler, listener.Addr(), baseURL),
 		ReadHeaderTimeout: headerTimeout,
@@ -103,7 +108,19 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 		MaxHeaderBytes:    maxHeadRead,
 		ErrorLog:          config.errorLog,
 	}
-	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace}
+	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace, stop: stop}
+}
+
+// stoppingKey is the key of a context in that of requests, which ends when the server begins to stop. It reaches an ingress that any other
+// handler wraps.
+type stoppingKey struct{}
+
+// stopping returns that context; if the server is another one, one that does not end.
+func stopping(ctx context.Context) context.Context {
+	if of, ok := ctx.Value(stoppingKey{}).(context.Context); ok {
+		return of
+	}
+	return context.Background()
 }
 
 // BaseURL returns the address that people use, without a trailing slash: that of [WithBaseURL] or BUS_BASE_URL, else
@@ -113,7 +130,7 @@ func (s *Server) BaseURL() string { return s.baseURL }
 // Addr returns the address listened on, with the port that the system chose for port 0.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Serve answers requests until ctx ends. Then it takes no further ones, waits for those in flight for as long as
+// Serve answers requests until ctx ends. Then it takes no further ones, ends streams of events, waits for those in flight for as long as
 // [WithGracePeriod] allows, and returns nil if none was cut off. It closes the listener, and can be called only once.
 func (s *Server) Serve(ctx context.Context) error {
 	var failure error
@@ -128,6 +145,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	defer func() { <-served }()
+	s.stop()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
 	defer cancel()
 	if err := s.http.Shutdown(grace); err != nil {

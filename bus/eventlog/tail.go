@@ -34,6 +34,7 @@ type TailOption func(*tailOptions)
 type tailOptions struct {
 	since    time.Time
 	isSince  bool
+	after    *uint64
 	event    string
 	noFollow bool
 }
@@ -42,6 +43,13 @@ type tailOptions struct {
 // events that are stored from now on.
 func Since(at time.Time) TailOption {
 	return func(o *tailOptions) { o.since, o.isSince = at, true }
+}
+
+// AfterSequence begins behind the event with a sequence number, with 0 at the beginning of the log. If the log has dropped events behind that
+// one, or has never had it, Tail yields an error with status 410. A kind of event of which none was stored is then no error. It replaces
+// [Since].
+func AfterSequence(sequence uint64) TailOption {
+	return func(o *tailOptions) { o.after = &sequence }
 }
 
 // OnlyEvent yields only events of one kind, such as "on-ordered". Default: all.
@@ -67,6 +75,19 @@ func Tail(ctx context.Context, conn *bus.Conn, publisher string, options ...Tail
 			yield(Event{}, err)
 		}
 	}
+}
+
+// LastSequence returns the sequence number of the event that was stored last by a publisher, 0 if there was none.
+func LastSequence(ctx context.Context, conn *bus.Conn, publisher string) (uint64, error) {
+	c, err := newPublisherClient(conn, publisher)
+	if err != nil {
+		return 0, err
+	}
+	log, err := c.log(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return log.CachedInfo().State.LastSeq, nil
 }
 
 // tailMemory is how long JetStream keeps the consumer of a tail that has gone.
@@ -113,6 +134,11 @@ func (c *client) tailConfig(ctx context.Context, log jetstream.Stream, options *
 		InactiveThreshold: tailMemory,
 	}
 	switch {
+	case options.after != nil:
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, *options.after+1
+		if err := checkSequence(log.CachedInfo().State, *options.after); err != nil {
+			return config, err
+		}
 	case !options.isSince:
 	case options.since.IsZero():
 		config.DeliverPolicy = jetstream.DeliverAllPolicy
@@ -125,7 +151,24 @@ func (c *client) tailConfig(ctx context.Context, log jetstream.Stream, options *
 		return config, nil
 	}
 	config.FilterSubjects = []string{c.names.Event(subject.Escape(options.event), durable.AnyToken)}
+	if options.after != nil {
+		return config, nil
+	}
 	return config, c.checkEvent(ctx, log, options.event)
+}
+
+// checkSequence returns an error if events behind a sequence number are missing, or may be.
+func checkSequence(log jetstream.StreamState, after uint64) error {
+	switch {
+	case after == 0:
+		return nil
+	case after > log.LastSeq:
+		return errorf(http.StatusGone, "the log has never had the event %d: its last one is %d", after, log.LastSeq)
+	case after+1 < log.FirstSeq:
+		return errorf(http.StatusGone, "the log has dropped events behind %d: it begins with %d", after, log.FirstSeq)
+	default:
+		return nil
+	}
 }
 
 func inFuture(at time.Time) error {

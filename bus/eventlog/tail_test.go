@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -97,4 +98,50 @@ func TestTail_Mistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTail_AfterSequence begins behind an event, and says where events are missing.
+func TestTail_AfterSequence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	last := func() uint64 {
+		sequence, err := eventlog.LastSequence(t.Context(), w.operator, orders)
+		require.NoError(t, err)
+		return sequence
+	}
+	assert.Zero(t, last())
+	paid := eventlog.OnlyEvent("on-paid")
+	assert.Empty(t, collect(t, w, paid, eventlog.AfterSequence(0)), "none was stored yet")
+	w.publish(w.ordered, 1, 2)
+	w.publish(w.paid, 1)
+	assert.EqualValues(t, 3, last())
+	assert.Equal(t, []string{`on-ordered {"number":2}`, `on-paid {"number":1}`}, collect(t, w, eventlog.AfterSequence(1)))
+	assert.Equal(t, []string{`on-paid {"number":1}`}, collect(t, w, paid, eventlog.AfterSequence(0)))
+	assert.Empty(t, collect(t, w, eventlog.AfterSequence(3)))
+	manager, err := jetstream.New(w.operator.NATS())
+	require.NoError(t, err)
+	log, err := manager.Stream(t.Context(), w.operator.Plane()+"_EVENTS_orders_example")
+	require.NoError(t, err)
+	require.NoError(t, log.Purge(t.Context(), jetstream.WithPurgeSequence(3)))
+	assert.Equal(t, []string{`on-paid {"number":1}`}, collect(t, w, eventlog.AfterSequence(2)))
+	assert.Equal(t, []string{`on-paid {"number":1}`}, collect(t, w, eventlog.AfterSequence(0)))
+	for _, row := range []struct {
+		name  string
+		after uint64
+		want  string
+	}{
+		{"dropped", 1, "the log has dropped events behind 1: it begins with 3"},
+		{"not yet", 4, "the log has never had the event 4: its last one is 3"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			told := 0
+			for _, err := range eventlog.Tail(t.Context(), w.operator, orders, eventlog.AfterSequence(row.after)) {
+				checkError(t, err, http.StatusGone, row.want)
+				told++
+			}
+			assert.Equal(t, 1, told)
+		})
+	}
+	_, err = eventlog.LastSequence(t.Context(), w.operator, "order.example")
+	checkError(t, err, http.StatusNotFound, "did you mean orders.example?")
 }

@@ -144,3 +144,28 @@ func tryToAsk(ctx context.Context, method, url, contentType, body string) (statu
 	read, err := io.ReadAll(response.Body)
 	return response.StatusCode, string(read), err
 }
+
+// TestShow_Events reads the events of the first visit, as docs/guides/events.md shows.
+func TestShow_Events(t *testing.T) {
+	t.Parallel()
+	show := start(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, show.baseURL+"/orders.example:417/on-ordered?lastEventId=0", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	const want = "retry: 2000\n\nid: 1\ndata: {\"number\":1,"
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != want {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if err := show.stop(); err != nil {
+		t.Error(err)
+	}
+}

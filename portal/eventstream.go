@@ -1,0 +1,371 @@
+package portal
+
+import (
+	"context"
+	"errors"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/subject"
+)
+
+// Limits of streams of events.
+const (
+	defaultEventStreams = 10_000
+	streamQueue         = 64               // events that a client may be behind
+	streamHeartbeat     = 15 * time.Second // of silence, until a comment says that the stream lives
+	streamWriteTimeout  = 10 * time.Second // until a client has taken what was written
+	streamReconnect     = 2 * time.Second  // until a client whose stream has ended comes again
+	parallelReplays     = 16               // streams that read the log at a time
+	maxEventID          = 64               // bytes
+	clockLeeway         = 30 * time.Second // for which services still take a token that has expired
+)
+
+// eventStreams offers events of services to clients, as server-sent events (https://html.spec.whatwg.org/#server-sent-events).
+type eventStreams struct {
+	feeds   eventFeeds
+	open    atomic.Int64
+	limit   int64
+	replays chan struct{} // has one for each stream that reads the log
+	closing context.Context
+	close   context.CancelFunc
+}
+
+func newEventStreams(conn *bus.Conn, limit int) *eventStreams {
+	s := &eventStreams{
+		feeds: eventFeeds{conn: conn, open: make(map[feedKey]*eventFeed)}, limit: int64(limit), replays: make(chan struct{}, parallelReplays),
+	}
+	s.closing, s.close = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends all streams of events at once; further ones are answered 503. Calls are not affected. A [Server] does that when it stops; for another
+// one give Close to http.Server.RegisterOnShutdown, because Shutdown would wait for the streams. Close may be called again, and
+// concurrently.
+func (i *Ingress) Close() { i.streams.close() }
+
+// namesEvent reports whether a path is that of an event: "/orders.example:417/on-ordered".
+func namesEvent(path string) bool {
+	service, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return strings.HasSuffix(service, ":"+strconv.Itoa(subject.EventPort))
+}
+
+// serveEvents answers a request for the events of one kind.
+func (i *Ingress) serveEvents(w http.ResponseWriter, r *http.Request, path string) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		i.rejectRequest(w, r, bus.Errorf(http.StatusMethodNotAllowed, "events are read with GET, not %s", r.Method))
+		return
+	}
+	stream, err := i.newEventStream(w, r, path)
+	if err != nil {
+		i.rejectRequest(w, r, err)
+		return
+	}
+	defer i.streams.open.Add(-1)
+	if i.streams.open.Add(1) > i.streams.limit {
+		i.rejectRequest(w, r, &bus.Error{
+			Status: http.StatusServiceUnavailable, Detail: "the ingress has as many streams of events as it may: try again later", RetryAfter: time.Second,
+		})
+		return
+	}
+	ctx, cancel := stream.bound(r.Context())
+	defer cancel()
+	if err := stream.ask(ctx); err != nil {
+		i.rejectRequest(w, r, err)
+		return
+	}
+	feed, err := i.streams.feeds.join(ctx, stream.feedKey)
+	if err != nil {
+		i.refuseFeed(w, r, err)
+		return
+	}
+	defer i.streams.feeds.leave(feed)
+	defer feed.detach(stream)
+	if !stream.resumes() {
+		stream.written = feed.attach(stream) // before the client knows that it listens
+	}
+	if err := stream.begin(); err != nil {
+		i.rejectRequest(w, r, err)
+		return
+	}
+	stream.carry(ctx, feed)
+}
+
+// eventStream is the stream of one client.
+type eventStream struct {
+	feedKey
+
+	ingress  *Ingress
+	client   http.ResponseWriter
+	control  *http.ResponseController
+	stopping context.Context // ends when the server stops
+	token    string
+	expiry   time.Time // of the token; zero for never
+	after    string    // the id behind which the client wants events; "" for those that come from now on
+
+	queue   chan *streamedEvent // closed when the client is too far behind
+	written uint64              // sequence number up to which the client has all; 0 if the events are not stored, or the log begins anew
+}
+
+// newEventStream returns the stream that a request asks for.
+func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path string) (*eventStream, error) {
+	to, err := addressOf(path, []int{subject.EventPort})
+	if err != nil {
+		return nil, err
+	}
+	s := &eventStream{
+		feedKey: feedKey{publisher: to.Hostname(), event: strings.TrimPrefix(to.Path, "/")},
+		ingress: i, client: w, control: http.NewResponseController(w), stopping: stopping(r.Context()),
+		queue: make(chan *streamedEvent, streamQueue),
+	}
+	switch {
+	case s.event == "":
+		return nil, bus.Errorf(http.StatusNotFound, "the path names no event: it is /<host>:%d/<event>", subject.EventPort)
+	case !acceptsEvents(r.Header):
+		return nil, bus.Errorf(http.StatusNotAcceptable, "events are sent as text/event-stream: accept that")
+	case i.streams.closing.Err() != nil:
+		return nil, bus.Errorf(http.StatusServiceUnavailable, "the ingress stops")
+	}
+	if s.after, err = lastEventID(r); err != nil {
+		return nil, err
+	}
+	var verified claims.Claims
+	if s.token, verified, err = i.actor(r, to); err != nil {
+		return nil, err
+	}
+	s.expiry = expiryOf(verified)
+	return s, nil
+}
+
+// acceptsEvents reports whether a client accepts text/event-stream (RFC 9110, 12.5.1).
+func acceptsEvents(header http.Header) bool {
+	if len(header.Values("Accept")) == 0 {
+		return true
+	}
+	for accepted := range listed(header, "Accept") {
+		kind, parameters, err := mime.ParseMediaType(accepted)
+		quality, malformed := strconv.ParseFloat(parameters["q"], 64)
+		if refused := malformed == nil && quality == 0; err != nil || refused {
+			continue
+		}
+		if kind == "text/event-stream" || kind == "text/*" || kind == "*/*" {
+			return true
+		}
+	}
+	return false
+}
+
+// lastEventID returns the id of the last event that a client has: of the header by which browsers continue a stream, else of the query, for
+// a first request; "" for none.
+func lastEventID(r *http.Request) (string, error) {
+	id := r.Header.Get("Last-Event-Id")
+	if id == "" {
+		id = r.URL.Query().Get("lastEventId")
+	}
+	if strings.ContainsFunc(id, isForeignToIDs) || len(id) > maxEventID {
+		return "", bus.Errorf(http.StatusBadRequest, "Last-Event-ID is %.80q: send the id of an event of this stream, or none", id)
+	}
+	return id, nil
+}
+
+func isForeignToIDs(c rune) bool {
+	return (c < 'a' || 'z' < c) && (c < 'A' || 'Z' < c) && (c < '0' || '9' < c) && c != '-' && c != '_'
+}
+
+// expiryOf returns when services no longer take a token with these claims; zero for never.
+func expiryOf(verified claims.Claims) time.Time {
+	seconds, ok := verified["exp"].(float64)
+	if !ok || seconds > math.MaxInt32*1000 {
+		return time.Time{}
+	}
+	return time.Unix(int64(seconds), 0).Add(clockLeeway)
+}
+
+// bound returns a context that ends when the client leaves, and when its token expires.
+func (s *eventStream) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.expiry.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, s.expiry)
+}
+
+// ask asks the publisher about the event on behalf of the client, who may listen if there is no error.
+func (s *eventStream) ask(ctx context.Context) error {
+	var header http.Header
+	ctx = bus.CaptureResponseHeader(bus.WithTimeBudget(bus.WithActor(ctx, s.token), s.ingress.config.timeBudget), &header)
+	address := "GET https://" + s.publisher + ":" + strconv.Itoa(subject.ControlPort) + "/publish/" + url.PathEscape(s.event)
+	var told struct {
+		Publisher string `json:"publisher"`
+		Event     string `json:"event"`
+		Durable   bool   `json:"durable"`
+	}
+	err := s.ingress.conn.Call(ctx, address, nil, &told)
+	switch {
+	case errors.Is(err, bus.ErrNoResponder):
+		return bus.Errorf(http.StatusServiceUnavailable, "no instance of %s publishes events now", s.publisher)
+	case bus.StatusOf(err) == http.StatusMethodNotAllowed:
+		return bus.Errorf(http.StatusNotFound, "%s does not say who may listen to its events", s.publisher)
+	case err != nil:
+		if challenge := header["Www-Authenticate"]; challenge != nil {
+			s.client.Header()["Www-Authenticate"] = challenge
+		}
+		return err
+	case told.Publisher != s.publisher || told.Event != s.event: // it cannot speak for another host
+		return bus.Errorf(http.StatusNotFound, "%s publishes no event %.80s of its own", s.publisher, s.event)
+	}
+	s.stored = told.Durable
+	return nil
+}
+
+// refuseFeed answers when events cannot be had. That says something of the broker, which is not for clients.
+func (i *Ingress) refuseFeed(w http.ResponseWriter, r *http.Request, err error) {
+	logger := i.conn.Logger()
+	logger.Error().Err(err).Str("path", requestPath(r)).Msg("the events cannot be offered")
+	i.rejectRequest(w, r, bus.Errorf(http.StatusServiceUnavailable, "the events cannot be had now; the reason is in the log of the ingress"))
+}
+
+// resumes reports whether the client wants what was stored while it was away.
+func (s *eventStream) resumes() bool { return s.stored && s.after != "" }
+
+// begin sends the header.
+func (s *eventStream) begin() error {
+	header := s.client.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store, no-transform")
+	header.Set("X-Accel-Buffering", "no") // nginx
+	header.Set("X-Content-Type-Options", "nosniff")
+	if errors.Is(s.control.Flush(), http.ErrNotSupported) {
+		return bus.Errorf(http.StatusInternalServerError, "events cannot be sent: a handler around the ingress has a ResponseWriter that has neither Flush nor Unwrap")
+	}
+	return nil
+}
+
+// carry writes events until the client leaves or falls behind, its token expires, or the ingress stops.
+func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
+	defer func() { _ = s.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) }() // for the end of the response
+	if s.catchUp(ctx, feed) != nil {
+		return
+	}
+	heartbeat := time.NewTimer(streamHeartbeat)
+	defer heartbeat.Stop()
+	for {
+		text := []byte(":\n\n")
+		select {
+		case event, ok := <-s.queue:
+			if !ok {
+				_ = s.write([]byte(": this client is too slow; it has to come again\n\n"))
+				return
+			}
+			if event.sequence != 0 && event.sequence <= s.written {
+				continue // another ingress was ahead of this one
+			}
+			s.written, text = 0, event.text // from here on all are new, in a new log, too
+		case <-heartbeat.C:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				_ = s.write([]byte(": the token has expired\n\n"))
+			}
+			return
+		case <-s.ingress.streams.closing.Done():
+			return
+		case <-s.stopping.Done():
+			return
+		}
+		if s.write(text) != nil {
+			return
+		}
+		heartbeat.Reset(streamHeartbeat)
+	}
+}
+
+// write writes to the client at once.
+func (s *eventStream) write(text []byte) error {
+	_ = s.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) // not every server supports this
+	_, err := s.client.Write(text)
+	if err == nil {
+		err = s.control.Flush()
+	}
+	_ = s.control.SetWriteDeadline(time.Time{}) // in HTTP/2 it would end the stream, though nothing is written
+	return err
+}
+
+// catchUp writes what the client has missed, and attaches the stream to the feed, without a gap and without an event twice.
+func (s *eventStream) catchUp(ctx context.Context, feed *eventFeed) error {
+	begin := []byte("retry: " + strconv.FormatInt(streamReconnect.Milliseconds(), 10) + "\n\n")
+	switch {
+	case s.resumes():
+	case s.stored: // the id is for a client whose stream ends before an event has come
+		begin = append(begin, "id: "+strconv.FormatUint(s.written, 10)+"\n\n"...)
+	case s.after != "":
+		begin = append(begin, newGap("these events are not stored: what was published meanwhile is not there").text...)
+	}
+	if err := s.write(begin); err != nil || !s.resumes() {
+		return err
+	}
+	var malformed error
+	if s.written, malformed = strconv.ParseUint(s.after, 10, 64); malformed != nil {
+		s.written = math.MaxUint64 // which no log has
+	}
+	if s.written != feed.position() {
+		if err := s.replay(ctx, math.MaxUint64); err != nil {
+			return err
+		}
+	}
+	if until := feed.attach(s); s.written < until {
+		return s.replay(ctx, until)
+	}
+	return nil
+}
+
+// replay writes the events of the log that the client has not got, up to a sequence number.
+func (s *eventStream) replay(ctx context.Context, until uint64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ingress.streams.closing, cancel)()
+	defer context.AfterFunc(s.stopping, cancel)()
+	select {
+	case s.ingress.streams.replays <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.ingress.streams.replays }()
+	err := s.replayOnce(ctx, until)
+	if bus.StatusOf(err) == http.StatusGone {
+		if err = s.write(newGap(detailOf(err)).text); err == nil {
+			s.written = 0
+			err = s.replayOnce(ctx, until)
+		}
+	}
+	return err
+}
+
+// replayOnce is replay for a log that has the event.
+func (s *eventStream) replayOnce(ctx context.Context, until uint64) error {
+	options := []eventlog.TailOption{eventlog.OnlyEvent(s.event), eventlog.AfterSequence(s.written), eventlog.NoFollow()}
+	for event, err := range eventlog.Tail(ctx, s.ingress.conn, s.publisher, options...) {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if event.Sequence > until {
+			break
+		}
+		if err := s.write(newStoredEvent(&event).text); err != nil {
+			return err
+		}
+		s.written = event.Sequence
+	}
+	return nil
+}
