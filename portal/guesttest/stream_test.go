@@ -30,7 +30,7 @@ func (s stepwise) wait(ctx context.Context) bool {
 	}
 }
 
-// piecewise reads a stream line by line, and lets its handler go on after the line last.
+// piecewise reads a stream line by line, and lets its handler go on after the first line that is last.
 func piecewise(path, last string) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
@@ -41,7 +41,11 @@ func piecewise(path, last string) func(*testing.T, *way) []string {
 			return []string{failure(err)}
 		}
 		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode >= http.StatusInternalServerError {
+			return w.describe(response)
+		}
 		var lines []string
+		released := false
 		for scanner := bufio.NewScanner(response.Body); ; {
 			if !scanner.Scan() {
 				if scanner.Err() != nil {
@@ -49,12 +53,13 @@ func piecewise(path, last string) func(*testing.T, *way) []string {
 				}
 				break
 			}
-			if lines = append(lines, scanner.Text()); scanner.Text() == last {
-				released, err := w.send(ctx, nil, "POST /next")
+			if lines = append(lines, scanner.Text()); scanner.Text() == last && !released {
+				released = true
+				answer, err := w.send(ctx, nil, "POST /next")
 				if err != nil {
 					return append(lines, failure(err))
 				}
-				_ = released.Body.Close()
+				_ = answer.Body.Close()
 			}
 		}
 		return append(lines, w.describe(response)...)
