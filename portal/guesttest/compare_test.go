@@ -47,9 +47,9 @@ type comparison struct {
 const patience = 10 * time.Second
 
 // compare has clients call handlers of one kind by net/http, over a connection and through the ingress, and checks in what they differ.
-func compare(t *testing.T, newHandler func() http.Handler, cases []comparison) {
+func compare(t *testing.T, newHandler func() http.Handler, cases []comparison, configure ...func(*httptest.Server)) {
 	t.Helper()
-	plain, overConn, behind := waysTo(t, newHandler)
+	plain, overConn, behind := waysTo(t, newHandler, configure...)
 	equalOverConn, equalBehind := 0, 0
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -70,16 +70,16 @@ func compare(t *testing.T, newHandler func() http.Handler, cases []comparison) {
 	t.Logf("%d cases; equal over a connection: %d, through the ingress: %d", len(cases), equalOverConn, equalBehind)
 }
 
+// overHTTP2 has servers serve HTTP/2 as well.
+func overHTTP2(server *httptest.Server) { server.EnableHTTP2 = true }
+
 // waysTo returns the three ways to a handler; each has a handler of its own.
-func waysTo(t *testing.T, newHandler func() http.Handler) (plain, overConn, behind *way) {
+func waysTo(t *testing.T, newHandler func() http.Handler, configure ...func(*httptest.Server)) (plain, overConn, behind *way) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(newHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
+	server := startServer(t, newHandler(), configure...)
 	b := bustest.New(t)
 	serve(t, b, newHandler())
-	base, client := ingressTo(t, newHandler())
+	base, client := ingressTo(t, newHandler(), configure...)
 	plain = &way{server.URL, "", server.Client()}
 	overConn = &way{"https://guest.example", "", &http.Client{Transport: b.Connect("caller.example")}}
 	behind = &way{base, "/guest.example", client}
@@ -102,17 +102,27 @@ func serve(t *testing.T, b *bustest.Bus, handler http.Handler) {
 }
 
 // ingressTo returns an ingress to a handler at /guest.example, as a server of HTTPS, and a client of it.
-func ingressTo(t *testing.T, handler http.Handler) (base string, client *http.Client) {
+func ingressTo(t *testing.T, handler http.Handler, configure ...func(*httptest.Server)) (base string, client *http.Client) {
 	t.Helper()
 	b := bustest.New(t)
 	serve(t, b, handler)
 	ingress, err := portal.NewIngress(b.Connect("ingress"))
 	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(ingress)
+	server := startServer(t, ingress, configure...)
+	return server.URL + "/guest.example", server.Client()
+}
+
+// startServer starts a server of HTTPS.
+func startServer(t *testing.T, handler http.Handler, configure ...func(*httptest.Server)) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for _, set := range configure {
+		set(server)
+	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return server.URL + "/guest.example", server.Client()
+	return server
 }
 
 // request sends a request without a body, given as "GET /path" and "Name: value", and returns its response.
