@@ -87,7 +87,7 @@ func chiRouter() http.Handler {
 		step.wait(r.Context())
 	}, middleware.ThrottleBacklog(1, 0, time.Hour))
 	address := func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RemoteAddr) }
-	with("real-ip", address, middleware.RealIP)
+	with("real-ip", address, middleware.RealIP) //nolint:staticcheck // deprecated, and widely used
 	with("client-ip", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, middleware.GetClientIP(r.Context()))
 	}, middleware.ClientIPFromXFF("127.0.0.0/8"))

@@ -40,11 +40,11 @@ func mcpServer() http.Handler {
 		return nil, words{"done"}, nil
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, words, error) {
-		answer, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
+		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "go on?", RequestedSchema: map[string]any{"type": "object"}})
 		if err != nil {
 			return nil, words{}, err
 		}
-		return nil, words{answer.Model}, nil
+		return nil, words{answer.Action}, nil
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, nothing, error) {
 		if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken()}); err != nil {
@@ -93,8 +93,8 @@ func session(do func(ctx context.Context, w *way, session *mcp.ClientSession, to
 				heard.progress <- fmt.Sprintf("%g of %g %s", r.Params.Progress, r.Params.Total, r.Params.Message)
 			},
 			PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { heard.prompts <- "changed" },
-			CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-				return &mcp.CreateMessageResult{Model: "model", Role: "assistant", Content: &mcp.TextContent{Text: "text"}}, nil
+			ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				return &mcp.ElicitResult{Action: "accept"}, nil
 			},
 		})
 		opened, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: w.base + "/mcp", HTTPClient: w.client, MaxRetries: -1}, nil)
@@ -228,7 +228,7 @@ func TestMCP(t *testing.T) {
 		{"progress of a tool", session(progressing), `0 of 3 on the way, 1 of 3 on the way, 2 of 3 on the way, {"text":"done"} false`, "", ""},
 		{"tool that asks its client", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
 			return tool(ctx, s, "ask", nothing{})
-		}), `{"text":"model"} false`, "", ""},
+		}), `{"text":"accept"} false`, "", ""},
 		{"cancelled tool", session(cancelling), "cancelled", "", ""},
 		{"notice outside of a call", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, told told) (string, error) {
 			if _, err := tool(ctx, s, "grow", nothing{}); err != nil {
