@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/websocket"
 )
 
-// proxyTo returns a reverse proxy to a URL. Flush is its FlushInterval; transport is nil for that of net/http.
+// proxyTo returns a reverse proxy to a URL. Flush is its FlushInterval.
 func proxyTo(t *testing.T, target string, flush time.Duration, transport http.RoundTripper) http.Handler {
 	t.Helper()
 	parsed, err := url.Parse(target)
@@ -45,7 +45,9 @@ func TestReverseProxy(t *testing.T) {
 			compare(t, func() http.Handler {
 				backend := httptest.NewServer(features())
 				t.Cleanup(backend.Close)
-				return proxyTo(t, backend.URL, test.flush, nil)
+				transport := &http.Transport{} // that of net/http loses its connections when any server of a test is closed
+				t.Cleanup(transport.CloseIdleConnections)
+				return proxyTo(t, backend.URL, test.flush, transport)
 			}, []comparison{
 				{"text", request("GET /text"), "200", "", ""},
 				{"text, HEAD", request("HEAD /text"), "200", "", ""},
