@@ -192,6 +192,25 @@ func TestStream_CallerLeaves(t *testing.T) {
 	}
 }
 
+// TestStream_CloseNotify has a handler that learns of it as before there were contexts, as those of gin do.
+func TestStream_CloseNotify(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		left := make(chan bool, 1)
+		w.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+			notifier, ok := w.(interface{ CloseNotify() <-chan bool })
+			if assert.True(t, ok) {
+				assert.NoError(t, http.NewResponseController(w).Flush())
+				left <- <-notifier.CloseNotify()
+			}
+		})
+		response, err := get(t.Context(), w.connect("caller.example"), "/endless")
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.True(t, <-left)
+	})
+}
+
 // TestStream_UploadRefused has a handler that answers without reading its request.
 func TestStream_UploadRefused(t *testing.T) {
 	t.Parallel()

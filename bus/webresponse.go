@@ -20,7 +20,8 @@ import (
 // halfway answers only with its error. What the handler flushes, and what is large, goes out as a stream, if the caller takes one.
 type webResponse struct {
 	in       *serverCall
-	isHead   bool // the request
+	ctx      context.Context //nolint:containedctx // of the handler, for CloseNotify
+	isHead   bool            // the request
 	header   http.Header
 	sent     http.Header // the header as it was when the status was written
 	wrote    bool
@@ -123,6 +124,14 @@ func (w *webResponse) SetReadDeadline(at time.Time) error {
 // EnableFullDuplex returns an error. It is for [http.ResponseController].
 func (w *webResponse) EnableFullDuplex() error {
 	return fmt.Errorf("%w on the bus: a response that begins ends the reading of its request, so read the request first", errors.ErrUnsupported)
+}
+
+// CloseNotify returns a channel that gets a value when the caller has left, or the handler has returned. It is for handlers that are older than
+// contexts, such as those that stream with gin.
+func (w *webResponse) CloseNotify() <-chan bool {
+	left := make(chan bool, 1)
+	context.AfterFunc(w.ctx, func() { left <- true })
+	return left
 }
 
 // finish ends the response of a handler that has returned; ctx is that of the handler.

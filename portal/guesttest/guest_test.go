@@ -3,7 +3,6 @@ package guesttest_test
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,25 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/webdav"
-
-	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/portal"
 )
-
-// ingressTo returns an ingress to a handler at /guest.example, as a server of HTTPS, and a client of it.
-func ingressTo(t *testing.T, handler http.Handler) (base string, client *http.Client) {
-	t.Helper()
-	b := bustest.New(t)
-	conn := b.Connect("guest.example")
-	for _, path := range []string{"/", "/{path+}"} {
-		require.NoError(t, conn.Handle("*", path, handler))
-	}
-	ingress, err := portal.NewIngress(b.Connect("ingress"))
-	require.NoError(t, err)
-	server := httptest.NewTLSServer(ingress)
-	t.Cleanup(server.Close)
-	return server.URL + "/guest.example", server.Client()
-}
 
 // send makes a request with a header, given as name and value in turn, and returns the response and its body.
 func send(t *testing.T, client *http.Client, method, address, body string, header ...string) (*http.Response, string) {
