@@ -91,6 +91,7 @@ func (s *streamWriter) Write(piece []byte) (int, error) {
 	if err == nil {
 		err = s.connection.Flush()
 	}
+	_ = s.connection.SetWriteDeadline(time.Time{}) // by HTTP/2 it would end a stream that is idle
 	return n, err
 }
 
