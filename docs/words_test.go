@@ -14,14 +14,14 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 40_500
+	allWords      = 40_700
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
 	"CHANGELOG.md":                    800,
-	"benchmarks/README.md":            3000,
+	"benchmarks/README.md":            3250,
 	"benchmarks/faults.md":            750,
 	"docs/ARCHITECTURE.md":            1600,
 	"docs/reference/command.md":       1250,

@@ -87,9 +87,9 @@ const (
 	HeaderCallDepth     = "Bus-Call-Depth"     // 1
 	HeaderQueue         = "Bus-Queue"          // calculator.example
 	HeaderFragment      = "Bus-Fragment"       // 2/3
-	HeaderWindow        = "Bus-Window"         // 524288
+	HeaderWindow        = "Bus-Window"         // 1048576
 	HeaderMethod        = "Bus-Method"         // HEAD
-	HeaderContentLength = "Bus-Content-Length" // 52428800
+	HeaderContentLength = "Bus-Content-Length" // 104857600
 	HeaderActor         = "Bus-Actor"          // eyJhbGciOiJFZERTQSJ9.…
 )
 

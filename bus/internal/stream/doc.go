@@ -10,9 +10,9 @@ import "time"
 
 const (
 	// Window is how many bytes a writer may be ahead of its reader.
-	Window = 512 << 10
+	Window = 1 << 20
 	// PartSize is how many bytes a part has at most.
-	PartSize = 128 << 10
+	PartSize = 256 << 10
 
 	// MaxParts is how many parts a stream has at most.
 	MaxParts = 999_999_999

@@ -169,6 +169,21 @@ func TestReader_MemoryFull(t *testing.T) {
 	assert.Len(t, p.ended, 1)
 }
 
+// TestReader_BeyondWindow has a sender that heeds no window.
+func TestReader_BeyondWindow(t *testing.T) {
+	t.Parallel()
+	p := newPair()
+	half := make([]byte, stream.Window/2)
+	for number := 1; number <= 2; number++ {
+		require.NoError(t, p.Take(&wire.Fragment{Number: number}, half, nil, len(half)))
+	}
+	err := p.Take(&wire.Fragment{Number: 3}, []byte("a"), nil, 1)
+	require.ErrorContains(t, err, "part 3 of the stream exceeds the window")
+	n, err := io.Copy(io.Discard, p.Reader)
+	require.ErrorContains(t, err, "exceeds the window")
+	assert.EqualValues(t, stream.Window, n, "what fitted is read")
+}
+
 // TestReader_Close closes a stream in the middle.
 func TestReader_Close(t *testing.T) {
 	t.Parallel()
