@@ -87,6 +87,7 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	}
 	call.addFields(fields)
 	again := call.left
+	call.closeStream()
 	call.ran = call.ran || again && x.mayHaveRun()
 	call.left, call.NotServed = true, false
 	if err := actFor(ctx, call); err != nil {
@@ -145,12 +146,23 @@ func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, e
 	c.telemetry.made.Add(1)
 	x := request.exchange(c)
 	if err := c.calling(ctx, x); err != nil {
+		request.closeStream()
 		if request.unwritable {
 			c.telemetry.made.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts
 		}
 		return nil, x.failed(err)
 	}
+	if x.Response.Stream == nil {
+		request.closeStream()
+	}
 	return x.Response, nil
+}
+
+// closeStream closes the response to the latest attempt if that is a stream, which no interceptor passes on.
+func (o *clientCall) closeStream() {
+	if o.latest.response != nil && o.latest.response.Stream != nil {
+		_ = o.latest.response.Stream.Close()
+	}
 }
 
 // limitRequest returns the [Interceptor] that rejects a request body that is too large for the endpoint. Other code

@@ -170,7 +170,8 @@ type Exchange struct {
 	// request is sent. The Actor is a secret of its bearer.
 	Request *wire.Request
 	// Response is the response; nil before there is one, for a multicast, and if there was an error. The rules for
-	// header and body of the request apply here, too. An interceptor may replace the response.
+	// header and body of the request apply here, too. An interceptor may replace the response. That of a stream has its Stream set: on the
+	// client side the body follows, and has to be closed in place of its reader; on the server side it has gone, and only an error can take its place.
 	Response *wire.Response
 
 	began   time.Time

@@ -315,3 +315,61 @@ func TestStream_CloseDuringUpload(t *testing.T) {
 		require.NoError(t, <-closed)
 	})
 }
+
+// TestStream_InterceptorDropsIt has interceptors that do not pass on a stream: it ends.
+func TestStream_InterceptorDropsIt(t *testing.T) {
+	t.Parallel()
+	for name, drop := range map[string]func(call *bus.Exchange) error{
+		"for an error": func(*bus.Exchange) error { return bus.Errorf(http.StatusTeapot, "dropped") },
+		"for another response": func(call *bus.Exchange) error {
+			call.Response = &wire.Response{Status: http.StatusNoContent}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bubble) {
+				ended := make(chan struct{})
+				b.handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+					close(ended)
+				})
+				caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+					return func(ctx context.Context, call *bus.Exchange) error {
+						if err := next(ctx, call); err != nil {
+							return err
+						}
+						assert.NotNil(t, call.Response.Stream)
+						return drop(call)
+					}
+				}))
+				_, _ = get(t.Context(), caller, "/idle") //nolint:bodyclose // there is none
+				<-ended
+				synctest.Wait()
+				checkNothingLeft(t, caller)
+			})
+		})
+	}
+}
+
+// TestStream_SlowReader has a caller that reads a byte a second: it is slow, and not gone.
+func TestStream_SlowReader(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.handle(t, "GET /large", func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(w, newNumbered(3<<20))
+			assert.NoError(t, err)
+		})
+		response, err := get(t.Context(), b.connect("caller.example"), "/large")
+		require.NoError(t, err)
+		for range 100 {
+			_, err := io.ReadFull(response.Body, make([]byte, 1))
+			require.NoError(t, err)
+			time.Sleep(time.Second)
+		}
+		n, err := io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+		assert.EqualValues(t, 3<<20-100, n)
+	})
+}

@@ -21,8 +21,8 @@ type Response struct {
 	Header        Header // all fields that are not reserved
 	Body          []byte // nil when empty; aliases the payload after a parse
 
-	// Stream is a body that comes in parts, in place of Body; nil if Body is the whole. It has to be read to its end or closed. It is not
-	// part of the message.
+	// Stream is a body that comes in parts, in place of Body; nil if Body is the whole. Its receiver has to read it to its end or close it. For
+	// its sender it is empty: the body has gone. It is not part of the message.
 	Stream io.ReadCloser
 }
 

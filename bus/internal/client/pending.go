@@ -375,6 +375,9 @@ func (p *pending) partialFromLocked(at *shard, part *wire.Response) (known *part
 
 // begin takes the first fragment.
 func (r *partialResponse) begin(part *wire.Response, size, limit int) error {
+	if part.Fragment.IsOpen() {
+		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "it is a stream, which this caller did not ask for")
+	}
 	if part.Fragment.Number != 1 {
 		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part 1 of %d was lost on the way", part.Fragment.Count)
 	}

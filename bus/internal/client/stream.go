@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
-	"github.com/nats-io/nats.go"
 )
 
 // incoming is a response that is a stream. Its slot stays open until the stream ends.
@@ -50,14 +51,10 @@ func (p *pending) streamOf(part *wire.Response) (in *incoming, taken bool) {
 	switch {
 	case s.incoming != nil && s.incoming.from == SenderOf(part):
 		return s.incoming, true
-	case !part.Fragment.IsOpen() || s.response != nil:
+	case !part.Fragment.IsOpen() || s.response != nil || s.window == 0:
 		return nil, false
-	case s.window == 0 || part.Fragment.Number != 1:
-		failed := status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part 1 of the stream was lost on the way")
-		if s.window == 0 {
-			failed.Detail = "the response is a stream, which this caller did not ask for"
-		}
-		s.response = p.failedResponse(part, failed)
+	case part.Fragment.Number != 1:
+		s.response = p.failedResponse(part, status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part 1 of the stream was lost on the way"))
 		s.wakeLocked()
 		return nil, true
 	}

@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
-	"github.com/nats-io/nats.go"
 )
 
 // streams are the requests whose body, or whose response, is a stream. It is safe for concurrent use.
@@ -181,7 +182,7 @@ var errAnswered = errors.New("the response has begun, and so no more of the requ
 // stream lives as long as its caller, and the endpoint's limit counts from part to part.
 func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) {
 	s := in.server
-	response.OpCode, response.MsgID = wire.OpRes, in.Request.MsgID
+	response.OpCode, response.MsgID, response.Stream = wire.OpRes, in.Request.MsgID, http.NoBody
 	response.FromHost, response.FromID, response.Queue = s.Host, s.ID, s.Host
 	partSize := stream.PartSize
 	if in.ReplyTo != "" {

@@ -66,7 +66,11 @@ func NewReader(config ReaderConfig) *Reader {
 func (r *Reader) Take(part *wire.Fragment, body []byte, fields wire.Header, size int) error {
 	r.mu.Lock()
 	err := r.takeLocked(part, body, fields, size)
-	isLast, isQuestion, opened := err == nil && !part.IsOpen(), err == nil && part.IsOpen() && len(body) == 0 && part.Number > 1, r.opened
+	isLast, isQuestion := err == nil && !part.IsOpen(), err == nil && part.IsOpen() && len(body) == 0 && part.Number > 1
+	if isQuestion { // a reader that is slow tells of every byte
+		r.opened = r.read + Window
+	}
+	opened := r.opened
 	r.mu.Unlock()
 	switch {
 	case errors.Is(err, fragment.ErrRepeated), errors.Is(err, errEnded):
@@ -128,6 +132,9 @@ func (r *Reader) Read(data []byte) (int, error) {
 	return n, nil
 }
 
+// longestPiece is how many bytes are written at once, so that a reader that is slow is seen to read.
+const longestPiece = 32 << 10
+
 // WriteTo writes all parts until the end, without copying them.
 func (r *Reader) WriteTo(to io.Writer) (written int64, err error) {
 	for {
@@ -138,7 +145,7 @@ func (r *Reader) WriteTo(to io.Writer) (written int64, err error) {
 		if err != nil {
 			return written, err
 		}
-		n, err := to.Write(part)
+		n, err := to.Write(part[:min(len(part), longestPiece)])
 		written += int64(n)
 		r.consume(n)
 		if err != nil {

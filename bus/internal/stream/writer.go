@@ -144,6 +144,11 @@ func (w *Writer) sendPart(body []byte, last bool) error {
 	if err := w.failure(); err != nil {
 		return err
 	}
+	if w.number >= MaxParts-1 && !last {
+		err := status.Errorf(http.StatusInternalServerError, status.ExecutedYes, nil, "the stream has %d parts, and no stream has more", w.number)
+		w.Fail(err)
+		return err
+	}
 	part := wire.Fragment{Number: w.number + 1}
 	if last {
 		part.Count = part.Number
