@@ -9,13 +9,16 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 )
 
 // streamHost serves the handlers of these tests.
@@ -336,5 +339,49 @@ func TestStream_Events(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "{\"n\":0}\n{\"n\":1}\n", string(text))
 		}
+	})
+}
+
+// TestStream_Controller has a handler use [http.ResponseController].
+func TestStream_Controller(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.handle(t, "* /controlled", func(w http.ResponseWriter, r *http.Request) {
+			controller := http.NewResponseController(w)
+			require.ErrorIs(t, controller.EnableFullDuplex(), http.ErrNotSupported)
+			_, _, err := controller.Hijack()
+			require.ErrorIs(t, err, http.ErrNotSupported)
+			require.NoError(t, controller.Flush())
+			require.NoError(t, controller.SetWriteDeadline(time.Now().Add(time.Second)))
+			_, err = io.Copy(w, newNumbered(1<<40))
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			panic(http.ErrAbortHandler)
+		})
+		response, err := get(t.Context(), b.connect("caller.example"), "/controlled")
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		_, err = io.Copy(io.Discard, response.Body)
+		require.Error(t, err)
+	})
+}
+
+// TestStream_ReadDeadline has a handler that waits for the rest of its request no longer than a second.
+func TestStream_ReadDeadline(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, plain *bustest.Bus) { // within the process the body is that of the caller
+		b := &testBus{plain, bus.WithoutShortCircuit()}
+		b.handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
+			require.NoError(t, http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second)))
+			n, err := io.Copy(io.Discard, r.Body)
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			fmt.Fprint(w, n)
+		})
+		read, write := io.Pipe()
+		go func() { _, _ = write.Write(make([]byte, 100_000)) }()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", read)
+		require.NoError(t, err)
+		response, err := b.connect("caller.example").Do(request)
+		require.NoError(t, err)
+		assert.Equal(t, "100000", bodyOf(t, response))
 	})
 }

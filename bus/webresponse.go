@@ -3,7 +3,6 @@ package bus
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -123,7 +122,7 @@ func (w *webResponse) SetReadDeadline(at time.Time) error {
 
 // EnableFullDuplex returns an error. It is for [http.ResponseController].
 func (w *webResponse) EnableFullDuplex() error {
-	return fmt.Errorf("%w on the bus: a response that begins ends the reading of its request, so read the request first", errors.ErrUnsupported)
+	return fmt.Errorf("%w: on the bus a response that begins ends the reading of its request, so read the request first", http.ErrNotSupported)
 }
 
 // CloseNotify returns a channel that gets a value when the caller has left, or the handler has returned. It is for handlers that are older than
