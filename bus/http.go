@@ -143,10 +143,11 @@ func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 		_ = r.Body.Close()
 		return nil, err
 	}
-	request.Stream = &streamedRequest{ReadCloser: r.Body}
+	body := &streamedRequest{ReadCloser: r.Body, left: -1}
 	if r.ContentLength > 0 {
-		request.ContentLength = strconv.FormatInt(r.ContentLength, 10)
+		request.ContentLength, body.left = strconv.FormatInt(r.ContentLength, 10), r.ContentLength-int64(len(first))
 	}
+	request.Stream = body
 	return request, nil
 }
 
@@ -154,14 +155,25 @@ func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 type streamedRequest struct {
 	io.ReadCloser
 
+	left  int64        // bytes of the announced ones; negative if none were
 	reads atomic.Int32 // that have not returned
 }
+
+// errLength is the error of a body that has another length than it was announced with.
+var errLength = errors.New("the request body is not as long as its Content-Length says")
 
 // Read reads from the body.
 func (b *streamedRequest) Read(data []byte) (int, error) {
 	b.reads.Add(1)
 	defer b.reads.Add(-1)
-	return b.ReadCloser.Read(data)
+	n, err := b.ReadCloser.Read(data)
+	if b.left < 0 {
+		return n, err
+	}
+	if b.left -= int64(n); b.left < 0 || b.left > 0 && errors.Is(err, io.EOF) {
+		return 0, errLength
+	}
+	return n, err
 }
 
 // Close closes the body. It does not wait, as some bodies do, for a Read that may never return.

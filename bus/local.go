@@ -1,9 +1,7 @@
 package bus
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"reflect"
@@ -93,14 +91,8 @@ func (in *serverCall) copied(request *clientCall) {
 	in.Read = request.Request
 	in.Read.Header = slices.Clip(in.Read.Header)
 	if rest := request.Stream; rest != nil {
-		in.Read.Body, in.Read.Stream = nil, &joinedBody{io.MultiReader(bytes.NewReader(request.Body), rest), rest}
+		in.Read.Body, in.Read.Stream = nil, wire.Unread(request.Body, rest)
 	}
-}
-
-// joinedBody is a body that is a stream, of which a piece was read before.
-type joinedBody struct {
-	io.Reader
-	io.Closer
 }
 
 // openLocal passes the window for a stream to the instance of this process that sends it.

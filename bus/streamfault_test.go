@@ -373,3 +373,27 @@ func TestStream_SlowReader(t *testing.T) {
 		assert.EqualValues(t, 3<<20-100, n)
 	})
 }
+
+// TestStream_UploadLength has a body that is not as long as it was announced: no handler takes it for the whole.
+func TestStream_UploadLength(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		ended := make(chan error, 1)
+		b.handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(io.Discard, r.Body)
+			ended <- err
+			w.WriteHeader(bus.StatusOf(err))
+		})
+		caller := b.connect("caller.example")
+		for _, size := range []int64{40<<20 - 1, 40<<20 + 1} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", newNumbered(size))
+			require.NoError(t, err)
+			request.ContentLength = 40 << 20
+			response, err := caller.Do(request)
+			if err == nil {
+				assert.GreaterOrEqual(t, response.StatusCode, 400)
+			}
+			require.Error(t, <-ended, size)
+		}
+	})
+}

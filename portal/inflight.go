@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -255,17 +254,11 @@ func (c *ingressConfig) bodyOf(w http.ResponseWriter, r *http.Request, load *res
 	if err != nil || len(first) < smallBody {
 		return wire.NewBody(first), err
 	}
-	return &rest{io.MultiReader(bytes.NewReader(first), arriving), arriving}, nil
+	return wire.Unread(first, arriving), nil
 }
 
 // smallBody is how large a body of unknown length may be that is read before the call is made, in bytes.
 const smallBody = 64 << 10
-
-// rest is a body of which the beginning was put back.
-type rest struct {
-	io.Reader
-	io.Closer
-}
 
 // mostHeld returns how many bytes of a body are read before the call is made.
 func (c *ingressConfig) mostHeld() int64 {

@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"io"
+)
 
 // Body is the body of an HTTP request or response that is in memory: an io.ReadCloser. Use it from one goroutine at a time.
 type Body struct{ *bytes.Buffer }
@@ -13,3 +16,11 @@ func (b Body) Take() []byte { return b.Next(b.Len()) }
 
 // Close does nothing.
 func (Body) Close() error { return nil }
+
+// Unread returns a body of which the first bytes were read, with these in front again.
+func Unread(first []byte, rest io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(first), rest), rest}
+}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -246,16 +245,10 @@ func (c *Client) publishStream(ctx context.Context, request *Outgoing) error {
 		return status.Errorf(http.StatusRequestHeaderFieldsTooLarge, status.ExecutedNo, nats.ErrMaxPayload, "the head of the request does not fit into a message of the broker, whose limit is %d bytes", c.broker.MaxPayload())
 	}
 	if body := request.Body; len(body) > room {
-		request.Body, request.Stream = body[:room], &rest{io.MultiReader(bytes.NewReader(body[room:]), request.Stream), request.Stream}
+		request.Body, request.Stream = body[:room], wire.Unread(body[room:], request.Stream)
 	}
 	first.Body = request.Body
 	return c.publishFragment(ctx, request.Subject, request.reply, &first)
-}
-
-// rest is a body of which the beginning was put back.
-type rest struct {
-	io.Reader
-	io.Closer
 }
 
 // acked takes an ack. The caller holds the slot's lock.
