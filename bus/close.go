@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 )
@@ -17,7 +18,7 @@ import (
 //
 // Calls that are made after Close has begun fail with [ErrClosed], except those of handlers that still run. If these
 // call back the host that is closing, directly or through others, another instance of it has to be there; only calls of
-// an instance to its own host are answered by itself. Do not call Close from a handler: it would wait for itself.
+// an instance to its own host are answered by itself. Do not call Close from a handler: it would wait for itself. It waits for streams, too: see [Closing].
 func (c *Conn) Close(ctx context.Context) error {
 	closed, begun := c.life.beginClosing()
 	if begun != nil {
@@ -128,8 +129,20 @@ type lifetime struct {
 	base context.Context    //nolint:containedctx // of every handler; ends when Close gives up on them
 	stop context.CancelFunc // ends base
 
+	begun chan struct{} // closed when Close begins
+
 	mu      sync.Mutex    // protects closing
 	closing chan struct{} // of the first Close: closed when it is done
+}
+
+// Closing returns a channel that is closed when the instance that serves the request of ctx begins to close: see [Conn.Close]. A stream without an
+// end ends then, with an error such as 503, so that Close need not cut it off and its caller finds another instance. Outside of a handler Closing returns
+// nil, which is never closed.
+func Closing(ctx context.Context) <-chan struct{} {
+	if callctx.Of(ctx) == nil {
+		return nil
+	}
+	return servingConn(ctx).life.begun
 }
 
 // beginClosing returns a channel to close in the end or, if another Close has begun, that of the other.
@@ -140,6 +153,7 @@ func (l *lifetime) beginClosing() (closed, begun chan struct{}) {
 		return nil, l.closing
 	}
 	l.closing = make(chan struct{})
+	close(l.begun)
 	return l.closing, nil
 }
 

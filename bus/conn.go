@@ -124,7 +124,7 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 		shared:    shared,
 		broker:    shared.broker,
 		callees:   newCallees(),
-		life:      lifetime{base: base, stop: stop},
+		life:      lifetime{base: base, stop: stop, begun: make(chan struct{})},
 		telemetry: telemetry{tap: newTap(), throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second}},
 	}
 	conn.plans.destinations = newDestinations(conn)

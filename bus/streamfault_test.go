@@ -397,3 +397,22 @@ func TestStream_UploadLength(t *testing.T) {
 		}
 	})
 }
+
+// TestStream_Closing has a stream without an end that ends when its instance closes.
+func TestStream_Closing(t *testing.T) {
+	t.Parallel()
+	assert.Nil(t, bus.Closing(t.Context()))
+	inBubble(t, func(t *testing.T, b *bubble) {
+		service := b.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			<-bus.Closing(r.Context())
+			fmt.Fprint(w, "bye")
+		})
+		response, err := get(t.Context(), b.connect("caller.example"), "/endless")
+		require.NoError(t, err)
+		closed := make(chan error, 1)
+		go func() { closed <- service.Close(t.Context()) }()
+		assert.Equal(t, "bye", bodyOf(t, response))
+		require.NoError(t, <-closed)
+	})
+}

@@ -48,7 +48,7 @@ func newEventStreams(conn *bus.Conn, limit int) *eventStreams {
 	return s
 }
 
-// Close ends all streams of events at once; further ones are answered 503. Calls are not affected. A [Server] does that when it stops; for another
+// Close ends all streams of events at once, also those that services send; further ones of the ingress are answered 503. Other calls are not affected. A [Server] does that when it stops; for another
 // one give Close to http.Server.RegisterOnShutdown, because Shutdown would wait for the streams. Close may be called again, and
 // concurrently.
 func (i *Ingress) Close() { i.streams.close() }

@@ -198,6 +198,11 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 			return
 		}
 	}
+	if mediaType(response.Header) == "text/event-stream" { // its client comes again, to another server
+		end := func() { _ = response.Body.Close() }
+		defer context.AfterFunc(i.streams.closing, end)()
+		defer context.AfterFunc(stopping(r.Context()), end)()
+	}
 	filterResponseHeader(w.Header(), response.Header)
 	setAnsweredBy(w.Header(), response.Header)
 	writeResponse(w, r, response)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/products/productapi"
 )
 
@@ -158,6 +159,8 @@ func nextChange(ctx context.Context, watcher jetstream.KeyWatcher) (productapi.C
 			return productapi.Change{}, nil
 		}
 		return changeOf(entry)
+	case <-bus.Closing(ctx):
+		return productapi.Change{}, errClosing()
 	case <-ctx.Done():
 		return productapi.Change{}, ctx.Err()
 	}

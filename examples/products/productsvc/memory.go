@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/products/productapi"
 )
 
@@ -45,6 +46,9 @@ func (m *memory) Watch(ctx context.Context) productapi.Changes {
 		for {
 			select {
 			case <-w.changed:
+			case <-bus.Closing(ctx):
+				yield(productapi.Change{}, errClosing())
+				return
 			case <-ctx.Done():
 				yield(productapi.Change{}, ctx.Err())
 				return
