@@ -78,7 +78,7 @@ func TestRetry_Pauses(t *testing.T) {
 		calls       int
 	}{
 		{"grow", []error{again, again, again}, 0, 350 * time.Millisecond, 700 * time.Millisecond, 4},
-		{"up to the longest", []error{again, again, again, again, again, again}, 0, 1550 * time.Millisecond, 3100 * time.Millisecond, 7},
+		{"up to the longest", []error{again, again, again, again, again, again}, 0, 1750 * time.Millisecond, 3500 * time.Millisecond, 7},
 		{"as the service suggests", []error{busy, busy}, 0, 6 * time.Second, 6150 * time.Millisecond, 3},
 		{"not beyond the deadline", []error{again, busy}, 3 * time.Second, 50 * time.Millisecond, 100 * time.Millisecond, 2},
 		{"not beyond the default", []error{busy, busy, busy, busy, busy, busy, busy}, 0, 18 * time.Second, 20 * time.Second, 7},
