@@ -92,6 +92,9 @@ func (o *elements) write(text []byte) error {
 		o.whole.WriteString(o.after)
 		return fragment.CheckBody(o.whole.Bytes(), o.in.conn.config.messageLimit)
 	}
+	if o.in.conn.config.checkResponse != nil {
+		o.in.check(http.StatusOK, restmap.NDJSON, text)
+	}
 	writer, err := o.open()
 	if err != nil {
 		return err
