@@ -145,7 +145,7 @@ func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 	}
 	body := &streamedRequest{ReadCloser: r.Body, left: -1}
 	if r.ContentLength > 0 {
-		request.ContentLength, body.left = strconv.FormatInt(r.ContentLength, 10), r.ContentLength-int64(len(first))
+		request.ContentLength, body.left = r.ContentLength, r.ContentLength-int64(len(first))
 	}
 	request.Stream = body
 	return request, nil

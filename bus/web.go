@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,10 +107,7 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 		Body: io.NopCloser(bytes.NewReader(message.Body)), ContentLength: int64(len(message.Body)),
 	}
 	if message.Stream != nil {
-		request.Body, request.ContentLength = message.Stream, -1
-		if message.ContentLength != "" {
-			request.ContentLength, _ = strconv.ParseInt(message.ContentLength, 10, 64)
-		}
+		request.Body, request.ContentLength = message.Stream, cmp.Or(message.ContentLength, -1)
 	}
 	request.Pattern = in.Route.Pattern.String()
 	for _, segment := range in.Route.Pattern.Segments() {

@@ -100,23 +100,23 @@ func (h *head) callDepth() (int, error) {
 	return depth, nil
 }
 
-// window parses Bus-Window, 0 if it is absent.
-func (h *head) window() (int64, error) {
-	if !h.has(fieldWindow) {
+// size parses a field that is a number of bytes, 0 if it is absent.
+func (h *head) size(id fieldID) (int64, error) {
+	if !h.has(id) {
 		return 0, nil
 	}
-	value := h.value(fieldWindow)
-	window, err := strconv.ParseInt(string(value), 10, 64)
+	value := h.value(id)
+	size, err := strconv.ParseInt(string(value), 10, 64)
 	if !isLength(value) || err != nil {
-		return 0, malformed("header %s: %s is not 1 to %d digits", fieldWindow, quote(value), maxLengthDigits)
+		return 0, malformed("header %s: %s is not 1 to %d digits", id, quote(value), maxLengthDigits)
 	}
-	return window, nil
+	return size, nil
 }
 
-// appendWindow appends Bus-Window, unless it is 0 or less.
-func appendWindow(dst []byte, window int64) []byte {
-	if window <= 0 {
+// appendSize appends a field that is a number of bytes, unless it is 0 or less.
+func appendSize(dst []byte, name string, size int64) []byte {
+	if size <= 0 {
 		return dst
 	}
-	return strconv.AppendInt(append(dst, crlf+HeaderWindow+colonSpace...), window, 10)
+	return strconv.AppendInt(append(append(append(dst, crlf...), name...), colonSpace...), size, 10)
 }

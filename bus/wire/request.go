@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"io"
+	"math"
 	"net/http"
 	"time"
 )
@@ -10,7 +11,6 @@ import (
 // Request is a message to an endpoint.
 type Request struct {
 	Method string // "POST"; "GET" for HEAD
-	IsHead bool   // the caller means HEAD: a GET whose response needs no body
 	Target string // "/add?x=1", in origin-form
 	Host   string // "calculator.example" as called; with a port only if the sender wrote one
 
@@ -27,10 +27,13 @@ type Request struct {
 	Actor string
 	// Fragment is set on a part of a request; Body is then only that part.
 	Fragment Fragment
-	// Window is how many bytes of a response that is a stream may be sent before the caller takes more; 0 if the caller takes no stream.
-	Window int64
-	// ContentLength is that of the whole body of a stream, "52428800"; "" if it is not known.
-	ContentLength string
+	// Window is how many bytes of a response that is a stream may be sent before the caller takes more; 0 if the caller takes no stream. A
+	// parsed one is at most 2³²-1.
+	Window uint32
+	// IsHead says that the caller means HEAD: a GET whose response needs no body.
+	IsHead bool
+	// ContentLength is that of the whole body of a stream; 0 if it is not known.
+	ContentLength int64
 
 	Header Header // all fields that are not reserved
 	Body   []byte // nil when empty; aliases the payload after a parse
@@ -82,7 +85,7 @@ func appendMsgIDToTimeBudget(dst []byte, req *Request) []byte {
 	dst = appendText(dst, req.MsgID)
 	dst = append(dst, crlf+HeaderOpCode+colonSpace+OpReq+crlf+HeaderTimeBudget+colonSpace...)
 	dst = appendNumber(dst, milliseconds(req.TimeBudget))
-	return appendAnnounced(appendWindow(dst, req.Window), req.ContentLength)
+	return appendSize(appendSize(dst, HeaderWindow, int64(req.Window)), HeaderContentLength, req.ContentLength)
 }
 
 // milliseconds limits a budget to what can be written.
@@ -181,10 +184,12 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 	if req.Fragment, err = fields.fragment(); err != nil {
 		return err
 	}
-	if req.Window, err = fields.window(); err != nil {
+	window, err := fields.size(fieldWindow)
+	if err != nil {
 		return err
 	}
-	if req.ContentLength, err = fields.announced(); err != nil {
+	req.Window = uint32(min(window, math.MaxUint32))
+	if req.ContentLength, err = fields.size(fieldBusContentLength); err != nil {
 		return err
 	}
 	req.Actor = fields.string(fields.values[fieldActor])

@@ -39,7 +39,7 @@ func AppendResponse(dst []byte, res *Response) []byte {
 	dst = appendFragment(dst, res.Fragment)
 	dst = appendSender(dst, res.FromHost, res.FromID)
 	dst = appendMsgID(dst, res.MsgID)
-	dst = appendWindow(appendOpCodeAndQueue(dst, res), res.Window)
+	dst = appendSize(appendOpCodeAndQueue(dst, res), HeaderWindow, res.Window)
 	dst = appendHeader(dst, res.Header)
 	return appendBody(dst, body)
 }
@@ -155,7 +155,7 @@ func (res *Response) parseFields(fields *head) (err error) {
 	if res.Fragment.IsPart() && res.OpCode == OpAck {
 		return malformed("header %s: not allowed on an ack, which has no parts", fieldFragment)
 	}
-	if res.Window, err = fields.window(); err != nil {
+	if res.Window, err = fields.size(fieldWindow); err != nil {
 		return err
 	}
 	res.FromHost = fields.string(fields.values[fieldFromHost])

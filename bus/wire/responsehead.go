@@ -49,7 +49,7 @@ func (h *ResponseHead) AppendResponse(dst []byte, res *Response) []byte {
 	} else {
 		dst = appendOpCodeAndQueue(dst, res)
 	}
-	dst = appendWindow(dst, res.Window)
+	dst = appendSize(dst, HeaderWindow, res.Window)
 	if slices.Equal(h.model.Header, res.Header) {
 		dst = append(dst, h.fields...)
 	} else {

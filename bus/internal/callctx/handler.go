@@ -27,12 +27,12 @@ type Handler struct {
 
 	mu    sync.Mutex              // protects all below
 	ends  time.Time               // of the time budget; zero for none
-	moves bool                    // ends may move, as the handler may answer with a stream, or reads one
 	timer *time.Timer             // at ends, if that moves and there is an inner; else nil
 	inner context.Context         // nil until Done is asked for
 	stop  context.CancelCauseFunc // of inner
 	cause error                   // why the context has ended, if that was before there was an inner
 	over  bool                    // the handler has returned
+	moves bool                    // ends may move, as the handler may answer with a stream, or reads one
 
 	header wire.Header // of the response, as far as the method sets it
 }

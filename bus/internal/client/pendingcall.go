@@ -20,7 +20,7 @@ type pendingCall struct {
 	subject string // of the request
 	report  error  // the broker's last report before the call: see natsconn.Conn.DeniedSince
 	ackWait time.Duration
-	window  int64         // for a response that is a stream; 0 if there may be none
+	window  uint32        // for a response that is a stream; 0 if there may be none
 	news    chan struct{} // buffer of one; a value wakes the caller, who looks at the outcome
 	timer   *time.Timer   // used by the caller alone
 	waited  time.Duration // how long the caller waited before it set the timer

@@ -283,7 +283,7 @@ func (u *upload) begin(ctx context.Context, taker Peer) {
 		return
 	}
 	part := u.sent.Request
-	part.Host, part.Header, part.Body, part.Stream, part.Window, part.ContentLength = there.Host, nil, nil, nil, 0, ""
+	part.Host, part.Header, part.Body, part.Stream, part.Window, part.ContentLength = there.Host, nil, nil, nil, 0, 0
 	part.Fragment = wire.Fragment{Number: stream.MaxParts}
 	size := stream.SizeOfParts(len(wire.AppendRequest(nil, &part)), u.client.broker.MaxPayload())
 	u.call.mu.Lock()

@@ -200,7 +200,7 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 		of.reader.Fail(errAnswered)
 	}
 	writer := stream.NewWriter(stream.WriterConfig{
-		Context: &in.Handler, Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: in.Request.Window, First: -1, Budget: in.Request.TimeBudget,
+		Context: &in.Handler, Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: int64(in.Request.Window), First: -1, Budget: in.Request.TimeBudget,
 		Failed: func(err error) { in.Handler.End(err, false) },
 	})
 	of.mu.Lock()
