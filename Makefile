@@ -83,7 +83,7 @@ npm: ## linters and a TypeScript client from npm accept the documents
 	@.ci/npm $(CACHE)/npm
 
 bench: ## each benchmark once, so that none rots
-	go test -run '^$$' -bench . -benchtime 1x ./...
+	go test -short -run '^$$' -bench . -benchtime 1x ./...
 
 compare: ## benchmarks of two commits with benchstat: make compare OLD=main NEW=HEAD BENCH=Add
 	@.ci/compare

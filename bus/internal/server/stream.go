@@ -184,7 +184,7 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 	s := in.server
 	response.OpCode, response.MsgID, response.Stream = wire.OpRes, in.Request.MsgID, http.NoBody
 	response.FromHost, response.FromID, response.Queue = s.Host, s.ID, s.Host
-	partSize := stream.PartSize
+	partSize := stream.LocalPartSize
 	if in.ReplyTo != "" {
 		head := *response
 		head.Fragment, head.Queue, head.Window = wire.Fragment{Number: stream.MaxParts}, s.ownHost, 0

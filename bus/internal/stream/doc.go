@@ -14,6 +14,8 @@ const (
 	// PartSize is how many bytes a part has at most.
 	PartSize = 256 << 10
 
+	// LocalPartSize is the same for parts that stay in the process, each in memory of its own: larger ones cost the collector more.
+	LocalPartSize = 128 << 10
 	// MaxParts is how many parts a stream has at most.
 	MaxParts = 999_999_999
 
