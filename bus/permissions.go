@@ -256,7 +256,7 @@ func (to callee) publications(plane string) []Permission {
 		control.publication(plane, "GET.allow", "asking it what it serves"),
 		instanceControl.publication(plane, "GET.allow", "asking one instance"),
 		instanceControl.publication(plane, "POST.cancel", "cancelling calls"),
-		{Subject: subject.Response(plane, to.host, anyLabel), For: "asking the broker whether an instance is still there"},
+		{Subject: subject.Response(plane, to.host, anyLabel), For: "asking whether an instance is still there, reading its streams"},
 	}
 }
 
@@ -265,7 +265,7 @@ func (to callee) wide(plane, domain string) []Permission {
 	return []Permission{
 		{Subject: subject.CallsBelow(plane, strconv.Itoa(to.port), domain), For: "calls to " + to.host},
 		{Subject: subject.CallsBelow(plane, strconv.Itoa(subject.ControlPort), domain), For: "asking them what they serve, and cancelling"},
-		{Subject: subject.ResponsesBelow(plane, domain), For: "asking the broker whether an instance is still there"},
+		{Subject: subject.ResponsesBelow(plane, domain), For: "asking whether an instance is still there, reading its streams"},
 	}
 }
 
