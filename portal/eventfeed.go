@@ -88,7 +88,7 @@ func (f *eventFeeds) leave(feed *eventFeed) {
 	feed.users--
 	isLast := feed.users == 0
 	if isLast {
-		f.forget(feed)
+		f.forgetLocked(feed)
 	}
 	f.mu.Unlock()
 	if isLast {
@@ -97,8 +97,8 @@ func (f *eventFeeds) leave(feed *eventFeed) {
 	}
 }
 
-// forget makes the next join open another feed. The lock is held.
-func (f *eventFeeds) forget(feed *eventFeed) {
+// forgetLocked makes the next join open another feed.
+func (f *eventFeeds) forgetLocked(feed *eventFeed) {
 	if f.open[feed.feedKey] == feed {
 		delete(f.open, feed.feedKey)
 	}
@@ -113,7 +113,7 @@ func (f *eventFeeds) run(ctx context.Context, feed *eventFeed) {
 	}
 	if err := carry(ctx); err != nil {
 		f.mu.Lock()
-		f.forget(feed)
+		f.forgetLocked(feed)
 		f.mu.Unlock()
 		feed.err = err
 		close(feed.opened)

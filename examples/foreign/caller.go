@@ -58,7 +58,7 @@ func (i *instance) call(ctx context.Context, method, toHost, path string, body [
 		case arrived := <-arrivals:
 			switch {
 			case arrived == nil:
-				return nil, fmt.Errorf("nobody serves %s %s on %s", method, path, toHost)
+				return nil, fmt.Errorf("no instance serves %s %s on %s", method, path, toHost)
 			case arrived.fields["bus-from-host"] != toHost:
 				continue // not asked
 			case arrived.fields["bus-op-code"] == "Ack":

@@ -37,7 +37,7 @@ func (i *instance) stream(ctx context.Context, toHost, path string, take func(pi
 		case arrived := <-arrivals:
 			switch {
 			case arrived == nil:
-				return fmt.Errorf("nobody serves GET %s on %s", path, toHost)
+				return fmt.Errorf("no instance serves GET %s on %s", path, toHost)
 			case arrived.fields["bus-from-host"] != toHost || arrived.fields["bus-op-code"] == "Ack":
 				continue
 			}

@@ -32,7 +32,7 @@ func timeless(do func(*testing.T, *way) []string) func(*testing.T, *way) []strin
 	}
 }
 
-// propfind asks for a property, and tells whether paths are listed as the client has to call them.
+// propfind asks for a property, and reports whether paths are listed as the client has to call them.
 func propfind(path, property, depth string) func(*testing.T, *way) []string {
 	body := `<?xml version="1.0"?><propfind xmlns="DAV:"><prop><` + property + `/></prop></propfind>`
 	return func(t *testing.T, w *way) []string {
