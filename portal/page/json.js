@@ -132,10 +132,14 @@ const longest = 200_000; // characters shown
 const longestColoured = 40_000; // elements need more memory than text
 
 /** Shows a text, JSON indented and coloured, up to a reasonable length. */
-export function textView(text, label) {
+export function textView(text, label, streamed = false) {
   const json = isJSON(text);
   const whole = json ? indent(text, longest) : text;
-  const shown = whole.length > longest ? `${whole.slice(0, longest)}\n… (cut, of ${text.length} characters)` : whole;
+  let shown = whole;
+  if (whole.length > longest) {
+    const note = `… (cut, of ${text.length} characters)`;
+    shown = streamed ? `${note}\n${whole.slice(-longest)}` : `${whole.slice(0, longest)}\n${note}`;
+  }
   const view = element('pre', {tabIndex: 0, role: 'group', 'aria-label': label});
   view.append(...(json && shown.length <= longestColoured ? coloured(shown) : [shown]));
   return view;

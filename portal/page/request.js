@@ -80,8 +80,8 @@ export class BrokenOff extends Error {
  * @throws {NotSent, BrokenOff}
  * @param {Caller} caller for whom
  * @param {(result: Object) => void} show is called with what has come so far of a stream, now and then
- * @returns {{status, statusText, headers, url, redirected, bytes, cut, text, milliseconds, answered}} text is null if the
- *   body is none; cut is how many bytes before these are not kept
+ * @returns {{status, statusText, headers, url, redirected, bytes, cut, streamed, text, milliseconds, answered}} text is null if
+ *   the body is none; cut is how many bytes before these are not kept
  */
 export async function send(request, caller, signal, show = () => {}) {
   const started = performance.now();
@@ -95,12 +95,13 @@ const lineEnd = 10; // in UTF-8
 
 async function read(response, started, show) {
   const {status, statusText, headers, url, redirected} = response;
-  const result = (bytes, cut, stream = false) => {
-    const text = textOf(bytes, headers.get('content-type') || '', stream);
+  const streamed = Boolean(show && response.body) && !headers.has('content-length') && !headers.has('content-encoding');
+  const result = (bytes, cut, goesOn = false) => {
+    const text = textOf(bytes, headers.get('content-type') || '', goesOn);
     const milliseconds = performance.now() - started;
-    return {status, statusText, headers, url, redirected, bytes, cut, text, milliseconds, answered: whoAnswered(headers, text)};
+    return {status, statusText, headers, url, redirected, bytes, cut, streamed, text, milliseconds, answered: whoAnswered(headers, text)};
   };
-  if (!show || headers.has('content-length') || headers.has('content-encoding') || !response.body) {
+  if (!streamed) {
     return result(await response.arrayBuffer(), 0);
   }
   return result(...await follow(response.body.getReader(), (bytes, cut) => show(result(bytes, cut, true))));
@@ -146,11 +147,11 @@ async function follow(reader, show) {
   }
 }
 
-/** Decodes a text, UTF-8 unless its type says otherwise; null if it is none. stream says that it may end within a character. */
-function textOf(bytes, type, stream) {
+/** Decodes a text, UTF-8 unless its type says otherwise; null if it is none. One that goes on may end within a character. */
+function textOf(bytes, type, goesOn) {
   const [, charset = 'utf-8'] = type.match(/;\s*charset="?([^\s;"]+)/i) || [];
   try {
-    return new TextDecoder(charset, {fatal: true}).decode(bytes, {stream});
+    return new TextDecoder(charset, {fatal: true}).decode(bytes, {stream: goesOn});
   } catch {
     return null;
   }

@@ -55,7 +55,7 @@ function reason(error) {
 }
 
 /** Shows a response: the status, the duration, the instance, the headers and the body. */
-export function responseView({status, statusText, headers, url, redirected, bytes, cut, text, milliseconds, answered}) {
+export function responseView({status, statusText, headers, url, redirected, bytes, cut, streamed, text, milliseconds, answered}) {
   const type = headers.get('content-type') || '';
   const told = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
   const others = [...headers].filter(([name]) => !ofInterest.includes(name));
@@ -68,7 +68,7 @@ export function responseView({status, statusText, headers, url, redirected, byte
     headersView(told),
     others.length > 0 && element('details', {}, element('summary', {className: 'quiet'}, pluralize(others.length, 'other header')), headersView(others)),
     cut > 0 && element('p', {className: 'quiet'}, `${cut} bytes before these are not shown.`),
-    text === null ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`) : bodyView(text, 'Body of the response'));
+    text === null ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`) : bodyView(text, 'Body of the response', streamed));
 }
 
 /** What a screen reader says of an answer at once: its outcome, not a body of any length. */
@@ -126,9 +126,9 @@ export function headersView(told) {
   return told.length > 0 && element('dl', {}, ...told.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]));
 }
 
-export function bodyView(text, label) {
+export function bodyView(text, label, streamed = false) {
   if (text === '') {
     return element('p', {className: 'quiet'}, 'The body is empty.');
   }
-  return element('div', {className: 'text'}, copyButton(() => text, 'Copy the body'), textView(text, label));
+  return element('div', {className: 'text'}, copyButton(() => text, 'Copy the body'), textView(text, label, streamed));
 }

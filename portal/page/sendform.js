@@ -62,7 +62,14 @@ export class SendForm {
   }
 
   #show(...views) {
+    const before = this.#output.querySelector('pre');
+    const followed = before && before.scrollTop + before.clientHeight >= before.scrollHeight - 1;
+    const scrolled = before?.scrollTop;
     this.#output.replaceChildren(...views);
+    const text = this.#output.querySelector('pre');
+    if (text && before) { // a stream that goes on: its end, unless the user reads something above it
+      text.scrollTop = followed ? text.scrollHeight : scrolled;
+    }
     this.#spoken.textContent = views.map(spokenOf).join('');
   }
 
