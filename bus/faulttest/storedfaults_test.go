@@ -113,10 +113,14 @@ func (r *storedRun) deadLetters(t *testing.T) (count int) {
 	t.Helper()
 	manager, err := jetstream.New(r.conn.NATS())
 	require.NoError(t, err)
-	stream, err := manager.Stream(t.Context(), r.plane+"_DEADLETTERS_source_example")
-	require.NoError(t, err)
-	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">"))
-	require.NoError(t, err)
+	var info *jetstream.StreamInfo
+	until(t, "dead letters can be counted", func() bool { // after a broker was lost the others first choose a leader
+		stream, err := manager.Stream(t.Context(), r.plane+"_DEADLETTERS_source_example")
+		if err == nil {
+			info, err = stream.Info(t.Context(), jetstream.WithSubjectFilter(">"))
+		}
+		return err == nil
+	})
 	for subject, messages := range info.State.Subjects {
 		if !strings.HasSuffix(subject, ".cut") {
 			count += int(messages)
