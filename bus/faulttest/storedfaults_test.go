@@ -69,13 +69,15 @@ func subscribeHandler(conn *bus.Conn, to handler, options ...bus.SubscribeOption
 	}, options...)...)
 }
 
-// log returns the stream of the events.
-func (r *storedRun) log(t *testing.T) jetstream.Stream {
+// log returns the stream of the events, once the brokers have chosen a leader of it.
+func (r *storedRun) log(t *testing.T) (stream jetstream.Stream) {
 	t.Helper()
 	manager, err := jetstream.New(r.conn.NATS())
 	require.NoError(t, err)
-	stream, err := manager.Stream(t.Context(), r.plane+"_EVENTS_source_example")
-	require.NoError(t, err)
+	until(t, "there is a log", func() bool {
+		stream, err = manager.Stream(t.Context(), r.plane+"_EVENTS_source_example")
+		return err == nil
+	})
 	return stream
 }
 
