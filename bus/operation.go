@@ -128,16 +128,24 @@ func (o Operation[Arguments, Results]) read(response *wire.Response) (Response[R
 	if _, none := any(read.Results).(struct{}); none || len(response.Body) == 0 {
 		return read, nil
 	}
+	results, err := o.decode(response, response.Body)
+	if err != nil {
+		return read, err
+	}
+	read.Results = results
+	return read, nil
+}
+
+// decode decodes results, or an element of a stream.
+func (o Operation[Arguments, Results]) decode(of *wire.Response, text []byte) (results Results, err error) {
 	unmarshal := strictjson.Unmarshal
 	if o.anyCase {
 		unmarshal = strictjson.UnmarshalAnyCase
 	}
-	var results Results
-	if err := unmarshal(response.Body, &results); err != nil {
-		return read, misfit(response, err, results)
+	if err := unmarshal(text, &results); err != nil {
+		return *new(Results), misfit(of, err, results)
 	}
-	read.Results = results
-	return read, nil
+	return results, nil
 }
 
 // misfit returns the error for a response that does not fit the results of its caller.

@@ -19,7 +19,6 @@ import (
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // runStream makes the run of a function that streams: each element of its iterator is a line of JSON, or an event if the caller asks for
@@ -203,7 +202,7 @@ func (o Operation[Arguments, Results]) Stream(ctx context.Context, arguments Arg
 				yield(none, asStreamError(err))
 				return
 			}
-			element, err := o.readElement(response, line)
+			element, err := o.decode(response, line)
 			if !yield(element, err) || err != nil {
 				return
 			}
@@ -239,18 +238,6 @@ func (o Operation[Arguments, Results]) beginStream(ctx context.Context, argument
 }
 
 var errNoStream = errors.New("it is no stream of JSON lines, but what a method returns that does not stream")
-
-// readElement decodes a line.
-func (o Operation[Arguments, Results]) readElement(of *wire.Response, line []byte) (element Results, err error) {
-	unmarshal := strictjson.Unmarshal
-	if o.anyCase {
-		unmarshal = strictjson.UnmarshalAnyCase
-	}
-	if err := unmarshal(line, &element); err != nil {
-		return *new(Results), misfit(of, err, element)
-	}
-	return element, nil
-}
 
 // readLine reads a line of at most limit bytes. The line is valid until the next one is read.
 func readLine(from *bufio.Reader, limit int) ([]byte, error) {

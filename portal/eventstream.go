@@ -290,12 +290,7 @@ func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
 
 // write writes to the client at once.
 func (s *eventStream) write(text []byte) error {
-	_ = s.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) // not every server supports this
-	_, err := s.client.Write(text)
-	if err == nil {
-		err = s.control.Flush()
-	}
-	_ = s.control.SetWriteDeadline(time.Time{}) // in HTTP/2 it would end the stream, though nothing is written
+	_, err := (&streamWriter{s.client, s.control, streamWriteTimeout}).Write(text)
 	return err
 }
 

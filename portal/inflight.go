@@ -278,21 +278,17 @@ func (b *arrivingBody) Read(data []byte) (int, error) {
 	return b.ReadCloser.Read(data)
 }
 
-// bodyFailure returns the error for a body that could not be read while the call lasted, nil if err has another reason.
+// bodyFailure returns the error for a body that is too large, or too slow; nil if err has another reason. The limit may be that of an outer handler.
 func bodyFailure(err error) error {
 	exceeded, tooMuch := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooMuch:
 		return tooLarge(exceeded.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return errTooSlow()
+		return bus.Errorf(http.StatusRequestTimeout, "the request body did not arrive in time; send less at once, or faster")
 	default:
 		return nil
 	}
-}
-
-func errTooSlow() error {
-	return bus.Errorf(http.StatusRequestTimeout, "the request body did not arrive in time; send less at once, or faster")
 }
 
 // readBody reads the request's body up to the limit. It counts bytes as they arrive and not as announced, so that a
@@ -308,15 +304,12 @@ func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *r
 // read reads so many bytes of a body.
 func (c *ingressConfig) read(from io.Reader, load *reservation, most int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(load.reader(from), most))
-	exceeded, tooMuch := errors.AsType[*http.MaxBytesError](err)
 	_, full := errors.AsType[*bus.Error](err)
-	switch {
+	switch failed := bodyFailure(err); {
 	case full:
 		return nil, err
-	case tooMuch:
-		return nil, tooLarge(exceeded.Limit) // which may be that of an outer handler
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, errTooSlow()
+	case failed != nil:
+		return nil, failed
 	case err != nil:
 		return nil, bus.Errorf(http.StatusBadRequest, "the request body cannot be read: %w", err)
 	}

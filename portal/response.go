@@ -60,7 +60,7 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 // relayStream writes a body as it comes, and the trailer. A body that ends before its end breaks the connection, so that no client takes half of it
 // for the whole.
 func relayStream(w http.ResponseWriter, response *http.Response) {
-	client := &streamWriter{w, http.NewResponseController(w)}
+	client := &streamWriter{w, http.NewResponseController(w), writeTimeout}
 	_, err := client.Write(nil) // the header goes out before the first piece comes
 	if err == nil {
 		_, err = io.Copy(client, response.Body)
@@ -77,16 +77,17 @@ func relayStream(w http.ResponseWriter, response *http.Response) {
 	}
 }
 
-// streamWriter writes each piece of a stream to the client at once, and gives each the time of a whole response.
+// streamWriter writes each piece of a stream to the client at once, and gives each a time of its own.
 type streamWriter struct {
 	io.Writer
 
 	connection *http.ResponseController
+	timeout    time.Duration // of a piece
 }
 
 // Write writes a piece.
 func (s *streamWriter) Write(piece []byte) (int, error) {
-	_ = s.connection.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every server supports this
+	_ = s.connection.SetWriteDeadline(time.Now().Add(s.timeout)) // not every server supports this
 	n, err := s.Writer.Write(piece)
 	if err == nil {
 		err = s.connection.Flush()

@@ -341,10 +341,10 @@ const cancelPath = "/cancel"
 
 // cancelAll notifies the instances that have acked a request that the caller has stopped waiting, and waits for no answer. An instance
 // whose ack comes later is not notified.
-func (c *Client) cancelAll(ctx context.Context, sent *Outgoing, from []Peer) {
+func (c *Client) cancelAll(ctx context.Context, msgID string, from []Peer) {
 	for _, at := range from {
-		if err := c.cancel(ctx, sent.MsgID, at); err != nil {
-			c.log(c.config.Logger.Debug().Err(err).Str("msgId", sent.MsgID).Str("callee", at.ID+"."+at.Host), "cancel was not sent")
+		if err := c.cancel(ctx, msgID, at); err != nil {
+			c.log(c.config.Logger.Debug().Err(err).Str("msgId", msgID).Str("callee", at.ID+"."+at.Host), "cancel was not sent")
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (c *Client) gather(ctx context.Context, waiting *pendingMulticast, yield fu
 		waiting.probe.end()
 		if left {
 			_, silent := waiting.remainder()
-			c.cancelAll(ctx, sent, silent)
+			c.cancelAll(ctx, sent.MsgID, silent)
 		}
 	}()
 	for {
@@ -250,7 +250,7 @@ func (s *pendingMulticast) doubt() bool {
 func (c *Client) stopWaiting(ctx context.Context, waiting *pendingMulticast, why stopReason, yield func(*wire.Response, error) bool) error {
 	outcomes, silent := waiting.remainder()
 	if why != brokerGone {
-		c.cancelAll(ctx, &waiting.call, silent)
+		c.cancelAll(ctx, waiting.call.MsgID, silent)
 	}
 	if why == callerGone {
 		return waiting.gaveUp(ctx)

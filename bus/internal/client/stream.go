@@ -214,7 +214,7 @@ func (in *incoming) finish(err error) {
 	in.mu.Unlock()
 	in.client.pending.close(in.msgID)
 	if err != nil && ReplacementOf(err) == nil {
-		in.client.cancelAll(context.Background(), &Outgoing{Request: wire.Request{MsgID: in.msgID}}, []Peer{in.from})
+		in.client.cancelAll(context.Background(), in.msgID, []Peer{in.from})
 	}
 	in.client.calls.Done()
 }

@@ -118,9 +118,9 @@ func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pend
 		if waiting.incomplete() {
 			failed.Executed = status.ExecutedNo
 		}
-		c.cancelAll(ctx, sent, waiting.unanswered())
+		c.cancelAll(ctx, sent.MsgID, waiting.unanswered())
 	} else if !waiting.isWhole() {
-		c.cancelAll(ctx, sent, waiting.idleTakers())
+		c.cancelAll(ctx, sent.MsgID, waiting.idleTakers())
 	}
 	return response, err
 }

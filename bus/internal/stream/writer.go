@@ -237,12 +237,11 @@ func (w *Writer) Open(limit int64) {
 
 // ActiveAt returns when the latest part was sent, or the reader gave the latest sign.
 func (w *Writer) ActiveAt() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.activeAt.After(w.heardAt) {
-		return w.activeAt
+	sent, heard := w.signs()
+	if sent.After(heard) {
+		return sent
 	}
-	return w.heardAt
+	return heard
 }
 
 // SetDeadline ends waits for the window at that time, with [os.ErrDeadlineExceeded]; the zero value for none.
