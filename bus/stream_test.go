@@ -260,7 +260,7 @@ type counter struct{ ended chan error }
 func (c counter) Count(ctx context.Context, n int, fail bool) iter.Seq2[tick, error] {
 	return func(yield func(tick, error) bool) {
 		for i := range n {
-			if !yield(tick{i}, nil) {
+			if !yield(tick{i, strings.Repeat("a", 100)}, nil) {
 				c.ended <- context.Cause(ctx)
 				return
 			}
@@ -272,7 +272,8 @@ func (c counter) Count(ctx context.Context, n int, fail bool) iter.Seq2[tick, er
 }
 
 type tick struct {
-	N int `json:"n"`
+	N    int    `json:"n"`
+	Text string `json:"text"`
 }
 
 type countArguments struct {
@@ -287,7 +288,7 @@ func TestStream_Elements(t *testing.T) {
 		service := counter{make(chan error, 1)}
 		serve(t, w.connect("counter.example"), service)
 		count := bus.NewOperation[countArguments, tick](w.connect("caller.example"), "POST https://counter.example/count")
-		for _, n := range []int{0, 1, 100_000} {
+		for _, n := range []int{0, 1, 20_000} {
 			next := 0
 			for each, err := range count.Stream(t.Context(), countArguments{N: n}) {
 				require.NoError(t, err)
