@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -242,7 +241,7 @@ func eventually(t *testing.T, holds func() bool) {
 		if t.Context().Err() != nil {
 			t.Fatal("the test ends")
 		}
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 }
 

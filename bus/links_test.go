@@ -3,7 +3,6 @@ package bus_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -234,7 +233,7 @@ func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	await(t, "the first message", entered)
 	require.NoError(t, app.Drain())
 	for app.NumSubscriptions() > 1 {
-		runtime.Gosched() // until those of the bus have ended
+		time.Sleep(time.Millisecond) // until those of the bus have ended
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- conn.Close(context.Background()) }()

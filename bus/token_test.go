@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func awaitVerifiers(t *testing.T, want int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for verifiersAtWork() != want {
-		if runtime.Gosched(); ctx.Err() != nil {
+		if time.Sleep(time.Millisecond); ctx.Err() != nil {
 			t.Fatalf("%d verifiers are at work, want %d", verifiersAtWork(), want)
 		}
 	}

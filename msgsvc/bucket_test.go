@@ -2,7 +2,6 @@ package msgsvc_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +117,7 @@ func TestBucket_OverAnotherConnection(t *testing.T) {
 	before := replica.conn.NATS()
 	before.Close()
 	for replica.conn.NATS() == before {
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	expect(t, replica, "key", "value")
 	store(t, replica, "key", "again")

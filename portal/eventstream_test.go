@@ -145,7 +145,7 @@ func (d *testIngress) awaitFeeds(count int) {
 	d.t.Helper()
 	for portal.Feeds(d.handler) != count {
 		require.NoError(d.t, d.t.Context().Err())
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestEvents_Outage(t *testing.T) {
 func (d *testIngress) awaitConnected() {
 	for !portal.NATS(d.handler).IsConnected() {
 		require.NoError(d.t, d.t.Context().Err())
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -451,7 +451,7 @@ func TestEvents_Slow(t *testing.T) {
 	}()
 	for portal.Listening(o.handler) != 1 {
 		require.NoError(t, t.Context().Err())
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	quick := o.listen(orderedPath)
 	quick.next()
@@ -483,7 +483,7 @@ func TestEvents_Limit(t *testing.T) {
 	first.cancel()
 	for portal.Listening(o.handler) != 1 {
 		require.NoError(t, t.Context().Err())
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -645,7 +645,7 @@ func TestEvents_Idle(t *testing.T) {
 		})
 		for portal.Listening(o.handler) != at+2 { // one after the other, so that their calls to the publisher need few goroutines
 			require.NoError(t, t.Context().Err())
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 	}
 	assert.Equal(t, 1, portal.Feeds(o.handler))
@@ -654,7 +654,7 @@ func TestEvents_Idle(t *testing.T) {
 	assert.LessOrEqual(t, runtime.NumGoroutine()-before, clients+20, "one for each handler, and some that handle their calls")
 	for portal.Queued(o.handler) != 0 {
 		require.NoError(t, t.Context().Err())
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	cancel()
 	running.Wait()

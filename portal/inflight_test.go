@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -279,7 +278,7 @@ func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	_, err := writer.Write(make([]byte, limit))
 	require.NoError(t, err)
 	for portal.Held(ingress.handler) != limit { // what is read is counted a moment later
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	for _, chunked := range []bool{false, true} {
 		if got := post(ingress, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {

@@ -3,11 +3,11 @@ package broker_test
 import (
 	"errors"
 	"net"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -119,7 +119,7 @@ func TestJetStream_FullDisk(t *testing.T) {
 	require.NoError(t, err)
 	broker.FillDisk(embedded)
 	for broker.Streams(embedded) != 1 { // polls without requests, which race with the start of JetStream in nats-server
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	entry, err := kept.Get(t.Context(), "answer")
 	require.NoError(t, err, "after the restart of JetStream")

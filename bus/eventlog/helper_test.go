@@ -3,7 +3,6 @@ package eventlog_test
 import (
 	"context"
 	"net/http"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -171,7 +170,7 @@ func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	for !holds() {
 		require.NoError(t, t.Context().Err(), "the test ends")
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 }
 
