@@ -257,10 +257,10 @@ func (words) Length(text string) (length int) { return len(text) }
 // counter streams.
 type counter struct{ ended chan error }
 
-func (c counter) Count(ctx context.Context, n int, fail bool) iter.Seq2[tick, error] {
+func (c counter) Count(ctx context.Context, n, size int, fail bool) iter.Seq2[tick, error] {
 	return func(yield func(tick, error) bool) {
 		for i := range n {
-			if !yield(tick{i, strings.Repeat("a", 100)}, nil) {
+			if !yield(tick{i, strings.Repeat("a", size)}, nil) {
 				c.ended <- context.Cause(ctx)
 				return
 			}
@@ -273,11 +273,12 @@ func (c counter) Count(ctx context.Context, n int, fail bool) iter.Seq2[tick, er
 
 type tick struct {
 	N    int    `json:"n"`
-	Text string `json:"text"`
+	Text string `json:"text,omitempty"`
 }
 
 type countArguments struct {
 	N    int  `json:"n"`
+	Size int  `json:"size"`
 	Fail bool `json:"fail"`
 }
 
@@ -290,7 +291,7 @@ func TestStream_Elements(t *testing.T) {
 		count := bus.NewOperation[countArguments, tick](w.connect("caller.example"), "POST https://counter.example/count")
 		for _, n := range []int{0, 1, 20_000} {
 			next := 0
-			for each, err := range count.Stream(t.Context(), countArguments{N: n}) {
+			for each, err := range count.Stream(t.Context(), countArguments{N: n, Size: 100}) {
 				require.NoError(t, err)
 				require.Equal(t, next, each.N)
 				next++
