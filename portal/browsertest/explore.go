@@ -7,6 +7,7 @@ import (
 // scenarios returns all scenarios, in order.
 func scenarios() []scenario {
 	return []scenario{
+		{name: "scale", run: scale}, // takes longest
 		{name: "rendering", run: rendering},
 		{name: "search and keyboard", run: keyboard},
 		{name: "deep links", run: deepLinks},
@@ -45,7 +46,6 @@ func scenarios() []scenario {
 		{name: "portal silent", run: portalSilent},
 		{name: "empty bus", run: emptyBus},
 		{name: "hundred services", run: hundred},
-		{name: "scale", run: scale},
 		{name: "deltas", run: deltas},
 		{name: "paper", run: paper},
 		{name: "tablet", run: tablet},

@@ -16,7 +16,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -41,6 +43,9 @@ func main() {
 	}
 }
 
+// browsers is how many scenarios run at once, each in a browser of its own: in a window, only one tab is visible. They mostly wait.
+const browsers = 3
+
 // run runs the scenarios that the arguments select, all of them even if one fails.
 func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
@@ -49,31 +54,44 @@ func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	opened, err := openBrowser(ctx)
-	if err != nil {
-		return err
-	}
-	defer opened.close()
-	failed, ran := 0, 0
-	for _, one := range scenarios() {
-		if !strings.Contains(one.name, *only) {
-			continue
-		}
-		ran++
-		if err := attempt(ctx, opened, one, *screenshots); err != nil {
-			failed++
-			fmt.Fprintf(stdout, "FAIL %s: %v\n", one.name, err)
-			continue
-		}
-		fmt.Fprintf(stdout, "ok   %s\n", one.name)
-	}
-	switch {
-	case ran == 0:
+	selected := slices.DeleteFunc(scenarios(), func(one scenario) bool { return !strings.Contains(one.name, *only) })
+	if len(selected) == 0 {
 		return fmt.Errorf("no scenario has %q in its name", *only)
-	case failed > 0:
-		return fmt.Errorf("%d of %d scenarios failed", failed, ran)
 	}
-	return nil
+	next := make(chan scenario, len(selected))
+	for _, one := range selected {
+		next <- one
+	}
+	close(next)
+	var (
+		running sync.WaitGroup
+		mu      sync.Mutex // protects stdout and failed
+		failed  []error
+	)
+	for range min(browsers, len(selected)) {
+		running.Go(func() {
+			opened, err := openBrowser(ctx)
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, err)
+				return
+			}
+			defer opened.close()
+			for one := range next {
+				err := attempt(ctx, opened, one, *screenshots)
+				mu.Lock()
+				if err != nil {
+					failed = append(failed, fmt.Errorf("%s: %w", one.name, err))
+				} else {
+					fmt.Fprintf(stdout, "ok   %s\n", one.name)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(failed...)
 }
 
 // attempt runs one scenario in a tab and on a bus of its own.
