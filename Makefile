@@ -10,10 +10,13 @@ SHELL       := bash
 # What a developer has set for other work, such as BUS_NATS_URL, is nothing to the tests.
 $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
 
+# The packages of the main module whose tests have functions of a kind. To link the tests of all takes longer than to run these.
+packages_with = $$(git grep --untracked -l '^func $(1)' -- '*_test.go' ':!benchmarks/peers' | sed 's|^|./|; s|/[^/]*$$||' | sort -u)
+
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
 # (go.dev/issue/75804).
-FUZZTIME ?= 10000x
+FUZZTIME ?= 2000x
 
 # The linter lives outside the checkout, in a directory that names its version
 # and that of the Go it was built with, so that it is rebuilt when either moves.
@@ -83,13 +86,13 @@ npm: ## linters and a TypeScript client from npm accept the documents
 	@.ci/npm $(CACHE)/npm
 
 bench: ## each benchmark once, so that none rots
-	go test -short -run '^$$' -bench . -benchtime 1x ./...
+	go test -short -run '^$$' -bench . -benchtime 1x $(call packages_with,Benchmark)
 
 compare: ## benchmarks of two commits with benchstat: make compare OLD=main NEW=HEAD BENCH=Add
 	@.ci/compare
 
 fuzz: ## each fuzz target for FUZZTIME, packages side by side
-	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names = names " " $$1 } /^ok/ { if (names) print $$2 names; names = "" }' | \
+	@go test -list '^Fuzz' $(call packages_with,Fuzz) | awk '/^Fuzz/ { names = names " " $$1 } /^ok/ { if (names) print $$2 names; names = "" }' | \
 	FUZZTIME=$(FUZZTIME) xargs -P "$$(getconf _NPROCESSORS_ONLN)" -L 1 .ci/fuzz
 
 # The figures are those of benchmarks/faults.md. With a package as argument go test would not print them.
