@@ -142,12 +142,19 @@ func takeStock(t *testing.T, caller, serving *bus.Conn) (s stock) {
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	waiting := 0
+	return stock{int(memory.HeapAlloc), last, openFiles(), openCalls(caller)}
+}
+
+// openCalls counts the calls that a connection still knows, under the locks of the client.
+func openCalls(caller *bus.Conn) (open int) {
 	shards := reflect.ValueOf(caller).Elem().FieldByName("client").Elem().FieldByName("pending").Elem().FieldByName("shards")
 	for i := range shards.Len() {
-		waiting += shards.Index(i).FieldByName("slots").Len()
+		mu := (*sync.Mutex)(shards.Index(i).FieldByName("mu").Addr().UnsafePointer())
+		mu.Lock()
+		open += shards.Index(i).FieldByName("slots").Len()
+		mu.Unlock()
 	}
-	return stock{int(memory.HeapAlloc), last, openFiles(), waiting}
+	return open
 }
 
 // openFiles counts those of the process; 0 where the system does not tell.
