@@ -63,26 +63,29 @@ func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 		next <- one
 	}
 	close(next)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // of the browsers, too
+	opened := make([]*browser, min(browsers, len(selected)))
+	for at := range opened {
+		var err error
+		if opened[at], err = openBrowser(ctx); err != nil {
+			return err
+		}
+	}
 	var (
 		running sync.WaitGroup
 		mu      sync.Mutex // protects stdout and failed
-		failed  []error
+		failed  int
 	)
-	for range min(browsers, len(selected)) {
+	for _, each := range opened {
 		running.Go(func() {
-			opened, err := openBrowser(ctx)
-			if err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed = append(failed, err)
-				return
-			}
-			defer opened.close()
+			defer each.close()
 			for one := range next {
-				err := attempt(ctx, opened, one, *screenshots)
+				err := attempt(ctx, each, one, *screenshots)
 				mu.Lock()
 				if err != nil {
-					failed = append(failed, fmt.Errorf("%s: %w", one.name, err))
+					failed++
+					fmt.Fprintf(stdout, "FAIL %s: %v\n", one.name, err)
 				} else {
 					fmt.Fprintf(stdout, "ok   %s\n", one.name)
 				}
@@ -91,7 +94,10 @@ func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 		})
 	}
 	running.Wait()
-	return errors.Join(failed...)
+	if failed > 0 {
+		return fmt.Errorf("%d of %d scenarios failed", failed, len(selected))
+	}
+	return nil
 }
 
 // attempt runs one scenario in a tab and on a bus of its own.
