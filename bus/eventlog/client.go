@@ -69,6 +69,16 @@ func (c *client) log(ctx context.Context) (jetstream.Stream, error) {
 	return nil, errorf(http.StatusNotFound, "%s has no stored events in plane %s%s", c.names.Publisher, c.names.Plane, similar.DidYouMean(c.names.Publisher, publishers))
 }
 
+// openLog returns the client for a publisher, and its log.
+func openLog(ctx context.Context, conn *bus.Conn, publisher string) (*client, jetstream.Stream, error) {
+	c, err := newPublisherClient(conn, publisher)
+	if err != nil {
+		return nil, nil, err
+	}
+	log, err := c.log(ctx)
+	return c, log, err
+}
+
 func (c *client) stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	return ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.manager.Stream(ctx, name) })
 }

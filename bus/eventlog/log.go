@@ -92,11 +92,7 @@ func Hosts(ctx context.Context, conn *bus.Conn) ([]string, error) {
 
 // Describe describes the log of a publisher.
 func Describe(ctx context.Context, conn *bus.Conn, publisher string) (Log, error) {
-	c, err := newPublisherClient(conn, publisher)
-	if err != nil {
-		return Log{}, err
-	}
-	log, err := c.log(ctx)
+	c, log, err := openLog(ctx, conn, publisher)
 	if err != nil {
 		return Log{}, err
 	}

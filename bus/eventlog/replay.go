@@ -25,11 +25,7 @@ import (
 // subscribe. If only some of the events could be set back, it returns the number of those with the error; their status Executed is
 // unknown.
 func Replay(ctx context.Context, conn *bus.Conn, publisher, service, event string, from time.Time) (events int, err error) {
-	c, err := newPublisherClient(conn, publisher)
-	if err != nil {
-		return 0, err
-	}
-	log, err := c.log(ctx)
+	c, log, err := openLog(ctx, conn, publisher)
 	if err != nil {
 		return 0, err
 	}
@@ -176,11 +172,7 @@ func Forget(ctx context.Context, conn *bus.Conn, publisher, service, event strin
 	for _, option := range options {
 		option(&chosen)
 	}
-	c, err := newPublisherClient(conn, publisher)
-	if err != nil {
-		return 0, err
-	}
-	log, err := c.log(ctx)
+	c, log, err := openLog(ctx, conn, publisher)
 	if err != nil {
 		return 0, err
 	}

@@ -79,11 +79,7 @@ func Tail(ctx context.Context, conn *bus.Conn, publisher string, options ...Tail
 
 // LastSequence returns the sequence number of the event that was stored last by a publisher, 0 if there was none.
 func LastSequence(ctx context.Context, conn *bus.Conn, publisher string) (uint64, error) {
-	c, err := newPublisherClient(conn, publisher)
-	if err != nil {
-		return 0, err
-	}
-	log, err := c.log(ctx)
+	_, log, err := openLog(ctx, conn, publisher)
 	if err != nil {
 		return 0, err
 	}
