@@ -93,12 +93,13 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if err != nil {
 		return err
 	}
-	limited, cancel := s.limited(ctx)
-	defer cancel()
 	if f.follow { // the time is for the beginning
-		limited = bus.WithTimeBudget(bus.WithActor(ctx, s.token()), s.settings.timeout)
+		ctx = bus.WithTimeBudget(bus.WithActor(ctx, s.token()), s.settings.timeout)
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = s.limited(ctx)
+		defer cancel()
 	}
-	ctx = limited
 	request, err := made.request(ctx)
 	if err != nil {
 		return misuse("%w", err)
