@@ -30,6 +30,9 @@ const (
 	clockLeeway         = 30 * time.Second // for which services still take a token that has expired
 )
 
+// eventStreamType is the media type of server-sent events.
+const eventStreamType = "text/event-stream"
+
 // eventStreams offers events of services to clients, as server-sent events (https://html.spec.whatwg.org/#server-sent-events).
 type eventStreams struct {
 	feeds   eventFeeds
@@ -48,10 +51,22 @@ func newEventStreams(conn *bus.Conn, limit int) *eventStreams {
 	return s
 }
 
-// Close ends all streams of events at once, also those that services send; further ones of the ingress are answered 503. Other calls are not affected. A [Server] does that when it stops; for another
-// one give Close to http.Server.RegisterOnShutdown, because Shutdown would wait for the streams. Close may be called again, and
-// concurrently.
+// Close ends all streams of events at once, also those that services send; further ones of the ingress are answered 503. Other calls are not
+// affected. A [Server] does that when it stops; for another one give Close to http.Server.RegisterOnShutdown, because Shutdown would wait for
+// the streams. Close may be called again, and concurrently.
 func (i *Ingress) Close() { i.streams.close() }
+
+// untilStopped returns a context that ends with that of a request, and when streams of events are to end: by Close, or as the server stops.
+func (i *Ingress) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	server := stopping(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	closed, stopped := context.AfterFunc(i.streams.closing, cancel), context.AfterFunc(server, cancel)
+	return ctx, func() {
+		closed()
+		stopped()
+		cancel()
+	}
+}
 
 // namesEvent reports whether a path is that of an event: "/orders.example:417/on-ordered".
 func namesEvent(path string) bool {
@@ -98,6 +113,8 @@ func (i *Ingress) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 		i.rejectRequest(w, r, err)
 		return
 	}
+	ctx, stop := i.untilStopped(ctx)
+	defer stop()
 	stream.carry(ctx, feed)
 }
 
@@ -105,13 +122,12 @@ func (i *Ingress) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 type eventStream struct {
 	feedKey
 
-	ingress  *Ingress
-	client   http.ResponseWriter
-	control  *http.ResponseController
-	stopping context.Context // ends when the server stops
-	token    string
-	expiry   time.Time // of the token; zero for never
-	after    string    // the id behind which the client wants events; "" for those that come from now on
+	ingress *Ingress
+	client  http.ResponseWriter
+	control *http.ResponseController
+	token   string
+	expiry  time.Time // of the token; zero for never
+	after   string    // the id behind which the client wants events; "" for those that come from now on
 
 	queue   chan *streamedEvent // closed when the client is too far behind
 	written uint64              // sequence number up to which the client has all; 0 if the events are not stored, or the log begins anew
@@ -125,7 +141,7 @@ func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	}
 	s := &eventStream{
 		feedKey: feedKey{publisher: to.Hostname(), event: strings.TrimPrefix(to.Path, "/")},
-		ingress: i, client: w, control: http.NewResponseController(w), stopping: stopping(r.Context()),
+		ingress: i, client: w, control: http.NewResponseController(w),
 		queue: make(chan *streamedEvent, streamQueue),
 	}
 	switch {
@@ -158,7 +174,7 @@ func acceptsEvents(header http.Header) bool {
 		if refused := malformed == nil && quality == 0; err != nil || refused {
 			continue
 		}
-		if kind == "text/event-stream" || kind == "text/*" || kind == "*/*" {
+		if kind == eventStreamType || kind == "text/*" || kind == "*/*" {
 			return true
 		}
 	}
@@ -240,7 +256,7 @@ func (s *eventStream) resumes() bool { return s.stored && s.after != "" }
 // begin sends the header.
 func (s *eventStream) begin() error {
 	header := s.client.Header()
-	header.Set("Content-Type", "text/event-stream")
+	header.Set("Content-Type", eventStreamType)
 	header.Set("Cache-Control", "no-store, no-transform")
 	header.Set("X-Accel-Buffering", "no") // nginx
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -275,10 +291,6 @@ func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				_ = s.write([]byte(": the token has expired\n\n"))
 			}
-			return
-		case <-s.ingress.streams.closing.Done():
-			return
-		case <-s.stopping.Done():
 			return
 		}
 		if s.write(text) != nil {
@@ -324,10 +336,6 @@ func (s *eventStream) catchUp(ctx context.Context, feed *eventFeed) error {
 
 // replay writes the events of the log that the client has not got, up to a sequence number.
 func (s *eventStream) replay(ctx context.Context, until uint64) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.ingress.streams.closing, cancel)()
-	defer context.AfterFunc(s.stopping, cancel)()
 	select {
 	case s.ingress.streams.replays <- struct{}{}:
 	case <-ctx.Done():

@@ -198,10 +198,10 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 			return
 		}
 	}
-	if mediaType(response.Header) == "text/event-stream" { // its client comes again, to another server
-		end := func() { _ = response.Body.Close() }
-		defer context.AfterFunc(i.streams.closing, end)()
-		defer context.AfterFunc(stopping(r.Context()), end)()
+	if mediaType(response.Header) == eventStreamType { // its client comes again, to another server
+		ctx, stop := i.untilStopped(r.Context())
+		defer stop()
+		defer context.AfterFunc(ctx, func() { _ = response.Body.Close() })()
 	}
 	filterResponseHeader(w.Header(), response.Header)
 	setAnsweredBy(w.Header(), response.Header)

@@ -163,7 +163,7 @@ func isText(kind string) bool {
 	case "application/json", "application/javascript", "application/xml", "application/wasm", "application/yaml":
 		return true
 	default:
-		return strings.HasPrefix(kind, "text/") && kind != "text/event-stream" ||
+		return strings.HasPrefix(kind, "text/") && kind != eventStreamType ||
 			strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")
 	}
 }
