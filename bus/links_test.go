@@ -232,9 +232,7 @@ func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	}
 	await(t, "the first message", entered)
 	require.NoError(t, app.Drain())
-	for app.NumSubscriptions() > 1 {
-		time.Sleep(time.Millisecond) // until those of the bus have ended
-	}
+	eventually(t, func() bool { return app.NumSubscriptions() <= 1 }) // those of the bus have ended
 	closed := make(chan error, 1)
 	go func() { closed <- conn.Close(context.Background()) }()
 	err = await(t, "the end of Close", closed)

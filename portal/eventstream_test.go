@@ -140,13 +140,19 @@ func (o *offered) order(numbers ...int) {
 	}
 }
 
+// eventually waits for something that cannot be waited for otherwise.
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		require.NoError(t, t.Context().Err(), "the test ends")
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // awaitFeeds waits until there are so many feeds.
 func (d *testIngress) awaitFeeds(count int) {
 	d.t.Helper()
-	for portal.Feeds(d.handler) != count {
-		require.NoError(d.t, d.t.Context().Err())
-		time.Sleep(time.Millisecond)
-	}
+	eventually(d.t, func() bool { return portal.Feeds(d.handler) == count })
 }
 
 func count(from, to int) (numbers []int) {
@@ -271,10 +277,7 @@ func TestEvents_Outage(t *testing.T) {
 }
 
 func (d *testIngress) awaitConnected() {
-	for !portal.NATS(d.handler).IsConnected() {
-		require.NoError(d.t, d.t.Context().Err())
-		time.Sleep(time.Millisecond)
-	}
+	eventually(d.t, func() bool { return portal.NATS(d.handler).IsConnected() })
 }
 
 // TestEvents_Claims asks the publisher who may listen.
@@ -449,10 +452,7 @@ func TestEvents_Slow(t *testing.T) {
 		defer close(ended)
 		o.handler.ServeHTTP(slow, request)
 	}()
-	for portal.Listening(o.handler) != 1 {
-		require.NoError(t, t.Context().Err())
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, func() bool { return portal.Listening(o.handler) == 1 })
 	quick := o.listen(orderedPath)
 	quick.next()
 	o.order(1)
@@ -481,10 +481,19 @@ func TestEvents_Limit(t *testing.T) {
 	assert.Equal(t, "the ingress has as many streams of events as it may: try again later", got.problem(t).Detail)
 	assert.Equal(t, "1", got.Header.Get("Retry-After"))
 	first.cancel()
-	for portal.Listening(o.handler) != 1 {
-		require.NoError(t, t.Context().Err())
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, func() bool { return portal.Listening(o.handler) == 1 })
+}
+
+// listenOn begins a stream of events on a connection of its own, with these lines in the header of the request.
+func listenOn(t *testing.T, listener *pipes, header ...string) (net.Conn, *http.Response) {
+	t.Helper()
+	conn := listener.dial()
+	lines := append([]string{"GET " + orderedPath + " HTTP/1.1", "Host: a"}, header...)
+	_, err := io.WriteString(conn, strings.Join(lines, "\r\n")+"\r\n\r\n")
+	require.NoError(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	return conn, response
 }
 
 // TestEvents_Time has virtual time: a stream says every 15 s that it lives, longer than any request may take, and ends when its token does.
@@ -502,11 +511,7 @@ func TestEvents_Time(t *testing.T) {
 		running.Go(func() { assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx)) })
 		began := time.Now()
 		header := i.bearer(claims.Claims{"exp": began.Add(5 * time.Minute).Unix()})
-		conn := listener.dial()
-		_, err = io.WriteString(conn, "GET "+orderedPath+" HTTP/1.1\r\nHost: a\r\n"+header+"\r\n\r\n")
-		require.NoError(t, err)
-		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		require.NoError(t, err)
+		conn, response := listenOn(t, listener, header)
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
@@ -561,11 +566,7 @@ func TestEvents_Deaf(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx)) })
-		conn := listener.dial()
-		_, err = io.WriteString(conn, "GET "+orderedPath+" HTTP/1.1\r\nHost: a\r\n\r\n")
-		require.NoError(t, err)
-		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		require.NoError(t, err)
+		conn, response := listenOn(t, listener)
 		began := time.Now()
 		_, err = io.ReadFull(response.Body, make([]byte, len("retry: 2000\n\n")))
 		require.NoError(t, err)
@@ -643,19 +644,13 @@ func TestEvents_Idle(t *testing.T) {
 			o.handler.ServeHTTP(writer, httptest.NewRequestWithContext(ctx, http.MethodGet, orderedPath, http.NoBody))
 			assert.Contains(t, writer.text.String(), `data: {"number":2,`)
 		})
-		for portal.Listening(o.handler) != at+2 { // one after the other, so that their calls to the publisher need few goroutines
-			require.NoError(t, t.Context().Err())
-			time.Sleep(time.Millisecond)
-		}
+		eventually(t, func() bool { return portal.Listening(o.handler) == at+2 }) // one after the other, so that their calls to the publisher need few goroutines
 	}
 	assert.Equal(t, 1, portal.Feeds(o.handler))
 	o.order(2)
 	warm.numbers(2)
 	assert.LessOrEqual(t, runtime.NumGoroutine()-before, clients+20, "one for each handler, and some that handle their calls")
-	for portal.Queued(o.handler) != 0 {
-		require.NoError(t, t.Context().Err())
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, func() bool { return portal.Queued(o.handler) == 0 })
 	cancel()
 	running.Wait()
 	assert.Equal(t, 1, portal.Listening(o.handler))

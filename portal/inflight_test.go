@@ -277,9 +277,7 @@ func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	})
 	_, err := writer.Write(make([]byte, limit))
 	require.NoError(t, err)
-	for portal.Held(ingress.handler) != limit { // what is read is counted a moment later
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, func() bool { return portal.Held(ingress.handler) == limit }) // what is read is counted a moment later
 	for _, chunked := range []bool{false, true} {
 		if got := post(ingress, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
 			t.Errorf("in chunks %t: status %d: %s", chunked, got.StatusCode, got.text)
