@@ -200,12 +200,9 @@ func (e *endpoint) limitStream(x *Exchange) error {
 		}
 		return nil
 	}
-	body, err := io.ReadAll(io.LimitReader(request.Stream, int64(limit)+1))
+	body, err := x.in.Collect(request.Stream, limit)
 	if err != nil {
 		return unsent(err)
-	}
-	if len(body) > limit {
-		return tooLong(int64(limit))
 	}
 	request.Body, request.Stream = body, nil
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
@@ -128,15 +130,16 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 		telemetry: telemetry{tap: newTap(), throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second}},
 	}
 	conn.plans.destinations = newDestinations(conn)
+	memory := fragment.NewMemory(fragment.DefaultMemory(config.messageLimit, debug.SetMemoryLimit(-1)))
 	conn.server = server.New(server.Config{
-		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
+		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, Memory: memory, AllowResponses: config.allowResponses,
 		Broker: shared.broker, Inflight: shared.inflight, Base: base, Handlers: worker.NewLimiter(config.handlerLimit), Controls: worker.NewLimiter(0), Logger: conn.logger,
 		Service: service{conn},
 	})
 	conn.client = client.New(client.Config{
-		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
+		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit, Memory: memory, AllowResponses: config.allowResponses,
 		Broker: shared.broker, Membership: shared.membership, Base: base, Controls: conn.server.Controls, Logger: conn.logger,
-		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Opened: conn.server.Open, OpenLocal: conn.openLocal, Dropped: conn.drop,
+		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Opened: conn.server.Open, OpenLocal: conn.openLocal, DeliverPart: conn.deliverPart, Dropped: conn.drop,
 	})
 	conn.session = shared.broker.Open(connMember{conn}, config.plane, conn.logger)
 	return conn

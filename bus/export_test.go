@@ -59,8 +59,8 @@ func RunningRequests(c *Conn) int { return c.shared.inflight.Count(c) }
 
 // HeldByParts returns how many bytes messages in parts hold.
 func HeldByParts(c *Conn) int {
-	_, held := c.server.Partial()
-	return held + c.client.Counts().PartBytes
+	_, held := c.server.Partial() // the account is that of the client, too
+	return held
 }
 
 // UnfinishedMessages returns of how many requests and responses parts are still to come.

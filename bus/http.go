@@ -14,7 +14,6 @@ import (
 
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
-	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -33,7 +32,7 @@ func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, unsent(err)
 	}
-	request.Window, request.Caller = stream.Window, r.Context()
+	request.Window, request.Caller = c.client.Window(), r.Context()
 	if request.Stream != nil {
 		defer func() { _ = request.Stream.Close() }()
 	}

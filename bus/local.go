@@ -50,6 +50,7 @@ func (c *Conn) deliverToSelf(call *clientCall) error {
 	in := c.newServerCall()
 	in.Address, in.Replier, in.Own = call.Address, localReplier{c}, true
 	in.copied(call)
+	call.callee = c
 	c.server.Deliver(&in.Incoming)
 	return nil
 }
@@ -72,6 +73,7 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 		}
 	}
 	in.copied(call)
+	call.callee = callee
 	if in.given != nil && !in.endpoint().unseen {
 		call.reusable = false // an interceptor there may answer before the handler has returned, which still uses the values
 	}
@@ -90,8 +92,15 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 func (in *serverCall) copied(request *clientCall) {
 	in.Read = request.Request
 	in.Read.Header = slices.Clip(in.Read.Header)
-	if rest := request.Stream; rest != nil {
-		in.Read.Body, in.Read.Stream = nil, wire.Unread(request.Body, rest)
+	if request.Stream != nil { // the other parts follow, see deliverPart
+		in.Read.Fragment, in.Read.Stream = wire.Fragment{Number: 1}, nil
+	}
+}
+
+// deliverPart is for [client.Config]: it passes a part of a request to the instance that has part 1.
+func (c *Conn) deliverPart(request *client.Outgoing, part *wire.Request) {
+	if call, isCall := request.Values.(*clientCall); isCall {
+		call.callee.server.TakePart(part)
 	}
 }
 

@@ -22,13 +22,15 @@ import (
 )
 
 // runStream makes the run of a function that streams: each element of its iterator is a line of JSON, or an event if the caller asks for
-// events. They go out as they come, several in one part while the broker connection is busy. To a caller that takes no stream they go in
-// one piece.
+// events. They go out as they come, several in one part while the broker connection is busy.
 func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, error) {
 	if e.bodyLimit == 0 {
 		e.bodyLimit = functionBodyLimit
 	}
 	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
+		if in.Request.Window == 0 {
+			return nil, errStreams()
+		}
 		arguments, err := e.decode(in)
 		if err != nil {
 			return nil, unsent(err)
@@ -38,10 +40,9 @@ func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, 
 			return nil, executed(err)
 		}
 		out := newElements(in)
-		defer out.stop()
+		defer out.flush() // those before an error, or a panic
 		for text, err := range e.mapped.Stream(iterator) {
 			if err != nil {
-				out.flush()
 				return nil, executed(err)
 			}
 			if err := out.write(text); err != nil {
@@ -50,6 +51,12 @@ func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, 
 		}
 		return out.finish()
 	}
+}
+
+// errStreams is the answer to a caller that takes no stream, and might wait for ever for the whole of it.
+func errStreams() *Error {
+	return newError(http.StatusNotAcceptable, ExecutedNo, nil,
+		"it streams: call it by Operation.Stream, a generated client or Conn.Do; on the wire, with Bus-Window in the request")
 }
 
 // openAfter is how long a stream may be without an element before its head goes out: an error before that has a status of its own.
@@ -61,36 +68,26 @@ type elements struct {
 	before, after     string // of each element
 	end               string
 	wake              chan struct{} // buffer of one; a value stands for elements to be sent
-	stopped, finished chan struct{} // closed by stop, and by the other goroutine; nil if there is none
+	stopped, finished chan struct{} // closed by stop, and by the other goroutine
 
 	mu       sync.Mutex // protects all below
 	response *wire.Response
 	writer   *stream.Writer // nil until the stream is opened
-	whole    bytes.Buffer   // for a caller that takes no stream
 }
 
 func newElements(in *serverCall) *elements {
-	out := &elements{in: in, after: "\n"}
+	out := &elements{in: in, after: "\n", wake: make(chan struct{}, 1), stopped: make(chan struct{}), finished: make(chan struct{})}
 	contentType := restmap.NDJSON
 	if accepted := in.Request.Header.Get("Accept"); strings.Contains(accepted, restmap.EventStream) && !strings.Contains(accepted, restmap.NDJSON) {
 		contentType, out.before, out.after, out.end = restmap.EventStream, "data: ", "\n\n", "event: end\ndata:\n\n"
 	}
 	out.response = &wire.Response{Status: http.StatusOK, Header: wire.Header{{Name: "Content-Type", Value: contentType}}}
-	if in.Request.Window > 0 {
-		out.wake, out.stopped, out.finished = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-		go out.send()
-	}
+	go out.send()
 	return out
 }
 
 // write writes an element.
 func (o *elements) write(text []byte) error {
-	if o.wake == nil {
-		o.whole.WriteString(o.before)
-		o.whole.Write(text)
-		o.whole.WriteString(o.after)
-		return fragment.CheckBody(o.whole.Bytes(), o.in.conn.config.messageLimit)
-	}
 	if o.in.conn.config.checkResponse != nil {
 		o.in.check(http.StatusOK, restmap.NDJSON, text)
 	}
@@ -141,9 +138,6 @@ func (o *elements) send() {
 
 // stop ends the other goroutine.
 func (o *elements) stop() {
-	if o.stopped == nil {
-		return
-	}
 	select {
 	case <-o.stopped:
 	default:
@@ -152,7 +146,7 @@ func (o *elements) stop() {
 	<-o.finished
 }
 
-// flush sends the elements before an error. Without one there is only the error.
+// flush stops, and sends the elements that have not been sent. Without one there is only the error.
 func (o *elements) flush() {
 	o.stop()
 	if o.writer != nil {
@@ -165,7 +159,7 @@ func (o *elements) finish() (*wire.Response, error) {
 	o.stop()
 	if o.writer == nil {
 		o.response.Header = o.in.Handler.ResponseHeader(o.response.Header)
-		o.response.Body = append(o.whole.Bytes(), o.end...)
+		o.response.Body = []byte(o.end)
 		return o.response, nil
 	}
 	if _, err := o.writer.Write([]byte(o.end)); err != nil {
@@ -216,7 +210,7 @@ func (o Operation[Arguments, Results]) beginStream(ctx context.Context, argument
 	if err != nil {
 		return nil, err
 	}
-	request.Window, request.Caller = stream.Window, ctx
+	request.Window, request.Caller = o.conn.client.Window(), ctx
 	request.Header = append(slices.Clip(request.Header), wire.Field{Name: "Accept", Value: restmap.NDJSON})
 	response, err := o.conn.call(ctx, request)
 	if err != nil {

@@ -337,10 +337,10 @@ func TestStream_Events(t *testing.T) {
 		assert.Equal(t, "data: {\"n\":0}\n\ndata: {\"n\":1}\n\nevent: end\ndata:\n\n", string(text))
 		for response, err := range caller.Multicast(mustRequest(t, "https://counter.example/count?n=2")) {
 			require.NoError(t, err)
-			text, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
-			assert.Equal(t, "{\"n\":0}\n{\"n\":1}\n", string(text))
+			assert.Equal(t, http.StatusNotAcceptable, response.StatusCode)
 		}
+		err = caller.Call(t.Context(), "https://counter.example/count", bus.Args{"n": 2}, nil)
+		require.ErrorContains(t, err, "406 Not Acceptable: it streams: call it by Operation.Stream, a generated client or Conn.Do")
 	})
 }
 

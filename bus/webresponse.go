@@ -28,6 +28,7 @@ type webResponse struct {
 	body     bytes.Buffer // until there is a stream
 	written  int64        // bytes of the body
 	stream   *stream.Writer
+	failed   error          // why the stream was not opened
 	response *wire.Response // of the stream
 	deadline time.Time      // of writes to the stream
 }
@@ -54,6 +55,8 @@ func (w *webResponse) Write(data []byte) (int, error) {
 		return 0, http.ErrBodyNotAllowed
 	case w.isHead && w.body.Len() > 0: // the beginning tells the type, and the rest does not travel
 		return len(data), nil
+	case w.failed != nil:
+		return 0, w.failed
 	case w.stream != nil:
 		return w.stream.Write(data)
 	}
@@ -76,13 +79,17 @@ func (w *webResponse) begin() error {
 	if length, announced := w.announced(); announced {
 		w.response.ContentLength = strconv.FormatInt(length, 10)
 	}
-	opened, err := w.in.OpenStream(w.response)
-	if err != nil {
-		return err
+	held := w.in.Reserve() // until the caller has opened its window far enough
+	defer held.Free()
+	if w.failed = held.Grow(w.body.Cap()); w.failed != nil {
+		return w.failed
 	}
-	w.stream = opened
+	if w.stream, w.failed = w.in.OpenStream(w.response); w.failed != nil {
+		w.stream = nil
+		return w.failed
+	}
 	w.stream.SetDeadline(w.deadline)
-	_, err = w.stream.Write(w.body.Bytes())
+	_, err := w.stream.Write(w.body.Bytes())
 	w.body = bytes.Buffer{}
 	return err
 }
@@ -95,6 +102,9 @@ func (w *webResponse) FlushError() error {
 	w.WriteHeader(http.StatusOK)
 	if !w.mayStream() {
 		return nil
+	}
+	if w.failed != nil {
+		return w.failed
 	}
 	if w.stream == nil {
 		if err := w.begin(); err != nil {
@@ -136,6 +146,9 @@ func (w *webResponse) CloseNotify() <-chan bool {
 // finish ends the response of a handler that has returned; ctx is that of the handler.
 func (w *webResponse) finish(ctx context.Context) (*wire.Response, error) {
 	w.WriteHeader(http.StatusOK)
+	if w.failed != nil {
+		return nil, w.failed
+	}
 	if w.status < 200 || w.status > 599 {
 		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", w.status)
 	}

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -35,8 +37,9 @@ type Config struct {
 	Owner           any // the connection, which is the Owner in the contexts of its handlers
 	Host, ID, Plane string
 	AckWait         time.Duration
-	MaxMessage      int  // bytes of a body
-	AllowResponses  bool // see bus.WithAllowResponses
+	MaxMessage      int              // bytes of a body
+	Memory          *fragment.Memory // what peers make this connection buffer
+	AllowResponses  bool             // see bus.WithAllowResponses
 	Broker          *natsconn.Conn
 	Membership      *Membership
 	Base            context.Context //nolint:containedctx // ends when the owner gives up on its calls
@@ -54,6 +57,8 @@ type Config struct {
 	Opened func(ack *wire.Response) bool
 	// OpenLocal passes the window for a response to an instance of this process that sends it.
 	OpenLocal func(to Peer, ack *wire.Response)
+	// DeliverPart hands a part of a request to the instance of this process that has taken part 1, which keeps the body.
+	DeliverPart func(request *Outgoing, part *wire.Request)
 	// Dropped is called when a message cannot be received.
 	Dropped func(subject string, err error)
 }
@@ -66,6 +71,7 @@ type Client struct {
 	pending    *pending
 	responders *responderCache
 	calls      *worker.Limiter // the calls in flight
+	left       leftCalls
 	unmatched  atomic.Int64
 	began      time.Time
 }
@@ -77,10 +83,13 @@ func New(config Config) *Client {
 		config: config, broker: config.Broker, began: time.Now(), response: subject.Response(config.Plane, config.Host, config.ID),
 		responders: newResponderCache(config.Plane, config.Membership), calls: worker.NewLimiter(0),
 	}
-	c.pending = newPending(c.unexpected, config.Encode, config.MaxMessage, fragment.NewMemory(config.MaxMessage))
+	c.pending = newPending(c.unexpected, config.Encode, config.MaxMessage, config.Memory)
 	c.pending.client = c
 	return c
 }
+
+// Window returns how many bytes of a response that is a stream a service may send at first.
+func (c *Client) Window() uint32 { return uint32(stream.FirstWindow(c.config.Memory)) } //nolint:gosec // at most stream.Window
 
 // ResponseSubject returns the subject of acks and responses.
 func (c *Client) ResponseSubject() string { return c.response }
@@ -219,10 +228,14 @@ func (c *Client) Hold() (release func()) {
 
 // send hands a request to an instance of this process, or publishes it.
 func (c *Client) send(ctx context.Context, request *Outgoing) error {
+	streams := request.Stream != nil && request.waiting != nil
+	if streams {
+		c.newUpload(request)
+	}
 	if delivered, err := c.config.Deliver(ctx, request); delivered || err != nil {
 		return err
 	}
-	if request.Stream != nil && request.waiting != nil {
+	if streams {
 		return c.publishStream(ctx, request)
 	}
 	return c.Publish(ctx, request)
@@ -339,8 +352,46 @@ func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(c
 // cancelPath is the path of the request that cancels a call at an instance.
 const cancelPath = "/cancel"
 
+// maxLeft bounds the calls that leftCalls remembers.
+const maxLeft = 8192
+
+// leftCalls remembers the latest calls whose callers have left, by message id: an instance whose ack comes later is to be notified. It is
+// safe for concurrent use.
+type leftCalls struct {
+	mu   sync.Mutex // protects all below
+	ids  map[string]struct{}
+	ring []string // of ids, and of some that were removed
+	next int      // index of the oldest once the ring is full
+}
+
+// add remembers a call.
+func (l *leftCalls) add(msgID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ids == nil {
+		l.ids = make(map[string]struct{})
+	}
+	l.ids[msgID] = struct{}{}
+	if len(l.ring) < maxLeft {
+		l.ring = append(l.ring, msgID)
+		return
+	}
+	delete(l.ids, l.ring[l.next])
+	l.ring[l.next] = msgID
+	l.next = (l.next + 1) % maxLeft
+}
+
+// remove forgets a call, and reports whether it was remembered.
+func (l *leftCalls) remove(msgID string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.ids[msgID]
+	delete(l.ids, msgID)
+	return known
+}
+
 // cancelAll notifies the instances that have acked a request that the caller has stopped waiting, and waits for no answer. An instance
-// whose ack comes later is not notified.
+// whose ack comes later is notified then, see leftCalls.
 func (c *Client) cancelAll(ctx context.Context, msgID string, from []Peer) {
 	for _, at := range from {
 		if err := c.cancel(ctx, msgID, at); err != nil {

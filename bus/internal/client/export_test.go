@@ -139,7 +139,7 @@ type PendingCall = pendingCall
 
 // NewPending returns a Pending without slots, for responses of at most limit bytes.
 func NewPending(unexpected func(*wire.Response), encode func(*status.Error) *wire.Response, limit int) *Pending {
-	return newPending(unexpected, encode, limit, fragment.NewMemory(limit))
+	return newPending(unexpected, encode, limit, fragment.NewMemory(16*int64(limit)))
 }
 
 // Open opens the slot of a request to a subject of a host. The request is in fragments if inFragments is true.

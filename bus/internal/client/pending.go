@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -279,12 +280,24 @@ func (c *Client) Deliver(response *wire.Response) {
 	c.pending.deliver(response)
 }
 
-// unexpected takes acks and responses without a waiting caller. From the late ack of a multicast the cache learns a responder.
+// unexpected takes acks and responses without a waiting caller. From the late ack of a multicast the cache learns a responder; the late ack
+// of a call that was left is answered by a cancel.
 func (c *Client) unexpected(response *wire.Response) {
 	c.unmatched.Add(1)
-	if response.OpCode == wire.OpAck {
-		c.responders.late(response)
+	if response.OpCode != wire.OpAck {
+		return
 	}
+	c.responders.late(response)
+	if !c.left.remove(response.MsgID) {
+		return
+	}
+	msgID, from := response.MsgID, []Peer{SenderOf(response)}
+	c.calls.AcquireNested() // Close waits for it
+	go func() {
+		defer c.calls.Done()
+		defer c.calls.Release()
+		c.cancelAll(context.Background(), msgID, from)
+	}()
 }
 
 // partialResponses are the incomplete responses to one request, by sender. The lock of the shard protects them. They end with the slot of
@@ -368,7 +381,7 @@ func (p *pending) partialFromLocked(at *shard, part *wire.Response) (known *part
 		at.partial[part.MsgID] = of
 	}
 	if of[from] == nil && len(of) < maxResponders {
-		of[from], isNew = &partialResponse{held: p.memory.Reserve("")}, true
+		of[from], isNew = &partialResponse{held: p.memory.Reserve(from.ID + "." + from.Host)}, true
 	}
 	return of[from], isNew
 }

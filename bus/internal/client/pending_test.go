@@ -242,6 +242,7 @@ func TestPending_FragmentsFillMemory(t *testing.T) {
 		id := "other" + strconv.Itoa(i)
 		p.Open(id, calculatorHost, endpoint, false)
 		part := message(wire.OpRes, first)
+		part.FromID = "o1aaaaaa" + strconv.Itoa(10+i)
 		part.MsgID, part.Fragment, part.Body = id, wire.Fragment{Number: 1, Count: 2}, make([]byte, limit-1000)
 		p.Deliver(part, limit-800)
 	}

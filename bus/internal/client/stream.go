@@ -58,7 +58,9 @@ func (p *pending) streamOf(part *wire.Response) (in *incoming, taken bool) {
 		return nil, true
 	}
 	in = &incoming{client: p.client, from: SenderOf(part)}
-	in.reader = stream.NewReader(stream.ReaderConfig{Open: in.open, Ended: in.end, Held: p.memory.Reserve("")})
+	in.reader = stream.NewReader(stream.ReaderConfig{
+		Open: in.open, Ended: in.end, Held: p.memory.Reserve(in.from.ID + "." + in.from.Host), Opened: int64(s.window),
+	})
 	response := *part
 	response.Fragment, response.Body, response.Stream = wire.Fragment{}, nil, in.reader
 	s.incoming, s.response = in, &response
@@ -124,7 +126,7 @@ func (in *incoming) follow(ctx context.Context, sent *Outgoing) {
 	}
 	in.unfollow = append(in.unfollow,
 		context.AfterFunc(ctx, func() {
-			in.reader.Fail(status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, status.ContextEnded(ctx), "the caller stopped reading the stream of %s", in.from.Host))
+			in.reader.Fail(stoppedReading(ctx, in.from.Host))
 		}),
 		context.AfterFunc(in.client.config.Base, func() {
 			in.reader.Fail(status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, status.ErrClosed, "the connection was closed in the middle of a stream of %s", in.from.Host))
@@ -132,6 +134,16 @@ func (in *incoming) follow(ctx context.Context, sent *Outgoing) {
 	in.timer = time.AfterFunc(in.next, in.look)
 	in.mu.Unlock()
 	in.reader.Reopen()
+}
+
+// stoppedReading is the error of a stream whose caller's context has ended.
+func stoppedReading(ctx context.Context, host string) *status.Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return status.Errorf(http.StatusGatewayTimeout, status.ExecutedYes, errors.Join(status.ErrTimeout, status.ContextEnded(ctx)),
+			"the caller's deadline came before the end of the stream of %s", host)
+	}
+	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, status.ContextEnded(ctx),
+		"the caller stopped reading the stream of %s", host)
 }
 
 // look looks whether the instance and the broker are there. A stream that is idle is looked at less often.
@@ -231,13 +243,17 @@ type upload struct {
 	begun  bool           // used by the caller alone
 }
 
-// publishStream publishes the first part of a request that is a stream. The others follow after an ack of the first.
-func (c *Client) publishStream(ctx context.Context, request *Outgoing) error {
+// newUpload prepares to send the body of a request, before part 1 is sent.
+func (c *Client) newUpload(request *Outgoing) {
 	s := request.waiting
 	u := &upload{client: c, sent: request, call: s, takers: make(chan Peer, 1)}
 	s.mu.Lock()
 	s.upload = u
 	s.mu.Unlock()
+}
+
+// publishStream publishes the first part of a request that is a stream. The others follow after an ack of the first.
+func (c *Client) publishStream(ctx context.Context, request *Outgoing) error {
 	first := request.Request
 	first.Fragment, first.Body = wire.Fragment{Number: 1}, nil
 	room := stream.SizeOfParts(len(wire.AppendRequest(nil, &first)), c.broker.MaxPayload())
@@ -275,34 +291,59 @@ func (u *upload) taken() <-chan Peer {
 
 // begin sends the other parts, on a goroutine of their own.
 func (u *upload) begin(ctx context.Context, taker Peer) {
+	config, err := u.remoteWriter(ctx, taker)
+	if u.sent.Local {
+		config, err = u.localWriter(), nil
+	}
+	if err != nil {
+		u.call.fail(status.Unsent(err))
+		return
+	}
+	config.Context, config.First, config.Budget, config.Failed = ctx, len(u.sent.Body), u.sent.TimeBudget, u.call.fail
+	config.Held = u.client.pending.memory.Reserve("")
+	u.call.mu.Lock()
+	defer u.call.mu.Unlock()
+	config.Window = u.window
+	u.writer = stream.NewWriter(config)
+	u.begun = true
+	go u.pump()
+}
+
+// localWriter returns how parts reach an instance of this process.
+func (u *upload) localWriter() stream.WriterConfig {
+	part := wire.Request{Method: u.sent.Method, Target: u.sent.Target, FromHost: u.sent.FromHost, FromID: u.sent.FromID, MsgID: u.sent.MsgID}
+	return stream.WriterConfig{PartSize: stream.LocalPartSize, Keeps: true, Send: func(number wire.Fragment, body []byte) error {
+		part.Fragment, part.Body = number, body
+		u.client.config.DeliverPart(u.sent, &part)
+		return nil
+	}}
+}
+
+// remoteWriter returns how parts reach the instance that has acked part 1.
+func (u *upload) remoteWriter(ctx context.Context, taker Peer) (config stream.WriterConfig, err error) {
 	there := u.sent.Address
 	there.Host = taker.ID + "." + taker.Host
 	to, err := there.Subject(u.client.config.Plane)
 	if err != nil {
-		u.call.fail(status.Unsent(err))
-		return
+		return config, err
 	}
 	part := u.sent.Request
 	part.Host, part.Header, part.Body, part.Stream, part.Window, part.ContentLength = there.Host, nil, nil, nil, 0, 0
 	part.Fragment = wire.Fragment{Number: stream.MaxParts}
 	size := stream.SizeOfParts(len(wire.AppendRequest(nil, &part)), u.client.broker.MaxPayload())
-	u.call.mu.Lock()
-	defer u.call.mu.Unlock()
-	u.writer = stream.NewWriter(stream.WriterConfig{
-		Context: ctx, PartSize: max(size, 1), Window: u.window, First: len(u.sent.Body), Budget: u.sent.TimeBudget,
-		Send: func(number wire.Fragment, body []byte) error {
-			part.Fragment, part.Body = number, body
-			return u.client.publishFragment(ctx, to, u.sent.reply, &part)
-		},
-		Failed: u.call.fail,
-	})
-	u.begun = true
-	go u.pump()
+	return stream.WriterConfig{PartSize: max(size, 1), Send: func(number wire.Fragment, body []byte) error {
+		part.Fragment, part.Body = number, body
+		return u.client.publishFragment(ctx, to, u.sent.reply, &part)
+	}}, nil
 }
+
+// pieceSize is how much of a body is read at once, in bytes.
+const pieceSize = 32 << 10
 
 // pump sends the body.
 func (u *upload) pump() {
-	buffer := make([]byte, stream.PartSize)
+	defer u.writer.Free()
+	buffer := make([]byte, pieceSize)
 	for {
 		n, err := u.sent.Stream.Read(buffer)
 		if _, failed := u.writer.Write(buffer[:n]); failed != nil {

@@ -118,6 +118,8 @@ func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pend
 		if waiting.incomplete() {
 			failed.Executed = status.ExecutedNo
 		}
+		c.left.add(sent.MsgID)
+		c.pending.close(sent.MsgID) // from now on an ack is unexpected
 		c.cancelAll(ctx, sent.MsgID, waiting.unanswered())
 	} else if !waiting.isWhole() {
 		c.cancelAll(ctx, sent.MsgID, waiting.idleTakers())

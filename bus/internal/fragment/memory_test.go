@@ -2,6 +2,7 @@ package fragment_test
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	// messageLimit is that of the memory in these tests. One sender may take 8 of them, all together 16.
+	// messageLimit is a 16th of the memory in these tests. One sender may take 12 of them, all together 16.
 	messageLimit = 1000
 	// onePart is the size of a fragment that counts as messageLimit bytes, with the 256 that keeping one costs.
 	onePart = messageLimit - 256
@@ -43,16 +44,16 @@ func checkNoMemory(t *testing.T, memory *fragment.Memory, reservation *fragment.
 	}
 }
 
-// TestMemory_SenderShare holds that the messages of one sender share half of the memory, and leave the rest to others.
+// TestMemory_SenderShare holds that the messages of one sender share three quarters of the memory, and leave the rest to others.
 func TestMemory_SenderShare(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(messageLimit)
+	memory := fragment.NewMemory(16 * messageLimit)
 	one, another, other := memory.Reserve("a1.example"), memory.Reserve("a1.example"), memory.Reserve("b1.example")
-	grow(t, &one, 5)
-	grow(t, &another, 3)
+	grow(t, &one, 7)
+	grow(t, &another, 5)
 	checkNoMemory(t, memory, &one, false)
 	checkNoMemory(t, memory, &another, false)
-	grow(t, &other, 8)
+	grow(t, &other, 4)
 	if held := memory.BytesHeld(); held != 16*messageLimit {
 		t.Errorf("%d bytes are held, want %d", held, 16*messageLimit)
 	}
@@ -61,21 +62,21 @@ func TestMemory_SenderShare(t *testing.T) {
 // TestMemory_Full holds that all messages together share the memory, and that only the whole of it bounds responses.
 func TestMemory_Full(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(messageLimit)
+	memory := fragment.NewMemory(16 * messageLimit)
 	response, request := memory.Reserve(""), memory.Reserve("a1.example")
 	grow(t, &response, 15)
 	grow(t, &request, 1)
 	checkNoMemory(t, memory, &response, true)
 	checkNoMemory(t, memory, &request, true)
 	response.Free()
-	grow(t, &request, 7)
+	grow(t, &request, 11)
 	checkNoMemory(t, memory, &request, false)
 }
 
 // TestMemory_Free frees a message twice, which gives back what it held and nothing of another message of the sender.
 func TestMemory_Free(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(messageLimit)
+	memory := fragment.NewMemory(16 * messageLimit)
 	freed, kept := memory.Reserve("a1.example"), memory.Reserve("a1.example")
 	grow(t, &freed, 6)
 	grow(t, &kept, 2)
@@ -85,34 +86,44 @@ func TestMemory_Free(t *testing.T) {
 			t.Errorf("%d bytes are held, want %d", held, 2*messageLimit)
 		}
 	}
-	grow(t, &kept, 6)
+	grow(t, &kept, 10)
 	checkNoMemory(t, memory, &freed, false)
 	kept.Free()
-	grow(t, &freed, 8)
+	grow(t, &freed, 12)
 	freed.Free()
 	if held := memory.BytesHeld(); held != 0 {
 		t.Errorf("%d bytes are held of messages that have ended", held)
 	}
 }
 
+// TestDefaultMemory holds that a connection is modest, heeds GOMEMLIMIT, and takes the largest message of one sender.
+func TestDefaultMemory(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		messageLimit      int
+		memoryLimit, want int64
+	}{
+		{fragment.MinMessageLimit, math.MaxInt64, 64 << 20},
+		{fragment.DefaultMessageLimit, math.MaxInt64, 64 << 20},
+		{fragment.DefaultMessageLimit, 1 << 30, 256 << 20},
+		{fragment.DefaultMessageLimit, 64 << 20, 48 << 20},
+		{fragment.MinMessageLimit, 64 << 20, 16 << 20},
+		{fragment.MaxMessageLimit, math.MaxInt64, 768 << 20},
+	} {
+		assert.Equal(t, test.want, fragment.DefaultMemory(test.messageLimit, test.memoryLimit), "%d, %d", test.messageLimit, test.memoryLimit)
+	}
+}
+
 // TestMemory_LeastReservation holds that 4096 requests of which fragments are to come fill the memory, however small they are.
 func TestMemory_LeastReservation(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ limit, want int }{
-		{fragment.MinMessageLimit, 256},
-		{fragment.DefaultMessageLimit, 128 << 10},
-		{fragment.MaxMessageLimit, 2 << 20},
-	} {
-		if got := fragment.NewMemory(test.limit).LeastReservation(); got != test.want {
-			t.Errorf("with a message limit of %d bytes, a request counts at least %d bytes, want %d", test.limit, got, test.want)
-		}
-	}
+	assert.Equal(t, 16<<10, fragment.NewMemory(64<<20).LeastReservation())
 }
 
 // TestMemory_Concurrent takes and frees memory for many messages at once.
 func TestMemory_Concurrent(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(messageLimit)
+	memory := fragment.NewMemory(16 * messageLimit)
 	var messages sync.WaitGroup
 	for i := range 40 {
 		messages.Go(func() {

@@ -2,6 +2,7 @@ package fragment
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"sync"
 
@@ -70,11 +71,9 @@ func (r *Reassembly) Body() []byte {
 	return body
 }
 
-// Bounds of the memory for messages in fragments, in message limits. It holds messages of which fragments are to come, and such
-// requests while they are handled.
 const (
-	memoryOfAll    = 16 // of one connection
-	memoryOfSender = 8  // of one instance that sends requests; responses have no such bound, as they were asked for
+	// defaultMemory is what a connection buffers at most, in bytes, unless GOMEMLIMIT or a large message limit says otherwise.
+	defaultMemory = 64 << 20
 
 	// maxPartialRequests bounds the requests of which parts are still to come: each counts as if it held that part of the memory.
 	maxPartialRequests = 4096
@@ -89,20 +88,37 @@ const (
 	RequestCost = 3 << 10
 )
 
-// Memory bounds the bytes that the messages in fragments of one connection hold. It is safe for concurrent use.
+// DefaultMemory returns how many bytes a connection buffers at most, where no option says otherwise: 64 MiB, or a quarter of memoryLimit
+// (GOMEMLIMIT, math.MaxInt64 for none), and in any case enough for one sender to send a message of messageLimit bytes.
+func DefaultMemory(messageLimit int, memoryLimit int64) int64 {
+	const share = 4
+	total := int64(defaultMemory)
+	if memoryLimit != math.MaxInt64 {
+		total = memoryLimit / share
+	}
+	return max(total, int64(messageLimit)+int64(messageLimit)/2)
+}
+
+// Memory is the account of the bytes that a connection buffers for its peers: messages in fragments, parts of streams that were not read,
+// bodies that are collected for a function, and what a slow reader has not taken. One sender may hold three quarters of it. It is safe for
+// concurrent use.
 type Memory struct {
-	ofAll, ofSender int64 // bounds, in bytes: more than an int holds on a 32-bit platform
+	ofAll, ofSender int64       // bounds, in bytes: more than an int holds on a 32-bit platform
+	reclaim         func() bool // see OnFull
 
 	mu      sync.Mutex // protects all below
 	held    int64
 	senders map[string]int64 // by instance, "k3f9x2m7qp.calculator.example"; without those that hold nothing
 }
 
-// NewMemory returns the memory of a connection whose messages have at most so many bytes.
-func NewMemory(messageLimit int) *Memory {
-	limit := int64(messageLimit)
-	return &Memory{ofAll: memoryOfAll * limit, ofSender: memoryOfSender * limit, senders: make(map[string]int64)}
+// NewMemory returns an account of total bytes.
+func NewMemory(total int64) *Memory {
+	const quarter = 4
+	return &Memory{ofAll: total, ofSender: total - total/quarter, senders: make(map[string]int64)}
 }
+
+// OnFull sets a function that frees some memory, if it can, before a Grow fails. It is set before the memory is used.
+func (m *Memory) OnFull(reclaim func() (freed bool)) { m.reclaim = reclaim }
 
 // BytesHeld returns how much all messages hold.
 func (m *Memory) BytesHeld() int {
@@ -110,6 +126,16 @@ func (m *Memory) BytesHeld() int {
 	defer m.mu.Unlock()
 	return int(m.held)
 }
+
+// IsTight reports whether more than half of the account is held. Receivers then grant less.
+func (m *Memory) IsTight() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held > m.ofAll/2
+}
+
+// IsTight reports whether more than half of the memory is held, so that its owner should grant less.
+func (r *Reservation) IsTight() bool { return r.memory.IsTight() }
 
 // Reserve returns an empty reservation for a message of an instance, "id.host"; "" stands for a response.
 func (m *Memory) Reserve(sender string) Reservation { return Reservation{memory: m, sender: sender} }
@@ -127,9 +153,19 @@ var ErrMemoryFull = errors.New("all senders together hold as much as there is")
 // LeastReservation returns what a request counts at least while fragments of it are to come, in bytes.
 func (m *Memory) LeastReservation() int { return int(m.ofAll / maxPartialRequests) }
 
-// Grow asks for the memory of a fragment that has come as so many bytes. The error wraps [ErrMemoryFull] if the sender has not used
-// up its share.
+// Grow is TryGrow, but before it fails because of all senders it has memory freed, see [Memory.OnFull].
 func (r *Reservation) Grow(bytes int) error {
+	for {
+		err := r.TryGrow(bytes)
+		if !errors.Is(err, ErrMemoryFull) || r.memory.reclaim == nil || !r.memory.reclaim() {
+			return err
+		}
+	}
+}
+
+// TryGrow asks for the memory of a fragment that has come as so many bytes. The error wraps [ErrMemoryFull] if the sender has not used
+// up its share.
+func (r *Reservation) TryGrow(bytes int) error {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
 	more := int64(bytes) + partCost

@@ -16,17 +16,21 @@ import (
 // Start makes the context of the handler of an admitted request, and registers the request for [Server.Cancel]. The context ends at the end
 // of the time budget of the request or of the endpoint, or when the caller cancels.
 func (s *Server) Start(in *Incoming) {
-	budget := in.Request.TimeBudget
-	if limit := in.Endpoint.TimeBudget; limit > 0 {
-		budget = min(budget, limit)
-	}
 	in.Began, in.server = time.Now(), s
 	in.Handler.Owner, in.Handler.Base, in.Handler.Request = s.Owner, s.Base, in.Request
-	in.Handler.SetEnd(in.Began.Add(budget), in.Request.Window > 0 && in.Endpoint.Streams || in.stream != nil)
+	in.Handler.SetEnd(in.Began.Add(in.budget()), in.Request.Window > 0 && in.Endpoint.Streams || in.stream != nil)
 	if source := in.Endpoint.Source; source != "" && in.Handler.Event == nil {
 		in.Handler.Event = &callctx.Event{Publisher: source, ID: in.Request.MsgID, Attempt: 1}
 	}
 	s.Inflight.add(in.Escaping, in.Endpoint.Port)
+}
+
+// budget returns the time budget of a handler: that of the request, or of the endpoint if that is shorter.
+func (in *Incoming) budget() time.Duration {
+	if limit := in.Endpoint.TimeBudget; limit > 0 {
+		return min(in.Request.TimeBudget, limit)
+	}
+	return in.Request.TimeBudget
 }
 
 // Do handles an admitted request. queued reports whether the request waited in a backlog. It is for [worker.Job].
@@ -57,7 +61,7 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 			response = s.Service.Crashed(in, recover())
 		}
 		s.Inflight.remove(in.Escaping)
-		s.endRequestStream(in)
+		s.streamEnded(in)
 		in.freeFragments()
 		in.release(slots) // before the caller can make its next call
 		s.awaitBroker(in)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
@@ -48,7 +49,7 @@ func newFixture(t *testing.T, broker *natsconn.Conn, change ...func(*server.Conf
 	}
 	service := new(fakeService)
 	config := server.Config{
-		Owner: service, Host: ownHost, ID: ownID, Plane: "bus", MaxMessage: limit, Broker: broker, Inflight: new(server.Inflight),
+		Owner: service, Host: ownHost, ID: ownID, Plane: "bus", MaxMessage: limit, Memory: fragment.NewMemory(16 * int64(limit)), Broker: broker, Inflight: new(server.Inflight),
 		Base: context.Background(), Handlers: worker.NewLimiter(2), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(), Service: service,
 	}
 	for _, each := range change {

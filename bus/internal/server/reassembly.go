@@ -45,10 +45,12 @@ type partialRequest struct {
 }
 
 func newReassemblies(s *Server, limit int) *reassemblies {
-	return &reassemblies{
-		server: s, memory: fragment.NewMemory(limit), limit: limit, requests: make(map[RequestKey]*partialRequest),
+	u := &reassemblies{
+		server: s, memory: s.Memory, limit: limit, requests: make(map[RequestKey]*partialRequest),
 		oldest: list.New(), rejected: newRejectedRequests(),
 	}
+	s.Memory.OnFull(u.evict)
+	return u
 }
 
 // begin stores the first fragment of a request, unless there is already a reason why the request is rejected. It returns the reason for a
@@ -110,7 +112,7 @@ func (u *reassemblies) insert(first *Incoming, partial *partialRequest, size int
 		u.server.Service.Dropped(partial.subject, fragment.ErrRepeated)
 		return nil
 	}
-	partial.held = u.memory.Reserve(key.ID + "." + key.Host)
+	partial.held = u.memory.Reserve(key.sender())
 	if err := u.growLocked(partial, max(size+fragment.RequestCost, u.memory.LeastReservation())); err != nil {
 		return err
 	}
@@ -124,17 +126,37 @@ func (u *reassemblies) insert(first *Incoming, partial *partialRequest, size int
 // fragment, so that requests whose fragments keep arriving survive.
 func (u *reassemblies) growLocked(partial *partialRequest, bytes int) error {
 	for {
-		err := partial.held.Grow(bytes)
+		err := partial.held.TryGrow(bytes)
 		if !errors.Is(err, fragment.ErrMemoryFull) {
 			return err
 		}
-		front := u.oldest.Front()
-		if front == nil || front == partial.element {
+		if front := u.oldest.Front(); front == nil || front == partial.element {
 			return err
 		}
-		evicted, _ := front.Value.(*partialRequest)
-		u.evicted = append(u.evicted, u.rejectLocked(evicted))
+		u.evictLocked()
 	}
+}
+
+// evictLocked evicts the request that has waited longest for its next fragment.
+func (u *reassemblies) evictLocked() {
+	evicted, _ := u.oldest.Front().Value.(*partialRequest)
+	u.evicted = append(u.evicted, u.rejectLocked(evicted))
+}
+
+// evict is evictLocked on behalf of another user of the memory. It reports whether there was such a request, which is answered later.
+func (u *reassemblies) evict() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.oldest.Len() == 0 || u.server.Controls.Acquire() != worker.Admitted { // Close waits for what is admitted
+		return false
+	}
+	u.evictLocked()
+	go func() {
+		defer u.server.Controls.Done()
+		defer u.server.Controls.Release()
+		u.rejectEvicted()
+	}()
+	return true
 }
 
 // rejectEvicted answers the evicted requests. mu is not held.

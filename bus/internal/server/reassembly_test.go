@@ -168,7 +168,7 @@ func TestReassemblies_MemoryOfSender(t *testing.T) {
 		if partial+rejected != 20 {
 			t.Errorf("%d requests are partial, and %d rejected", partial, rejected)
 		}
-		f.checkPartial("one sender", partial, 8*limit)
+		f.checkPartial("one sender", partial, 12*limit)
 		f.send(1, 2, "a", from("b1aaaaaaaa"))
 		f.send(2, 2, "b", from("b1aaaaaaaa"))
 		f.check("another sender", "202 ", "200 ab", "freed")

@@ -194,8 +194,8 @@ func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 	if err == nil && !inFragments {
 		err = s.admit(in)
 	}
-	if err != nil && in.stream != nil {
-		s.endRequestStream(in)
+	if err != nil {
+		s.streamEnded(in)
 	}
 	if err != nil {
 		s.reject(in, err)
@@ -247,9 +247,16 @@ func (s *Server) acquire(in *Incoming) error {
 		return status.TooBusy("too busy: the limit of concurrent handlers is reached")
 	case worker.Closed:
 		return errClosing()
-	default:
+	}
+	if in.stream == nil {
 		return nil
 	}
+	err := in.stream.count(slots)
+	if err != nil {
+		slots.Release()
+		slots.Done()
+	}
+	return err
 }
 
 func errClosing() error {

@@ -11,7 +11,6 @@ import (
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
-	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -20,7 +19,7 @@ func (s *Server) acknowledge(in *Incoming) {
 	ack := s.Broker.Response()
 	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
 	if in.stream != nil {
-		ack.Window = stream.Window
+		ack.Window = in.stream.opened
 	}
 	if err := s.reply(in, ack); err != nil {
 		s.Service.Lost(in, "ack", err)

@@ -23,7 +23,8 @@ import (
 type Config struct {
 	Owner           any // the connection that is the Owner of the contexts of its handlers
 	Host, ID, Plane string
-	MaxMessage      int // bytes of a body
+	MaxMessage      int              // bytes of a body
+	Memory          *fragment.Memory // what peers make this connection buffer
 	AllowResponses  bool
 	Broker          *natsconn.Conn
 	Inflight        *Inflight
@@ -55,7 +56,7 @@ type Service interface {
 	CheckToken(*wire.Request, *Endpoint) error
 	// Verify returns an error if the token is invalid, or does not give access to the endpoint. It may block.
 	Verify(ctx context.Context, token string, e *Endpoint) error
-	// Lost is called when an ack or a response was not sent; what is "ack" or "response".
+	// Lost is called when an ack, a response or a window was not sent; what names it.
 	Lost(in *Incoming, what string, err error)
 	// Dropped is called when a received message is dropped.
 	Dropped(subject string, err error)
@@ -161,6 +162,9 @@ type Replier interface {
 
 // RequestKey identifies a request by its sender, so that no other caller can cancel it.
 type RequestKey struct{ Host, ID, MsgID string }
+
+// sender returns the instance that sent the request, as [fragment.Memory] and [worker.Limiter] count it.
+func (k RequestKey) sender() string { return k.ID + "." + k.Host }
 
 // KeyOf returns the key of a request.
 func KeyOf(request *wire.Request) RequestKey {

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
+	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -84,9 +88,32 @@ func (s *streams) takePart(part *wire.Request, published string, size int) bool 
 	if of == nil || of.reader == nil || of.place != published {
 		return false
 	}
-	_ = of.reader.Take(&part.Fragment, part.Body, part.Header, size) // the handler gets the error
-	of.extend()
+	of.take(part, size)
 	return true
+}
+
+// TakePart takes a part of a request from a caller in this process, which does not use its body any more.
+func (s *Server) TakePart(part *wire.Request) {
+	if of := s.streams.find(KeyOf(part)); of != nil && of.reader != nil {
+		of.take(part, len(part.Body))
+	}
+}
+
+// take takes a part of the request. The handler gets the error of a part that does not fit.
+func (of *streaming) take(part *wire.Request, size int) {
+	if first := of.in.Request; part.Method != first.Method || part.Target != first.Target {
+		of.reader.Fail(incomplete(http.StatusBadRequest, nil, "part %d is for %s %s, but part 1 was for %s %s",
+			part.Fragment.Number, part.Method, part.Target, first.Method, first.Target))
+		return
+	}
+	if of.reader.Take(&part.Fragment, part.Body, part.Header, size) == nil && len(part.Body) > 0 {
+		of.extend()
+	}
+}
+
+// incomplete is the error of reading a request whose rest does not come. It is [io.ErrUnexpectedEOF], as for a server of net/http.
+func incomplete(code int, cause error, format string, arguments ...any) *status.Error {
+	return status.Errorf(code, status.ExecutedYes, errors.Join(io.ErrUnexpectedEOF, cause), "the request body is not complete: "+format, arguments...)
 }
 
 // Open takes the window for a response that is a stream, in an ack of its caller. It reports whether there is one.
@@ -107,10 +134,12 @@ func (s *Server) Open(ack *wire.Response) bool {
 type streaming struct {
 	key   RequestKey
 	in    *Incoming
-	limit time.Duration // of the endpoint, between two parts of the response; 0 for none
+	slots *worker.Limiter      // that counts it; nil for none
+	held  fragment.Reservation // memory for a body that is collected
 
 	reader *stream.Reader // of the request's body; nil for one in memory
 	place  string         // the subject of the parts of the request
+	opened int64          // bytes of the request that may come before any are read
 
 	mu       sync.Mutex     // protects all below
 	writer   *stream.Writer // of the response's body; nil until it is opened
@@ -118,24 +147,61 @@ type streaming struct {
 	trailer  wire.Header
 }
 
+// newStreaming returns what a request keeps of a stream.
+func (s *Server) newStreaming(in *Incoming) *streaming {
+	key := KeyOf(in.Request)
+	return &streaming{key: key, in: in, held: s.Memory.Reserve(key.sender())}
+}
+
+// count counts the stream in the share of its sender, and returns an error if that is used up. Calls of handlers of this instance always
+// find room, as those handlers wait for them.
+func (of *streaming) count(slots *worker.Limiter) error {
+	if of.slots != nil || of.in.Own {
+		return nil
+	}
+	if !slots.BeginStream(of.key.sender()) {
+		return status.TooBusy("too busy: the limit of concurrent streams is reached")
+	}
+	of.slots = slots
+	return nil
+}
+
+// end frees all that the stream has held, after its handler has returned.
+func (of *streaming) end() {
+	of.held.Free()
+	if of.slots != nil {
+		of.slots.EndStream(of.key.sender())
+		of.slots = nil
+	}
+}
+
 // beginStream prepares for the other parts of a request that is a stream, before the ack, which brings them.
 func (s *Server) beginStream(in *Incoming) error {
+	if in.Endpoint.Port == subject.ControlPort {
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "requests to port %d have no body that is a stream", subject.ControlPort)
+	}
 	place, err := s.reassemblies.placeOf(in)
 	if err != nil {
 		return err
 	}
-	of := &streaming{key: KeyOf(in.Request), in: in, place: place}
+	of := s.newStreaming(in)
+	of.place, of.opened = place, int64(len(in.Request.Body))+stream.FirstWindow(s.Memory)
+	if err := of.held.Grow(fragment.RequestCost); err != nil {
+		return err
+	}
 	of.reader = stream.NewReader(stream.ReaderConfig{
 		Open:  func(limit int64) { s.openWindow(in, limit) },
 		Ended: func(error) { s.streams.requestEnded() },
-		Held:  s.reassemblies.memory.Reserve(of.key.ID + "." + of.key.Host),
+		Held:  s.Memory.Reserve(of.key.sender()), Opened: of.opened, Length: in.Request.ContentLength,
 	})
 	s.streams.requestBegan()
 	if err := of.reader.Take(&in.Request.Fragment, in.Request.Body, nil, in.Size); err != nil {
+		of.end()
 		return err
 	}
 	if !s.streams.add(of) {
 		_ = of.reader.Close()
+		of.end()
 		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, fragment.ErrRepeated, "part 1 of the request has come before")
 	}
 	in.Request.Fragment, in.Request.Body, in.Request.Stream = wire.Fragment{}, nil, of.reader
@@ -160,8 +226,32 @@ func (in *Incoming) watchStream() {
 	}
 	ctx := &in.Handler
 	context.AfterFunc(ctx, func() {
-		in.stream.reader.Fail(status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, context.Cause(ctx), "the rest of the request does not come: %s", context.Cause(ctx)))
+		cause := context.Cause(ctx)
+		code := http.StatusServiceUnavailable
+		if errors.Is(cause, context.DeadlineExceeded) {
+			code, cause = http.StatusGatewayTimeout, status.TimeBudgetSpent()
+		}
+		in.stream.reader.Fail(incomplete(code, cause, "%s", context.Cause(ctx)))
 	})
+}
+
+// requestWait is how long a body that is collected may take. It is the time that an ingress gives its clients, too.
+const requestWait = 60 * time.Second
+
+// Collect reads the body of a request that is a stream, at most limit bytes, for a function. It counts what it reads until the request is
+// answered.
+func (in *Incoming) Collect(body io.Reader, limit int) ([]byte, error) {
+	in.stream.reader.SetDeadline(in.Began.Add(requestWait))
+	read, err := stream.ReadAll(body, limit, &in.stream.held)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = status.Errorf(http.StatusRequestTimeout, status.ExecutedNo, err, "the request body did not come within %s", requestWait)
+	}
+	return read, err
+}
+
+// Reserve returns a reservation for what the sender of the request has the handler buffer.
+func (in *Incoming) Reserve() fragment.Reservation {
+	return in.server.Memory.Reserve(KeyOf(in.Request).sender())
 }
 
 // endRequestStream reads no more of a request.
@@ -173,6 +263,14 @@ func (s *Server) endRequestStream(in *Incoming) {
 	_ = of.reader.Close()
 	s.reassemblies.ignore(in)
 	s.streams.remove(of)
+}
+
+// streamEnded ends the streams of a request whose handler has returned, or that was not admitted.
+func (s *Server) streamEnded(in *Incoming) {
+	s.endRequestStream(in)
+	if in.stream != nil {
+		in.stream.end()
+	}
 }
 
 // errAnswered is the error of reading a request whose response has begun.
@@ -192,19 +290,24 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 			return nil, status.Errorf(http.StatusRequestHeaderFieldsTooLarge, status.ExecutedYes, nats.ErrMaxPayload, "the head of the response does not fit into a message of the broker, whose limit is %d bytes", s.Broker.MaxPayload())
 		}
 	}
-	if in.stream == nil {
-		in.stream = &streaming{key: KeyOf(in.Request), in: in}
-	}
 	of := in.stream
+	if of == nil {
+		of = s.newStreaming(in)
+	}
+	if err := of.count(s.limiterFor(in.Endpoint)); err != nil {
+		return nil, err
+	}
+	in.stream = of
 	if of.reader != nil {
 		of.reader.Fail(errAnswered)
 	}
 	writer := stream.NewWriter(stream.WriterConfig{
 		Context: &in.Handler, Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: int64(in.Request.Window), First: -1, Budget: in.Request.TimeBudget,
+		Held:   s.Memory.Reserve(of.key.sender()),
 		Failed: func(err error) { in.Handler.End(err, false) },
 	})
 	of.mu.Lock()
-	of.limit, of.response, of.writer = in.Endpoint.TimeBudget, response, writer
+	of.response, of.writer = response, writer
 	of.mu.Unlock()
 	s.streams.add(of)
 	of.extend()
@@ -238,15 +341,15 @@ func (of *streaming) send(number wire.Fragment, body []byte) error {
 	return of.in.server.reply(of.in, part)
 }
 
-// extend moves the end of the time budget, as a part has come or gone.
+// extend moves the end of the time budget, as bytes have come or gone.
 func (of *streaming) extend() {
 	of.mu.Lock()
-	answers, limit := of.writer != nil, of.limit
+	answers := of.writer != nil
 	of.mu.Unlock()
 	ends := time.Time{}
-	switch {
+	switch limit := of.in.Endpoint.TimeBudget; {
 	case !answers:
-		ends = time.Now().Add(of.in.Request.TimeBudget)
+		ends = time.Now().Add(of.in.budget())
 	case limit > 0:
 		ends = time.Now().Add(limit)
 	}
@@ -258,5 +361,6 @@ func (s *Server) endResponseStream(in *Incoming, response *wire.Response) bool {
 	of := in.stream
 	defer s.streams.remove(of)
 	of.writer.Stop(errAnswered)
+	of.writer.Free()
 	return response != of.response // which the handler has closed
 }

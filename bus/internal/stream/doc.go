@@ -1,16 +1,25 @@
 // Package stream is a body that travels in parts whose number is not known before the last one: "1/*", "2/*", "3/3".
 //
 // A [Writer] cuts what is written into parts, and is ahead of the reader by no more than the window that the reader has opened. A [Reader]
-// takes the parts in order, and opens the window further as they are read, so neither side keeps more than a window. A part without a body
+// takes the parts in order, and opens the window further as they are read, so neither side keeps more than a window. What either side keeps
+// counts in the account of its connection, see [fragment.Memory]. A part without a body
 // keeps a stream alive: the reader answers it with the window, so each side learns that the other one is there. Both sides see one end: the
 // whole, or an error.
 package stream
 
-import "time"
+import (
+	"time"
+
+	"github.com/busline/busline/bus/internal/fragment"
+)
 
 const (
-	// Window is how many bytes a writer may be ahead of its reader.
+	// Window is how many bytes a writer may be ahead of its reader at most.
 	Window = 1 << 20
+	// smallWindow is how many bytes it may be ahead at first. The window grows with what is read, so a reader that reads nothing costs little.
+	smallWindow = 64 << 10
+	// tightWindow is the same while more than half of the memory is held.
+	tightWindow = 16 << 10
 	// PartSize is how many bytes a part has at most.
 	PartSize = 256 << 10
 
@@ -27,6 +36,14 @@ const (
 
 // pauseOf returns the time after which an idle writer sends a part without a body, for a reader that waits this long for a part.
 func pauseOf(budget time.Duration) time.Duration { return min(budget/pausesInBudget, longestPause) }
+
+// FirstWindow returns how many bytes may be sent of a stream that nothing was read of.
+func FirstWindow(memory *fragment.Memory) int64 {
+	if memory.IsTight() {
+		return tightWindow
+	}
+	return smallWindow
+}
 
 // SizeOfParts returns how many bytes a part has at most, whose head has so many, if the broker takes messages of payload bytes; less than 1
 // if the head does not fit.

@@ -20,6 +20,10 @@ type ReaderConfig struct {
 	// Ended is called once when no more parts are to come: err is nil after the last part, [ErrClosed] after Close, else why the stream failed.
 	Ended func(err error)
 	Held  fragment.Reservation // memory for the parts that were not read
+	// Opened is how many bytes the writer knows that it may send, see [FirstWindow].
+	Opened int64
+	// Length is the announced length of the body, in bytes; 0 for none.
+	Length int64
 }
 
 var (
@@ -40,6 +44,7 @@ type Reader struct {
 	received int64
 	read     int64
 	opened   int64 // limit of received
+	window   int64 // how far the writer may be ahead
 	err      error // after the parts: io.EOF, or why the stream failed
 	closed   bool
 	trailer  wire.Header
@@ -54,9 +59,9 @@ type taken struct {
 	size int    // of the message
 }
 
-// NewReader returns a reader whose writer knows of [Window] bytes. The first part is still to be taken.
+// NewReader returns a reader. The first part is still to be taken.
 func NewReader(config ReaderConfig) *Reader {
-	r := &Reader{config: config, next: 1, opened: Window, heardAt: time.Now()}
+	r := &Reader{config: config, next: 1, opened: config.Opened, window: min(config.Opened, smallWindow), heardAt: time.Now()}
 	r.changed = sync.NewCond(&r.mu)
 	return r
 }
@@ -68,7 +73,7 @@ func (r *Reader) Take(part *wire.Fragment, body []byte, fields wire.Header, size
 	err := r.takeLocked(part, body, fields, size)
 	isLast, isQuestion := err == nil && !part.IsOpen(), err == nil && part.IsOpen() && len(body) == 0 && part.Number > 1
 	if isQuestion { // a reader that is slow tells of every byte
-		r.opened = r.read + Window
+		r.opened = max(r.opened, r.read+r.window)
 	}
 	opened := r.opened
 	r.mu.Unlock()
@@ -93,15 +98,18 @@ func (r *Reader) takeLocked(part *wire.Fragment, body []byte, fields wire.Header
 	case part.Number > r.next:
 		return lost(r.next)
 	case !part.IsOpen() && part.Count != part.Number && part.IsPart():
-		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part %d of the stream says that it has %d parts", part.Number, part.Count)
+		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "part %d of the stream says that it has %d parts", part.Number, part.Count)
 	case r.received+int64(len(body)) > r.opened:
-		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part %d of the stream exceeds the window: %d bytes may be sent", part.Number, r.opened)
+		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "part %d of the stream exceeds the window: %d bytes may be sent", part.Number, r.opened)
 	}
 	if len(body) > 0 {
 		if err := r.config.Held.Grow(size); err != nil {
 			return err
 		}
 		r.parts = append(r.parts, taken{body, size})
+	}
+	if length := r.config.Length; length > 0 && (r.received+int64(len(body)) > length || !part.IsOpen() && r.received+int64(len(body)) < length) {
+		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "the stream is not as long as announced: %d bytes", length)
 	}
 	r.next++
 	r.received += int64(len(body))
@@ -115,7 +123,7 @@ func (r *Reader) takeLocked(part *wire.Fragment, body []byte, fields wire.Header
 
 // lost is the error for a part that has not arrived.
 func lost(number int) error {
-	return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part %d of the stream was lost on the way", number)
+	return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "part %d of the stream was lost on the way", number)
 }
 
 // Read reads what has arrived, and waits if there is nothing.
@@ -130,6 +138,33 @@ func (r *Reader) Read(data []byte) (int, error) {
 	n := copy(data, part)
 	r.consume(n)
 	return n, nil
+}
+
+// ReadAll reads all of from, at most limit bytes, into memory that it takes from held and its caller gives back. Beyond the limit the error is
+// that of [fragment.TooLarge]; without memory, that of [fragment.TooManyParts].
+func ReadAll(from io.Reader, limit int, held *fragment.Reservation) ([]byte, error) {
+	const smallest = 4 << 10
+	var body []byte
+	for {
+		if len(body) == cap(body) {
+			size := min(max(2*cap(body), smallest), limit+1)
+			if err := held.Grow(size); err != nil { // the smaller piece is still held
+				return nil, err
+			}
+			held.Shrink(cap(body))
+			body = append(make([]byte, 0, size), body...)
+		}
+		n, err := from.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case len(body) > limit:
+			return nil, fragment.TooLarge(int64(len(body)), limit)
+		case errors.Is(err, io.EOF):
+			return body, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
 
 // longestPiece is how many bytes are written at once, so that a reader that is slow is seen to read.
@@ -186,9 +221,10 @@ func (r *Reader) consume(n int) {
 		*first, r.parts = taken{}, r.parts[1:]
 	}
 	r.read += int64(n)
-	opens := r.err == nil && r.read+Window-r.opened >= Window/2
+	opens := r.err == nil && r.read+r.window-r.opened >= r.window/2
 	if opens {
-		r.opened = r.read + Window
+		r.resizeLocked()
+		r.opened = max(r.opened, r.read+r.window)
 	}
 	opened := r.opened
 	r.mu.Unlock()
@@ -197,12 +233,21 @@ func (r *Reader) consume(n int) {
 	}
 }
 
+// resizeLocked doubles the window, as the reader reads, and halves it while memory is tight.
+func (r *Reader) resizeLocked() {
+	if r.config.Held.IsTight() {
+		r.window = max(r.window/2, tightWindow)
+	} else {
+		r.window = min(2*r.window, Window)
+	}
+}
+
 // Reopen tells the writer the window again.
 func (r *Reader) Reopen() {
 	r.mu.Lock()
 	opened := r.opened
 	r.mu.Unlock()
-	if opened > Window {
+	if opened > r.config.Opened {
 		r.config.Open(opened)
 	}
 }

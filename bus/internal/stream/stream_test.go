@@ -23,6 +23,9 @@ import (
 
 const budget = 20 * time.Second
 
+// first is the window of a stream that nothing was read of.
+const first = 64 << 10
+
 // pair is both ends of a stream, without a bus between them.
 type pair struct {
 	*stream.Writer
@@ -36,7 +39,7 @@ type pair struct {
 }
 
 func newPair(change ...func(*stream.WriterConfig)) *pair {
-	p := &pair{memory: fragment.NewMemory(1 << 20), failed: make(chan error, 1)}
+	p := &pair{memory: fragment.NewMemory(16 << 20), failed: make(chan error, 1)}
 	p.Reader = stream.NewReader(stream.ReaderConfig{
 		Open: func(limit int64) {
 			if !p.deaf.Load() {
@@ -44,10 +47,10 @@ func newPair(change ...func(*stream.WriterConfig)) *pair {
 			}
 		},
 		Ended: func(err error) { p.ended = append(p.ended, err) },
-		Held:  p.memory.Reserve(""),
+		Held:  p.memory.Reserve(""), Opened: first,
 	})
 	config := stream.WriterConfig{
-		Context: context.Background(), PartSize: stream.PartSize, Window: stream.Window, First: -1, Budget: budget,
+		Context: context.Background(), PartSize: stream.PartSize, Window: first, First: -1, Budget: budget, Held: p.memory.Reserve(""),
 		Failed: func(err error) { p.failed <- err },
 		Send: func(part wire.Fragment, body []byte) error {
 			p.parts.Add(1)
@@ -93,22 +96,26 @@ func TestWriter_Window(t *testing.T) {
 		p := newPair()
 		written := make(chan error, 1)
 		go func() {
-			_, err := p.Write(make([]byte, 3*stream.Window))
+			_, err := p.Write(make([]byte, 6*stream.Window))
 			written <- errors.Join(err, p.Writer.Close())
 		}()
 		synctest.Wait()
-		assert.EqualValues(t, stream.Window, p.Received())
-		_, err := io.ReadFull(p.Reader, make([]byte, stream.Window/2-1))
+		assert.EqualValues(t, first, p.Received())
+		_, err := io.ReadFull(p.Reader, make([]byte, first/2-1))
 		require.NoError(t, err)
 		synctest.Wait()
-		assert.EqualValues(t, stream.Window, p.Received(), "the window opens by half of it at a time")
+		assert.EqualValues(t, first, p.Received(), "the window opens when half of it was read")
 		_, err = io.ReadFull(p.Reader, make([]byte, 1))
 		require.NoError(t, err)
 		synctest.Wait()
-		assert.EqualValues(t, stream.Window+stream.Window/2, p.Received())
+		assert.EqualValues(t, first/2+2*first, p.Received(), "the window grows with what is read")
+		_, err = io.ReadFull(p.Reader, make([]byte, 4*stream.Window))
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.LessOrEqual(t, p.Received(), int64(4*stream.Window+first/2+stream.Window), "it has a largest size")
 		n, err := io.Copy(io.Discard, p.Reader)
 		require.NoError(t, err)
-		assert.EqualValues(t, 3*stream.Window-stream.Window/2, n)
+		assert.EqualValues(t, 2*stream.Window-first/2, n)
 		require.NoError(t, <-written)
 		assert.Equal(t, []error{nil}, p.ended)
 		assert.Zero(t, p.memory.BytesHeld())
@@ -142,7 +149,7 @@ func TestStream_Deadlines(t *testing.T) {
 		_, err := p.Read(make([]byte, 1))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		p.Writer.SetDeadline(time.Now().Add(time.Second))
-		_, err = p.Write(make([]byte, 2*stream.Window))
+		_, err = p.Write(make([]byte, 2*stream.PartSize))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		p.Writer.SetDeadline(time.Time{})
 		p.Reader.SetDeadline(time.Time{})
@@ -152,7 +159,7 @@ func TestStream_Deadlines(t *testing.T) {
 		}()
 		n, err := io.Copy(io.Discard, p.Reader)
 		require.NoError(t, err)
-		assert.EqualValues(t, stream.Window+1, n)
+		assert.EqualValues(t, first+1, n)
 	})
 }
 
@@ -173,7 +180,7 @@ func TestReader_MemoryFull(t *testing.T) {
 func TestReader_BeyondWindow(t *testing.T) {
 	t.Parallel()
 	p := newPair()
-	half := make([]byte, stream.Window/2)
+	half := make([]byte, first/2)
 	for number := 1; number <= 2; number++ {
 		require.NoError(t, p.Take(&wire.Fragment{Number: number}, half, nil, len(half)))
 	}
@@ -181,18 +188,111 @@ func TestReader_BeyondWindow(t *testing.T) {
 	require.ErrorContains(t, err, "part 3 of the stream exceeds the window")
 	n, err := io.Copy(io.Discard, p.Reader)
 	require.ErrorContains(t, err, "exceeds the window")
-	assert.EqualValues(t, stream.Window, n, "what fitted is read")
+	assert.EqualValues(t, first, n, "what fitted is read")
+}
+
+// TestReader_TightMemory holds that a window is small while others hold more than half of the memory.
+func TestReader_TightMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair()
+		other := p.memory.Reserve("")
+		require.NoError(t, other.Grow(9<<20))
+		written := make(chan error, 1)
+		go func() {
+			_, err := p.Write(make([]byte, 2*stream.Window))
+			written <- errors.Join(err, p.Writer.Close())
+		}()
+		_, err := io.ReadFull(p.Reader, make([]byte, stream.Window))
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.LessOrEqual(t, p.Received(), int64(stream.Window+first))
+		assert.EqualValues(t, 16<<10, stream.FirstWindow(p.memory))
+		_, err = io.Copy(io.Discard, p.Reader)
+		require.NoError(t, err)
+		require.NoError(t, <-written)
+	})
+}
+
+// TestWriter_Memory holds that small pieces are sent soon if there is no memory to gather them.
+func TestWriter_Memory(t *testing.T) {
+	t.Parallel()
+	memory := fragment.NewMemory(64 << 10)
+	other := memory.Reserve("")
+	require.NoError(t, other.Grow(62<<10))
+	p := newPair(func(c *stream.WriterConfig) { c.Held = memory.Reserve("") })
+	for range 64 {
+		_, err := p.Write(make([]byte, 100))
+		require.NoError(t, err)
+	}
+	assert.GreaterOrEqual(t, p.Received(), int64(5000))
+	other.Free()
+	_, err := p.Write(make([]byte, 10_000))
+	require.NoError(t, err)
+	require.NoError(t, p.Writer.Close())
+	n, err := io.Copy(io.Discard, p.Reader)
+	require.NoError(t, err)
+	assert.EqualValues(t, 16_400, n)
+	assert.Zero(t, memory.BytesHeld())
+}
+
+// TestReadAll reads streams to their ends, within limits.
+func TestReadAll(t *testing.T) {
+	t.Parallel()
+	memory := fragment.NewMemory(64 << 10)
+	held := memory.Reserve("a")
+	text := bytes.Repeat([]byte("0123456789"), 1000)
+	read, err := stream.ReadAll(bytes.NewReader(text), len(text), &held)
+	require.NoError(t, err)
+	assert.Equal(t, text, read)
+	assert.GreaterOrEqual(t, memory.BytesHeld(), len(text))
+	assert.Less(t, memory.BytesHeld(), len(text)+1000)
+	held.Free()
+	_, err = stream.ReadAll(bytes.NewReader(text), len(text)-1, &held)
+	require.EqualError(t, err, "413 Request Entity Too Large: a body of at least 10000 bytes exceeds the limit of 9999")
+	held.Free()
+	_, err = stream.ReadAll(neverEnds{}, 1<<30, &held)
+	require.ErrorContains(t, err, "503 Service Unavailable: too busy")
+	held.Free()
+	assert.Zero(t, memory.BytesHeld())
+}
+
+// neverEnds is a body without an end.
+type neverEnds struct{}
+
+func (neverEnds) Read(data []byte) (int, error) { return len(data), nil }
+
+// TestReader_Length holds that a stream is as long as announced.
+func TestReader_Length(t *testing.T) {
+	t.Parallel()
+	for _, sizes := range [][]int{{5}, {11}, {5, 6}} {
+		memory := fragment.NewMemory(1 << 20)
+		r := stream.NewReader(stream.ReaderConfig{
+			Open: func(int64) {}, Ended: func(error) {}, Held: memory.Reserve(""), Opened: first, Length: 10,
+		})
+		for i, size := range sizes {
+			part := wire.Fragment{Number: i + 1}
+			if i == len(sizes)-1 {
+				part.Count = part.Number
+			}
+			_ = r.Take(&part, make([]byte, size), nil, size)
+		}
+		_, err := io.Copy(io.Discard, r)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.ErrorContains(t, err, "not as long as announced: 10 bytes")
+	}
 }
 
 // TestReader_Close closes a stream in the middle.
 func TestReader_Close(t *testing.T) {
 	t.Parallel()
 	p := newPair()
-	_, err := p.Write(make([]byte, stream.PartSize))
+	_, err := p.Write(make([]byte, first))
 	require.NoError(t, err)
 	require.NoError(t, p.Reader.Close())
 	require.NoError(t, p.Reader.Close())
 	assert.Equal(t, []error{stream.ErrClosed}, p.ended)
+	p.Writer.Free()
 	assert.Zero(t, p.memory.BytesHeld())
 	_, err = p.Read(make([]byte, 1))
 	require.ErrorIs(t, err, stream.ErrClosed)

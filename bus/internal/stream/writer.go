@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
@@ -16,11 +17,12 @@ type WriterConfig struct {
 	// Send sends a part, which is the last one if its Count is set. It does not keep the body, unless Keeps is set.
 	Send     func(part wire.Fragment, body []byte) error
 	Keeps    bool
-	Context  context.Context //nolint:containedctx // nothing is sent after its end
-	PartSize int             // most bytes of a part
-	Window   int64           // bytes that may be sent before the reader opens its window further
-	First    int             // bytes of part 1 if that has been sent; -1 if it has not
-	Budget   time.Duration   // longest time without a sign of the reader, and longest wait for its window
+	Context  context.Context      //nolint:containedctx // nothing is sent after its end
+	PartSize int                  // most bytes of a part
+	Window   int64                // bytes that may be sent before the reader opens its window further
+	First    int                  // bytes of part 1 if that has been sent; -1 if it has not
+	Budget   time.Duration        // longest time without a sign of the reader, and longest wait for its window
+	Held     fragment.Reservation // memory for what was written and not sent
 	// Failed is called once if the stream ends before its last part: the reader is gone, or reads nothing, or a part was not sent. It must
 	// not call the writer.
 	Failed func(error)
@@ -69,19 +71,49 @@ func (w *Writer) Write(data []byte) (written int, err error) {
 			written += w.config.PartSize
 			continue
 		}
-		if w.buffer == nil && len(rest) > w.config.PartSize/8 { // a writer of small pieces rarely fills a part
-			w.buffer = make([]byte, 0, w.config.PartSize)
-		}
-		n := min(w.config.PartSize-len(w.buffer), len(rest))
+		n := min(w.roomLocked(len(rest)), len(rest))
 		w.buffer = append(w.buffer, rest[:n]...)
 		written += n
-		if len(w.buffer) == w.config.PartSize {
+		if len(w.buffer) == w.config.PartSize || n < len(rest) { // a part is full, or there is no memory for more
 			if err := w.flushLocked(false); err != nil {
 				return written, err
 			}
 		}
 	}
 	return written, w.failure()
+}
+
+// smallestBuffer is what a writer buffers even if there is no memory, in bytes.
+const smallestBuffer = 1 << 10
+
+// roomLocked returns how many bytes the buffer takes, which grows for so many more if there is memory.
+func (w *Writer) roomLocked(more int) int {
+	size := min(len(w.buffer)+more, w.config.PartSize)
+	if size > cap(w.buffer) {
+		size = min(max(size, 2*cap(w.buffer), smallestBuffer), w.config.PartSize)
+		if size > smallestBuffer && w.config.Held.Grow(size) != nil {
+			size = max(cap(w.buffer), min(smallestBuffer, w.config.PartSize))
+		} else if cap(w.buffer) > smallestBuffer {
+			w.config.Held.Shrink(cap(w.buffer))
+		}
+		if size > cap(w.buffer) {
+			w.buffer = append(make([]byte, 0, size), w.buffer...)
+		}
+	}
+	return min(cap(w.buffer), w.config.PartSize) - len(w.buffer)
+}
+
+// Free gives the memory of what was not sent back, once nothing more is written.
+func (w *Writer) Free() {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	w.freeLocked()
+}
+
+// freeLocked gives the memory of the buffer back, which the receiver keeps, or which is not used any more.
+func (w *Writer) freeLocked() {
+	w.buffer = nil
+	w.config.Held.Free()
 }
 
 // Flush sends what was written. The first Flush sends part 1, even if there is nothing in it but the head.
@@ -102,6 +134,7 @@ func (w *Writer) Close() error {
 	if err == nil {
 		w.end(errEnded)
 	}
+	w.freeLocked()
 	return err
 }
 
@@ -109,7 +142,7 @@ func (w *Writer) Close() error {
 func (w *Writer) flushLocked(last bool) error {
 	err := w.sendLocked(w.buffer, last)
 	if w.config.Keeps {
-		w.buffer = nil
+		w.freeLocked()
 	} else {
 		w.buffer = w.buffer[:0]
 	}

@@ -9,17 +9,22 @@ import (
 // holds a slot from admission to its release, and counts until it is done.
 //
 // There are two classes. Calls are rejected at the limit; events wait. Events may use three quarters of the limit, and the last free
-// slot is reserved for a waiting event while fewer run, so neither class starves the other. It is safe for concurrent use.
+// slot is reserved for a waiting event while fewer run, so neither class starves the other.
+//
+// A call whose body, or whose response, is a stream may hold its slot for long. Such calls may use three quarters of the limit, too, and
+// those of one sender half of these. It is safe for concurrent use.
 type Limiter struct {
-	mu       sync.Mutex    // protects all below
-	limit    int           // number of slots; 0 for no limit
-	running  int           // calls and events that hold a slot
-	events   int           // events that hold a slot
-	waiting  int           // events without a slot
-	inside   int           // calls and events that are admitted or wait, and are not done
-	closed   bool          // Close was called
-	drained  chan struct{} // made by Close; closed when inside is 0
-	notified bool          // drained is closed
+	mu       sync.Mutex     // protects all below
+	limit    int            // number of slots; 0 for no limit
+	running  int            // calls and events that hold a slot
+	events   int            // events that hold a slot
+	waiting  int            // events without a slot
+	inside   int            // calls and events that are admitted or wait, and are not done
+	streams  int            // calls that stream
+	senders  map[string]int // calls that stream, by sender; without those that have none
+	closed   bool           // Close was called
+	drained  chan struct{}  // made by Close; closed when inside is 0
+	notified bool           // drained is closed
 }
 
 // Outcome is the decision of a Limiter.
@@ -56,16 +61,41 @@ func (l *Limiter) hasSlotLocked() bool {
 		return true
 	}
 	slots := l.limit
-	if l.waiting > 0 && l.events < l.eventShareLocked() {
+	if l.waiting > 0 && l.events < l.shareLocked() {
 		slots--
 	}
 	return l.running < slots
 }
 
-// eventShareLocked returns how many events may run: all but a quarter of the limit.
-func (l *Limiter) eventShareLocked() int {
+// shareLocked returns how many events, and how many calls that stream, may run: all but a quarter of the limit.
+func (l *Limiter) shareLocked() int {
 	const quarter = 4
 	return l.limit - l.limit/quarter
+}
+
+// BeginStream counts an admitted call as one that streams, and reports whether its sender may have one more. It must EndStream.
+func (l *Limiter) BeginStream(sender string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if share := l.shareLocked(); l.limit > 0 && (l.streams >= share || l.senders[sender] >= (share+1)/2) {
+		return false
+	}
+	if l.senders == nil {
+		l.senders = make(map[string]int)
+	}
+	l.streams++
+	l.senders[sender]++
+	return true
+}
+
+// EndStream ends what BeginStream began.
+func (l *Limiter) EndStream(sender string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.streams--
+	if l.senders[sender]--; l.senders[sender] == 0 {
+		delete(l.senders, sender)
+	}
 }
 
 // FreeForEvents returns how many more events may run.
@@ -79,7 +109,7 @@ func (l *Limiter) freeForEventsLocked() int {
 	if l.limit == 0 {
 		return math.MaxInt
 	}
-	return max(0, min(l.limit-l.running, l.eventShareLocked()-l.events))
+	return max(0, min(l.limit-l.running, l.shareLocked()-l.events))
 }
 
 // AcquireEvent admits an event. If there is no slot, or isTurn is false, the event counts as waiting: it must then StartEvent or
