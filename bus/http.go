@@ -14,6 +14,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -24,8 +25,8 @@ import (
 // The headers Bus-From-Host and Bus-From-Id name the instance that answered.
 //
 // A path or a method that the host does not serve yields a 404 or 405 response. If there is no response, because no
-// instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. A request body of more than
-// [WithMaxMessageBytes], or of unknown length, is sent as it is read, and of any size. Do closes the body, at the latest when the context of the request ends. It is safe for
+// instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. A request body of more than 1 MiB
+// that is not in memory, of more than [WithMaxMessageBytes], or of unknown length is sent as it is read, and of any size. Do closes the body, at the latest when the context of the request ends. It is safe for
 // concurrent use.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	request, err := c.streamFromHTTP(r)
@@ -116,7 +117,11 @@ const smallBody = 64 << 10
 // streamFromHTTP is fromHTTP for a unicast call: a body is sent as it is read if it is too large for memory, or of unknown length.
 func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 	_, inMemory := r.Body.(wire.Body)
-	if r.Body == nil || (inMemory || r.ContentLength > 0) && r.ContentLength <= int64(c.config.messageLimit) {
+	whole := int64(stream.Window)
+	if inMemory || r.GetBody != nil { // it can be sent again
+		whole = int64(c.config.messageLimit)
+	}
+	if r.Body == nil || (inMemory || r.ContentLength > 0) && r.ContentLength <= whole {
 		return c.fromHTTP(r)
 	}
 	inTime := context.AfterFunc(r.Context(), func() { _ = r.Body.Close() })

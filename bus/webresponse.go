@@ -33,7 +33,7 @@ type webResponse struct {
 	deadline time.Time      // of writes to the stream
 }
 
-// streamAfter is how many bytes of a body are kept for a handler that does not flush.
+// streamAfter is how many bytes of a body are kept for a handler that does not flush. One that announces more has a stream from the beginning.
 const streamAfter = 1 << 20
 
 // Header returns the header, until the status is written.
@@ -61,7 +61,7 @@ func (w *webResponse) Write(data []byte) (int, error) {
 		return w.stream.Write(data)
 	}
 	w.body.Write(data)
-	if w.body.Len() > streamAfter && w.mayStream() {
+	if announced, _ := w.announced(); (w.body.Len() > streamAfter || announced > streamAfter) && w.mayStream() {
 		return len(data), w.begin()
 	}
 	return len(data), nil

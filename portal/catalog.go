@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/asyncapi"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -196,10 +196,8 @@ func (c *catalog) get(ctx context.Context, address string) ([]byte, error) {
 		return nil, nil
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("it answers the request for its document with status %d", response.StatusCode)
-	case response.ContentLength > maxMemberBytes:
-		return nil, fmt.Errorf("its document exceeds %d bytes", maxMemberBytes)
 	}
-	return io.ReadAll(response.Body)
+	return wire.ReadAll(response.Body, maxMemberBytes)
 }
 
 // notFetched returns nil for a place that has left the bus meanwhile, because that is no error.

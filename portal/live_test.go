@@ -524,7 +524,7 @@ func TestLiveOf_UnknownHosts(t *testing.T) {
 		{"thousands", traffic(callers...), "it reports 10000 callers and callees; the limit is 8192"},
 		{"calls of nobody", `{"started":"2000-01-01T00:00:00Z","made":[{"callee":"","buckets":[1]}]}`, "it reports impossible calls"},
 		{"negative calls", `{"started":"2000-01-01T00:00:00Z","made":[{"callee":"a","failed":-1}]}`, "it reports impossible calls"},
-		{"huge", `{"x":"` + strings.Repeat("a", 4<<20) + `"}`, "it answers with more than 4194304 bytes"},
+		{"huge", `{"x":"` + strings.Repeat("a", 4<<20) + `"}`, "the body has more than 4194304 bytes"},
 		{"silence", "hang", "it did not answer in time"},
 		{"fine", traffic(servedBy("a", fine)), ""},
 		{"hundreds", traffic(callers[:300]...), ""},

@@ -149,6 +149,11 @@ func TestBrokenMembers(t *testing.T) {
 		ingress.publish(host, text(fmt.Sprintf(whole, host+":443"+path)))
 	}
 	ingress.publish("large.example", text(strings.Repeat(" ", 4<<20)+"{}"))
+	ingress.publish("endless.example", func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = w.Write(make([]byte, 1<<20))
+		}
+	})
 	ingress.publish("failing.example", func(http.ResponseWriter, *http.Request) { panic("the password is secret") })
 	release := make(chan struct{})
 	ingress.publish("slow.example", func(http.ResponseWriter, *http.Request) { <-release })
@@ -163,6 +168,7 @@ func TestBrokenMembers(t *testing.T) {
 		`backslash.example:443 is left out: its document contains "/backslash.example:443/\\..\\..\\victim.example:443/x", which a browser reads as another path.`,
 		`climber.example:443 is left out: its document contains "/climber.example:443/%2e./calculator.example:443/x", which is not its own.`,
 		`delete.example:443 is left out: its document contains "/delete.example:443/\x7f:443/x", which a browser reads as another path.`,
+		"endless.example:443 is left out: the body has more than 4194304 bytes.",
 		"failing.example:443 is left out: it answers the request for its document with status 500.",
 		`fragment.example:443 is left out: its document contains "/fragment.example:443/#:443/x", which a browser reads as another path.`,
 		"garbage.example:443 is left out: its document cannot be read: ",

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // maxPeers bounds the instances that one look at the plane lists.
@@ -162,11 +162,8 @@ func peerOf(response *http.Response) peer {
 // readReport reads the answer of an instance.
 func readReport(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
-	switch {
-	case response.StatusCode != http.StatusOK:
+	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("it answers with status %d", response.StatusCode)
-	case response.ContentLength > maxReport:
-		return nil, fmt.Errorf("it answers with more than %d bytes", maxReport)
 	}
-	return io.ReadAll(response.Body)
+	return wire.ReadAll(response.Body, maxReport)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 )
 
@@ -16,6 +17,15 @@ func (b Body) Take() []byte { return b.Next(b.Len()) }
 
 // Close does nothing.
 func (Body) Close() error { return nil }
+
+// ReadAll reads a body of at most limit bytes, whatever length was announced. The error of a larger one names the limit.
+func ReadAll(from io.Reader, limit int) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(from, int64(limit)+1))
+	if err == nil && len(body) > limit {
+		return nil, fmt.Errorf("the body has more than %d bytes", limit)
+	}
+	return body, err
+}
 
 // Unread returns a body of which the first bytes were read, with these in front again.
 func Unread(first []byte, rest io.ReadCloser) io.ReadCloser {

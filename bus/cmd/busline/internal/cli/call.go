@@ -9,14 +9,18 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
 )
 
 // callFlags are the flags of call.
@@ -44,7 +48,7 @@ A path that is in no document, such as a hidden one, is called if the host serve
                    A body that has an id gets it as well; after products/7, id=7 is only that of the body
   @file, -         the whole body, from a file or from standard input; or the JSON itself, '{"x":5}'
 
-A stream is printed when it has ended, or with --follow as it comes.
+A stream of elements or events is printed as it comes, any other body with --follow.
 If a path has several methods, GET is called unless only another one takes the arguments; -X chooses the method.
 
 The answer goes to standard output: JSON indented on a terminal, else on one line; anything else as it is, on a terminal
@@ -70,7 +74,7 @@ without its control characters. An answer of status 400 or above goes to standar
 	set.BoolVar(&f.all, "all", false, "multicast: call every instance, and print each answer on a line with its instance")
 	set.BoolVarP(&f.include, "include", "i", false, "show status and headers")
 	set.BoolVar(&f.raw, "raw", false, "print the body unchanged, whatever the status")
-	set.BoolVarP(&f.follow, "follow", "f", false, "print the body as it comes, until it ends or you interrupt: for a stream")
+	set.BoolVarP(&f.follow, "follow", "f", false, "print the body as it comes, until it ends or you interrupt")
 	return c
 }
 
@@ -93,13 +97,8 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if err != nil {
 		return err
 	}
-	if f.follow { // the time is for the beginning
-		ctx = bus.WithTimeBudget(bus.WithActor(ctx, s.token()), s.settings.timeout)
-	} else {
-		var cancel context.CancelFunc
-		ctx, cancel = s.limited(ctx)
-		defer cancel()
-	}
+	ctx, cancel := context.WithCancelCause(bus.WithTimeBudget(bus.WithActor(ctx, s.token()), s.settings.timeout))
+	defer cancel(nil)
 	request, err := made.request(ctx)
 	if err != nil {
 		return misuse("%w", err)
@@ -114,10 +113,17 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if err != nil {
 		return err
 	}
-	if f.follow && response.StatusCode < http.StatusBadRequest {
-		return s.follow(f, response)
+	if (f.follow || streams(response)) && response.StatusCode < http.StatusBadRequest {
+		return s.follow(f, response) // the time was for the beginning
 	}
+	defer time.AfterFunc(s.settings.timeout, func() { cancel(context.DeadlineExceeded) }).Stop()
 	return s.answer(f, response)
+}
+
+// streams reports whether a response is a stream of elements or events, which may have no end.
+func streams(response *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return kind == restmap.NDJSON || kind == restmap.EventStream
 }
 
 // follow prints a response as it comes, line by line.
@@ -150,7 +156,7 @@ func (s *session) follow(f *callFlags, response *http.Response) error {
 // answer prints one response.
 func (s *session) answer(f *callFlags, response *http.Response) error {
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := wire.ReadAll(response.Body, maxDocument)
 	if err != nil {
 		return err
 	}
@@ -241,7 +247,7 @@ func lost(err error) answerOfOne {
 
 func readAnswer(response *http.Response) (one answerOfOne, err error) {
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err := wire.ReadAll(response.Body, maxDocument)
 	one = answerOfOne{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id"), response.StatusCode, compact(text)}
 	return one, err
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
@@ -50,6 +50,9 @@ func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, e
 	return &fetched{text, own}, nil
 }
 
+// maxDocument is the largest body that is not printed as it comes, in bytes: a message, or a document.
+const maxDocument = 32 << 20
+
 // fetchText gets a document from an address, "calculator.example:443/openapi.json". Where there is none the error wraps errUndescribed, and
 // says named.
 func (s *session) fetchText(ctx context.Context, address, named string) ([]byte, error) {
@@ -68,7 +71,7 @@ func (s *session) fetchText(ctx context.Context, address, named string) ([]byte,
 		return nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err := wire.ReadAll(response.Body, maxDocument)
 	switch {
 	case err != nil:
 		return nil, err

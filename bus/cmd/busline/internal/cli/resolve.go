@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -155,7 +154,7 @@ func (s *session) allowed(ctx context.Context, to address) (methods []string, er
 		return nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err := wire.ReadAll(response.Body, maxDocument)
 	if err != nil || response.StatusCode != http.StatusOK {
 		return nil, err
 	}
