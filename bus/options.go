@@ -81,8 +81,9 @@ func WithoutSharing() ConnectOption {
 	return func(c *connectConfig) { c.ownLink = true }
 }
 
-// WithoutBatching writes each message to the broker connection as soon as the broker client does. Default: messages
-// sent at about the same time leave in one write; one sent alone is not delayed.
+// WithoutBatching writes each message to the broker connection as soon as the broker client does. It has no effect with
+// [WithBroker]: a connection in memory needs the buffer. Default: messages sent at about the same time leave in one
+// write; one sent alone is not delayed.
 func WithoutBatching() ConnectOption {
 	return func(c *connectConfig) { c.broker.Unbatched = true }
 }

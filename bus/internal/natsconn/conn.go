@@ -112,8 +112,9 @@ func (c *Conn) Backlog() *worker.Backlog { return c.dispatcher.handlers }
 
 // nats.go takes no context to publish, and holds the lock of its connection while it writes to the socket. A broker that accepts
 // nothing would hold up every call then, and even the question of whether the connection is open. So the socket of a connection of
-// our own is a [batch.Conn], which accepts everything, and publishing waits for room in it, as long as the context allows. For a
-// connection of the application, and for one without batching, the limit is the application's nats.FlusherTimeout.
+// our own is a [batch.Conn], which accepts everything, and publishing waits for room in it, as long as the context allows. So is a
+// connection within the process. For a connection of the application, and for a socket without batching, the limit is the application's
+// nats.FlusherTimeout.
 
 // stalledAfter is how long a broker may accept nothing of what there is to send before it counts as stalled. Then the connection is
 // not healthy, and acks do not wait in memory any more.

@@ -184,8 +184,14 @@ func (d *ctxDialer) Dial(network, address string) (net.Conn, error) {
 	return d.hook(d.dial(ctx, network, address))
 }
 
-// InProcessConn is for [nats.InProcessServer].
-func (d *ctxDialer) InProcessConn() (net.Conn, error) { return d.hook(d.provider.InProcessConn()) }
+// InProcessConn is for [nats.InProcessServer]. A pipe has no buffer as sockets have, so it gets one, also without batching.
+func (d *ctxDialer) InProcessConn() (net.Conn, error) {
+	conn, err := d.provider.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	return d.hook(batch.NewPipe(conn), nil)
+}
 
 func (d *ctxDialer) hook(conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
