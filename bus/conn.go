@@ -196,6 +196,15 @@ func (c *Conn) Logger() zerolog.Logger { return c.logger }
 // is replaced, unless it is your own: call NATS again instead of keeping the result.
 func (c *Conn) NATS() *nats.Conn { return c.broker.NATS() }
 
+// JetStreamPrefix returns the prefix of the subjects of JetStream, for jetstream.NewWithAPIPrefix: "$JS.API", or
+// "$JS.hub.API" in the domain hub (see [WithJetStreamDomain]).
+func (c *Conn) JetStreamPrefix() string {
+	if c.config.jetStreamDomain == "" {
+		return "$JS.API"
+	}
+	return "$JS." + c.config.jetStreamDomain + ".API"
+}
+
 // Connected reports whether the broker can be reached at this moment.
 func (c *Conn) Connected() bool { return c.broker.NATS().IsConnected() }
 

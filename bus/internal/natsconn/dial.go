@@ -139,9 +139,10 @@ func isTransient(err error) bool {
 // ctxDialer is the dialer of one nats.Connect, which takes no context. Until nats.Connect returns, the end of the context closes what
 // was dialled. Afterwards nats.go reconnects with it.
 type ctxDialer struct {
-	provider nats.InProcessConnProvider // nil: it is dialled
-	dial     func(ctx context.Context, network, address string) (net.Conn, error)
-	writer   *atomic.Pointer[batch.Conn] // set to the latest connection that was dialled, if that is one
+	provider    nats.InProcessConnProvider // nil: it is dialled
+	application nats.CustomDialer          // nil: none
+	dial        dialContext
+	writer      *atomic.Pointer[batch.Conn] // set to the latest connection that was dialled, if that is one
 
 	mu     sync.Mutex      // protects all below
 	ctx    context.Context // Background once nats.Connect has returned
@@ -163,17 +164,66 @@ func (c Config) connect(ctx context.Context, timeout time.Duration, options []na
 	return nil, ctx.Err()
 }
 
+// options come last: they keep the dialer of the application, and surround it.
 func (d *ctxDialer) options(timeout time.Duration, unbatched bool) []nats.Option {
-	options := []nats.Option{nats.Timeout(timeout), nats.SetCustomDialer(d)}
-	if d.provider != nil {
-		options = append(options, nats.InProcessServer(d))
+	return []nats.Option{nats.Timeout(timeout), func(o *nats.Options) error {
+		d.dial = d.dialBy(o, timeout, unbatched)
+		o.CustomDialer = d
+		if d.provider != nil {
+			o.InProcessServer = d
+		}
+		return nil
+	}}
+}
+
+// dialContext is the method DialContext of a dialer.
+type dialContext func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialBy returns what dials: the dialer that the application has set, or one of our own.
+func (d *ctxDialer) dialBy(o *nats.Options, timeout time.Duration, unbatched bool) dialContext {
+	var own dialContext
+	switch {
+	case o.CustomDialer != nil:
+		d.application = o.CustomDialer
+		own = func(_ context.Context, network, address string) (net.Conn, error) {
+			return d.application.Dial(network, address)
+		}
+		if dialer, ok := d.application.(interface {
+			DialContext(ctx context.Context, network, address string) (net.Conn, error)
+		}); ok {
+			own = dialer.DialContext
+		}
+	case o.Dialer != nil || o.AllowMultipathTCP != nil:
+		dialer := net.Dialer{Timeout: timeout}
+		if o.Dialer != nil {
+			dialer = *o.Dialer
+		}
+		if o.AllowMultipathTCP != nil {
+			dialer.SetMultipathTCP(*o.AllowMultipathTCP)
+		}
+		own = dialer.DialContext
+	case unbatched:
+		return (&net.Dialer{Timeout: timeout}).DialContext
+	default:
+		o.SkipHostLookup = true
+		return (&batch.Dialer{Timeout: timeout}).DialContext
 	}
 	if unbatched {
-		d.dial = (&net.Dialer{Timeout: timeout}).DialContext
-		return options
+		return own
 	}
-	d.dial = (&batch.Dialer{Timeout: timeout}).DialContext
-	return append(options, nats.SkipHostLookup())
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := own(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return batch.New(conn), nil
+	}
+}
+
+// SkipTLSHandshake reports whether the dialer of the application has made the TLS handshake.
+func (d *ctxDialer) SkipTLSHandshake() bool {
+	dialer, ok := d.application.(interface{ SkipTLSHandshake() bool })
+	return ok && dialer.SkipTLSHandshake()
 }
 
 // Dial is for [nats.SetCustomDialer].
@@ -217,27 +267,60 @@ func (d *ctxDialer) connected() {
 
 // natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
 // notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
-// after its caller gave up.
+// after its caller gave up. The options of the application come between what it may change and what it may not.
 func (c *Conn) natsOptions(name string, config Config) ([]nats.Option, error) {
-	options := []nats.Option{
-		nats.Name(name),
+	credentials, err := config.credentialOptions()
+	options := append([]nats.Option{nats.Name(name)}, credentials...)
+	return append(options,
+		config.Options.apply,
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // or two refusals in a row would end it for good
 		nats.CustomReconnectDelay(c.reconnectDelay),
 		nats.ReconnectBufSize(-1),
-		nats.PingInterval(5 * time.Second),
+		nats.PingInterval(5*time.Second),
 		nats.MaxPingsOutstanding(2),
-		nats.ErrorHandler(c.HandleError),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.logDisconnect(err) }),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.retryFailed(err) }),
-		nats.ReconnectHandler(func(connection *nats.Conn) {
-			c.retries.Forget()
-			c.log(c.logger.Info().Str("url", connection.ConnectedUrlRedacted()), "broker is back")
-		}),
-		nats.LameDuckModeHandler(func(*nats.Conn) { c.log(c.logger.Info(), "broker is about to shut down") }),
+		c.addCallbacks,
+	), err
+}
+
+// addCallbacks sets our callbacks, which call those of the application afterwards.
+func (c *Conn) addCallbacks(o *nats.Options) error {
+	onError, onDisconnect, onFailure, onReconnect, onLameDuck := o.AsyncErrorCB, o.DisconnectedErrCB, o.ReconnectErrCB, o.ReconnectedCB, o.LameDuckModeHandler
+	if older := o.DisconnectedCB; onDisconnect == nil && older != nil { // nats.go calls one of them
+		onDisconnect = func(connection *nats.Conn, _ error) { older(connection) }
 	}
-	credentials, err := config.credentialOptions()
-	return append(options, credentials...), err
+	o.AsyncErrorCB = func(connection *nats.Conn, subscription *nats.Subscription, err error) {
+		c.HandleError(connection, subscription, err)
+		if onError != nil {
+			onError(connection, subscription, err)
+		}
+	}
+	o.DisconnectedErrCB = func(connection *nats.Conn, err error) {
+		c.logDisconnect(err)
+		if onDisconnect != nil {
+			onDisconnect(connection, err)
+		}
+	}
+	o.ReconnectErrCB = func(connection *nats.Conn, err error) {
+		c.retryFailed(err)
+		if onFailure != nil {
+			onFailure(connection, err)
+		}
+	}
+	o.ReconnectedCB = func(connection *nats.Conn) {
+		c.retries.Forget()
+		c.log(c.logger.Info().Str("url", connection.ConnectedUrlRedacted()), "broker is back")
+		if onReconnect != nil {
+			onReconnect(connection)
+		}
+	}
+	o.LameDuckModeHandler = func(connection *nats.Conn) {
+		c.log(c.logger.Info(), "broker is about to shut down")
+		if onLameDuck != nil {
+			onLameDuck(connection)
+		}
+	}
+	return nil
 }
 
 // Pauses between attempts to reach the broker again. They are random, so that not all clients come at once.
