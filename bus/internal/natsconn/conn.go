@@ -46,7 +46,8 @@ type Conn struct {
 	retries    logqueue.Throttle // of the reasons why the broker cannot be reached again; empty once it is back
 	logger     zerolog.Logger
 
-	redial     func(context.Context) (*nats.Conn, error) // tries once
+	redial     func(ctx context.Context, leaving *nats.Conn) (*nats.Conn, error) // tries once; leaving is nil, or its server is avoided
+	leaving    chan *nats.Conn                                                   // its server is about to shut down
 	reconnects atomic.Int64
 	unwatch    context.CancelFunc // ends watch
 	watched    chan struct{}      // closed when watch has ended

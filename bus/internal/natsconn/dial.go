@@ -27,7 +27,7 @@ import (
 func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger, lines *logqueue.Queue) (*Conn, error) {
 	c := &Conn{
 		Lines: lines, Workers: new(worker.Pool), logger: logger, state: newConnState(),
-		turns: make(chan struct{}, 1), watched: make(chan struct{}), lost: make(chan struct{}),
+		turns: make(chan struct{}, 1), leaving: make(chan *nats.Conn, 1), watched: make(chan struct{}), lost: make(chan struct{}),
 	}
 	c.dispatcher = newDispatcher(c)
 	c.quiet, _ = config.Provider.(testbroker.Quiet)
@@ -58,8 +58,12 @@ func (c *Conn) dialOwn(ctx context.Context, name string, config Config) (*nats.C
 	}
 	c.owned = true
 	timeout := config.attemptTimeout()
-	c.redial = func(ctx context.Context) (*nats.Conn, error) {
-		return config.connect(ctx, timeout, options, &c.writer)
+	c.redial = func(ctx context.Context, leaving *nats.Conn) (*nats.Conn, error) {
+		all := options
+		if leaving != nil {
+			all = append(slices.Clone(options), awayFrom(leaving))
+		}
+		return config.connect(ctx, timeout, all, &c.writer)
 	}
 	return c.dialUntil(ctx, config)
 }
@@ -95,7 +99,7 @@ func notConnected(given *nats.Conn, err error) error {
 func (c *Conn) dialUntil(ctx context.Context, config Config) (*nats.Conn, error) {
 	var before error // of an attempt that was not cut short
 	for {
-		connection, err := c.redial(ctx)
+		connection, err := c.redial(ctx, nil)
 		if err == nil {
 			c.retries.Forget()
 			return connection, nil
@@ -316,6 +320,10 @@ func (c *Conn) addCallbacks(o *nats.Options) error {
 	}
 	o.LameDuckModeHandler = func(connection *nats.Conn) {
 		c.log(c.logger.Info(), "broker is about to shut down")
+		select {
+		case c.leaving <- connection:
+		default: // it is known
+		}
 		if onLameDuck != nil {
 			onLameDuck(connection)
 		}
