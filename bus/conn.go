@@ -312,6 +312,7 @@ func (c *Conn) log(event *zerolog.Event, message string) { c.shared.lines.Add(ev
 // limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that reason were
 // written a moment ago.
 func (c *Conn) limitedLine(level zerolog.Level, reason string) *zerolog.Event {
+	reason, _, _ = strings.Cut(reason, `"`) // what is quoted is often the text of a peer
 	leftOut, ok := c.telemetry.throttle.Admit(reason)
 	if !ok {
 		return nil

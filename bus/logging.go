@@ -33,7 +33,17 @@ func (c *Conn) logServed(ctx context.Context, x endedCall) {
 	if !c.logs(ctx, level) {
 		return
 	}
-	line := c.loggerIn(ctx).WithLevel(level).EmbedObject(requestFields{callFields{x.Exchange, x.status}})
+	line := c.loggerIn(ctx).WithLevel(level)
+	if level == zerolog.WarnLevel { // any client can publish an event that fails
+		leftOut, ok := c.telemetry.throttle.Admit("event " + x.Endpoint.Name + " " + http.StatusText(x.status))
+		if !ok {
+			return
+		}
+		if leftOut > 0 {
+			line.Int("leftOut", leftOut)
+		}
+	}
+	line.EmbedObject(requestFields{callFields{x.Exchange, x.status}})
 	switch crash, isCrash := errors.AsType[*crashed](x.err); {
 	case isCrash:
 		line.Str("panic", crash.reason).Bytes("stack", crash.stack).Msg("handler panicked")

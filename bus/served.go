@@ -138,7 +138,7 @@ func (s service) Announced(by *wire.Request, stays bool) { s.conn.announced(by, 
 func (s service) Flooded() {
 	s.conn.client.ForgetOthers()
 	s.conn.watchers.tell(Announcement{Missed: true})
-	s.conn.log(s.conn.logger.Warn(), "too many announcements of other instances: some are not read, and multicasts may take 250 ms longer")
+	s.conn.log(s.conn.limitedLine(zerolog.WarnLevel, "too many announcements"), "too many announcements of other instances: some are not read, and multicasts may take 250 ms longer")
 }
 
 // Dropped counts and logs a message that cannot be received.

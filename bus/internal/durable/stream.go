@@ -31,6 +31,9 @@ type Config struct {
 	Log            func(*zerolog.Event, string) // writes a line without blocking
 	IsClosing      func() bool
 
+	// LimitedLine begins a line that any client can cause, or returns nil if many of that reason were written a moment ago.
+	LimitedLine func(level zerolog.Level, reason string) *zerolog.Event
+
 	// Failure returns the error that a response of status 400 or above tells.
 	Failure func(*wire.Response) *status.Error
 	// Subscriptions returns the number of subscriptions of the connection.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,31 @@ type Subscription struct {
 	came        atomic.Bool  // an event has come
 	warned      atomic.Bool  // a warning was logged since the last event
 	look        *time.Timer  // looks where the consumers are
+
+	mu         sync.Mutex // protects all below
+	junkSince  time.Time
+	junk       int // messages since then that are no events
+	terminated int // of them all, those that are not dead letters
+}
+
+// Messages in a log that are no events: any client may publish to the subjects of the log. In a while only some become dead letters.
+const (
+	junkPause = time.Minute
+	maxJunk   = 100
+)
+
+// keepsJunk reports whether one more message that is no event becomes a dead letter, else how many did not so far.
+func (s *Subscription) keepsJunk() (keeps bool, terminated int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.junkSince) >= junkPause {
+		s.junkSince, s.junk = time.Now(), 0
+	}
+	if s.junk++; s.junk > maxJunk {
+		s.terminated++
+		return false, s.terminated
+	}
+	return true, s.terminated
 }
 
 // Options are those of a subscription.
