@@ -152,11 +152,7 @@ func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)
 	}
-	if in.IsAdmitted() { // on the goroutine of its handler
-		c.shared.lines.Protect(func() { line.Msg("request failed") })
-	} else {
-		c.log(line, "request failed")
-	}
+	c.log(line, "request failed")
 	return failed.response()
 }
 

@@ -32,7 +32,7 @@ type logLine struct {
 }
 
 // maxLogLines is how many lines wait to be written. Further ones are counted.
-const maxLogLines = 256
+const maxLogLines = 4096
 
 // Add writes a line soon. An event that is nil stands for a level that is not logged.
 func (q *Queue) Add(event *zerolog.Event, message string) {
