@@ -24,31 +24,32 @@ import (
 
 // connectConfig is the configuration of Connect: defaults, overridden by the environment, overridden by options.
 type connectConfig struct {
-	plane          string
-	version        string
-	description    string
-	baseURL        string
-	shortCircuit   bool
-	circuitErr     error                      // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
-	checkCircuit   func(error)                // receives differences between the transports; nil: no check
-	checkResponse  func(*testbroker.Response) // nil: no check
-	handlerLimit   int
-	messageLimit   int // bytes
-	ackWait        time.Duration
-	allowResponses bool             // see WithAllowResponses
-	unlisted       bool             // see WithoutServiceProtocol
-	verifier       *claims.Verifier // of tokens; nil: the one of claimsConfig
-	claimsConfig   claims.Config    // from the environment
-	logger         *zerolog.Logger
-	slog           *slog.Logger // what logger writes to; nil: logger is not backed by slog
-	observers      []Interceptor
-	interceptors   []Interceptor
-	bodies         bool // interceptors see bodies
-	broker         natsconn.Config
-	urlGiven       bool    // URL was set by an option
-	testBroker     bool    // the provider is the broker of a test
-	ownLink        bool    // see WithoutSharing
-	errs           []error // of invalid options
+	plane           string
+	version         string
+	description     string
+	baseURL         string
+	shortCircuit    bool
+	circuitErr      error                      // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
+	checkCircuit    func(error)                // receives differences between the transports; nil: no check
+	checkResponse   func(*testbroker.Response) // nil: no check
+	handlerLimit    int
+	messageLimit    int // bytes
+	ackWait         time.Duration
+	allowResponses  bool             // see WithAllowResponses
+	unlisted        bool             // see WithoutServiceProtocol
+	jetStreamDomain string           // "" for that of the broker
+	verifier        *claims.Verifier // of tokens; nil: the one of claimsConfig
+	claimsConfig    claims.Config    // from the environment
+	logger          *zerolog.Logger
+	slog            *slog.Logger // what logger writes to; nil: logger is not backed by slog
+	observers       []Interceptor
+	interceptors    []Interceptor
+	bodies          bool // interceptors see bodies
+	broker          natsconn.Config
+	urlGiven        bool    // URL was set by an option
+	testBroker      bool    // the provider is the broker of a test
+	ownLink         bool    // see WithoutSharing
+	errs            []error // of invalid options
 }
 
 // Defaults, unless an option or the environment overrides them.
@@ -137,6 +138,9 @@ func (c *connectConfig) validate() error {
 	}
 	if err := cmp.Or(checkText("bus.WithDescription", c.description), checkText("bus.WithVersion", c.version)); err != nil {
 		return err
+	}
+	if strings.ContainsFunc(c.jetStreamDomain, func(r rune) bool { return r <= ' ' || strings.ContainsRune(".*>", r) }) {
+		return fmt.Errorf("bus.WithJetStreamDomain(%q): name the domain of the broker's jetstream block; it has no space, dot, * or >", c.jetStreamDomain)
 	}
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithMaxHandlers", c.handlerLimit)

@@ -199,6 +199,15 @@ func (c *Conn) Logger() zerolog.Logger { return c.logger }
 // is replaced, unless it is your own: call NATS again instead of keeping the result.
 func (c *Conn) NATS() *nats.Conn { return c.broker.NATS() }
 
+// JetStreamPrefix returns the prefix of the subjects of JetStream, for jetstream.NewWithAPIPrefix: "$JS.API", or
+// "$JS.hub.API" in the domain hub (see [WithJetStreamDomain]).
+func (c *Conn) JetStreamPrefix() string {
+	if c.config.jetStreamDomain == "" {
+		return "$JS.API"
+	}
+	return "$JS." + c.config.jetStreamDomain + ".API"
+}
+
 // Connected reports whether the broker can be reached at this moment.
 func (c *Conn) Connected() bool { return c.broker.NATS().IsConnected() }
 
@@ -306,6 +315,7 @@ func (c *Conn) log(event *zerolog.Event, message string) { c.shared.lines.Add(ev
 // limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that reason were
 // written a moment ago.
 func (c *Conn) limitedLine(level zerolog.Level, reason string) *zerolog.Event {
+	reason, _, _ = strings.Cut(reason, `"`) // what is quoted is often the text of a peer
 	leftOut, ok := c.telemetry.throttle.Admit(reason)
 	if !ok {
 		return nil

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 )
 
@@ -309,4 +311,86 @@ func (b *lateBroker) InProcessConn() (net.Conn, error) {
 	default:
 	}
 	return nil, errOutOfReach()
+}
+
+// TestWithNATSOptions connects with the TLS handshake first, through a dialer of the application, and with its callbacks: messages are
+// batched, and the connection heals, all the same.
+func TestWithNATSOptions(t *testing.T) {
+	t.Parallel()
+	authority := certify(t, nil)
+	as := certify(t, authority, net.IPv4(127, 0, 0, 1))
+	first, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(
+		fmt.Sprintf("tls { cert_file: %q, key_file: %q, handshake_first: true }", as.file, as.keyIn)))
+	require.NoError(t, err)
+	defer first.Close()
+	dialer := new(countingDialer)
+	lost, back := make(chan error, 8), make(chan string, 8)
+	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(first.URL()), quiet(), bus.WithNATSOptions(
+		nats.RootCAs(authority.file), nats.TLSHandshakeFirst(), nats.SetCustomDialer(dialer)), bus.WithNATSOptions(
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { lost <- err }), nats.MaxReconnects(0),
+		nats.ReconnectHandler(func(c *nats.Conn) { back <- c.ConnectedUrl() })))
+	require.NoError(t, err)
+	defer closeConn(t, conn)
+	_, err = conn.NATS().TLSConnectionState()
+	require.NoError(t, err)
+	serve(t, conn, calculator{})
+	require.NoError(t, conn.NATS().ForceReconnect())
+	await(t, "the callback of the loss", lost)
+	assert.Equal(t, first.URL(), await(t, "the callback of the return", back))
+	add(t, conn, "one.example")
+	assert.GreaterOrEqual(t, dialer.dialled.Load(), int64(2))
+}
+
+// countingDialer is a dialer of an application.
+type countingDialer struct{ dialled atomic.Int64 }
+
+func (d *countingDialer) Dial(network, address string) (net.Conn, error) {
+	d.dialled.Add(1)
+	return net.Dial(network, address)
+}
+
+// TestWithNATSOptions_Refused names the options that cannot work.
+func TestWithNATSOptions_Refused(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	own, err := nats.Connect("", nats.InProcessServer(b.Broker()))
+	require.NoError(t, err)
+	defer own.Close()
+	for want, options := range map[string][]bus.ConnectOption{
+		"bus.WithNATSOptions: option 2 is nil":                           {bus.WithNATSOptions(nats.Name("one"), nil)},
+		"bus.WithNATSOptions: option 1: nats: ":                          {bus.WithNATSOptions(nats.RootCAs("none.pem"))},
+		"bus.WithNATSOptions has nats.NoEcho: the services":              {bus.WithNATSOptions(nats.NoEcho())},
+		"bus.WithNATSOptions has nats.InProcessServer: use":              {bus.WithNATSOptions(nats.InProcessServer(b.Broker()))},
+		"bus.WithNATSOptions has nats.NoReconnect: a":                    {bus.WithNATSOptions(nats.NoReconnect())},
+		"bus.WithNATSOptions has nats.RetryOnFailedConnect: bus.Connect": {bus.WithNATSOptions(nats.RetryOnFailedConnect(true))},
+		"bus.WithNATSOptions has no effect on the connection":            {bus.WithNATSOptions(nats.Name("one")), bus.WithNATS(own)},
+		`bus.WithJetStreamDomain("hub.example"): name the domain of the`: {bus.WithJetStreamDomain("hub.example")},
+	} {
+		_, err := bus.Connect(t.Context(), "one.example", options...)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// TestWithJetStreamDomain stores events in the hub from a leaf node that has no JetStream.
+func TestWithJetStreamDomain(t *testing.T) {
+	t.Parallel()
+	address := freeAddress(t)
+	hub, err := broker.Start(broker.Config(fmt.Sprintf("jetstream { domain: hub, store_dir: %q }, leafnodes { listen: %q }", t.TempDir(), address)))
+	require.NoError(t, err)
+	defer hub.Close()
+	b := newBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q }] }", "nats://"+address)))
+	option := bus.WithJetStreamDomain("hub")
+	source := b.Connect(ordersHost, option)
+	assert.Equal(t, "$JS.hub.API", source.JetStreamPrefix())
+	var ordered bus.Event[orderedArguments]
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // until the leaf node is connected
+		events, err := source.NewPublisher(ordersHost, bus.Durable())
+		if assert.NoError(c, err) {
+			ordered = bus.NewEvent[orderedArguments](events, "/on-ordered")
+		}
+	}, 20*time.Second, 10*time.Millisecond)
+	mailer := subscribe(t, b.Connect("mailer.example", option), newSink(), bus.Durable())
+	fire(t, ordered, 1, 2)
+	mailer.await(t, 2)
+	assert.Equal(t, []int{1, 2}, mailer.taken())
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus/internal/server"
 )
 
@@ -71,7 +73,7 @@ func (d *differing) note(id string, told announcement) (news bool) {
 }
 
 func (d *differing) isNewsLocked(told announcement) bool {
-	if d.own == "" || told.Digest == d.own || d.logged[told.Digest] {
+	if d.own == "" || told.Digest == d.own || d.logged[told.Digest] || len(d.logged) >= maxCompared {
 		return false
 	}
 	d.logged[told.Digest] = true
@@ -119,7 +121,7 @@ func (c *Conn) differs(id string, told announcement) {
 }
 
 func (c *Conn) logDiffering() {
-	c.log(c.logger.Warn().Strs("instances", c.differing.list()),
+	c.log(c.limitedLine(zerolog.WarnLevel, "other documents").Strs("instances", c.differing.list()),
 		"other instances of this host have other documents: callers get the one or the other; busline ls and the portal show which")
 }
 

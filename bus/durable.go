@@ -243,7 +243,7 @@ func runStored(run func(context.Context, *serverCall) (*wire.Response, error)) f
 // durableConfig returns what streams of the connection work with.
 func (c *Conn) durableConfig() *durable.Config {
 	return &durable.Config{
-		Server: c.server, Inbox: c.client.ResponseSubject(), Log: c.log, IsClosing: c.isClosing, Failure: failureOf,
+		Server: c.server, API: c.JetStreamPrefix(), Inbox: c.client.ResponseSubject(), Log: c.log, LimitedLine: c.limitedLine, IsClosing: c.isClosing, Failure: failureOf,
 	}
 }
 

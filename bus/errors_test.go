@@ -188,6 +188,7 @@ func TestError_IsNeverASuccess(t *testing.T) {
 				assert.Equal(t, 500, failed.Status, "%s with status %d", path, status)
 				assert.Equal(t, detail, failed.Detail, "%s with status %d", path, status)
 			}
+			bus.FlushLog(conn)
 			if count := logged.count(fmt.Sprintf(`"detail":"the handler returned an error with status %d, which is none; use 400 to 599: `, status)); count != 3 {
 				t.Errorf("status %d is told %d times:\n%s", status, count, logged)
 			}

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
@@ -139,4 +141,40 @@ func TestDeadLetters_StreamsThatTakeOtherEvents(t *testing.T) {
 	if !strings.Contains(failed.Detail, "no stream takes the events of orders.example") {
 		t.Error(err)
 	}
+}
+
+// TestDeadLetters_Junk has another client fill the log with what is no event: few of it become dead letters, and few lines tell so.
+func TestDeadLetters_Junk(t *testing.T) {
+	t.Parallel()
+	const junk = 1000
+	b, log := newStored(t), new(journal)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
+	to := manager(t, source)
+	for range junk {
+		_, err := to.PublishAsync(b.Plane()+".e.example.orders.on-ordered.0", []byte("twenty-five bytes of junk"))
+		require.NoError(t, err)
+	}
+	<-to.PublishAsyncComplete()
+	fire(t, ordered, 1)
+	mailer.await(t, 1)
+	eventually(t, func() bool { return len(deadLetters(t, source)) == 100 && len(log.lines("are no events")) > 0 })
+	assert.LessOrEqual(t, len(log.lines("")), 3*10+10)
+}
+
+// TestSubscribed_Invented has another client tell of subscribers without end: few lines tell so, and few are kept.
+func TestSubscribed_Invented(t *testing.T) {
+	t.Parallel()
+	b, log := newBus(t), new(journal)
+	source := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
+	fire(t, newOrdered(t, source), 1)
+	for number := range 300 {
+		caller := b.Connect(fmt.Sprintf("invented%d.example", number))
+		require.NoError(t, caller.Call(t.Context(), "POST https://orders.example:888/subscribed",
+			bus.Args{"publisher": ordersHost, "events": []string{"on-ordered"}}, nil))
+		require.NoError(t, caller.Close(t.Context()))
+	}
+	assert.Len(t, bus.OperatorNotes(source), 256)
+	assert.Len(t, log.lines("so it gets nothing"), 10)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
@@ -29,7 +31,7 @@ func (eventControl) Subscribed(ctx context.Context, publisher string, events []s
 	caller, _ := CallerOf(ctx)
 	conn := servingConn(ctx)
 	for _, each := range conn.events.wanted(publisher, caller.Host, events) {
-		conn.log(conn.logger.Warn().Str("publisher", publisher), each.String())
+		conn.log(conn.limitedLine(zerolog.WarnLevel, "a subscriber wants events to be stored").Str("publisher", publisher), each.String())
 	}
 	return conn.id, slices.DeleteFunc(conn.events.publishes(), func(each publishedEvent) bool { return each.Publisher != publisher })
 }

@@ -539,6 +539,7 @@ func TestFailedMulticast(t *testing.T) {
 				require.Len(t, made, 1)
 				assert.Equal(t, test.refused, made[0].Refused)
 				assert.Equal(t, test.failed, made[0].Failed)
+				bus.FlushLog(caller)
 				if !strings.Contains(log.String(), `"message":"call failed"`) {
 					t.Errorf("logged as %s", log)
 				}

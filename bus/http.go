@@ -117,9 +117,9 @@ const smallBody = 64 << 10
 // streamFromHTTP is fromHTTP for a unicast call: a body is sent as it is read if it is too large for memory, or of unknown length.
 func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 	_, inMemory := r.Body.(wire.Body)
-	whole := int64(stream.Window)
-	if inMemory || r.GetBody != nil { // it can be sent again
-		whole = int64(c.config.messageLimit)
+	whole := int64(c.config.messageLimit)
+	if !inMemory && r.GetBody == nil { // it is not in memory yet
+		whole = min(whole, stream.Window)
 	}
 	if r.Body == nil || (inMemory || r.ContentLength > 0) && r.ContentLength <= whole {
 		return c.fromHTTP(r)

@@ -33,14 +33,25 @@ func (c *Conn) logServed(ctx context.Context, x endedCall) {
 	if !c.logs(ctx, level) {
 		return
 	}
-	line := c.loggerIn(ctx).WithLevel(level).EmbedObject(requestFields{callFields{x.Exchange, x.status}})
+	line := c.loggerIn(ctx).WithLevel(level)
+	if level == zerolog.WarnLevel { // any client can publish an event that fails
+		leftOut, ok := c.telemetry.throttle.Admit("event " + x.Endpoint.Name + " " + http.StatusText(x.status))
+		if !ok {
+			return
+		}
+		if leftOut > 0 {
+			line.Int("leftOut", leftOut)
+		}
+	}
+	line.EmbedObject(requestFields{callFields{x.Exchange, x.status}})
 	switch crash, isCrash := errors.AsType[*crashed](x.err); {
 	case isCrash:
-		line.Str("panic", crash.reason).Bytes("stack", crash.stack).Msg("handler panicked")
+		c.log(line.Str("panic", crash.reason).Bytes("stack", crash.stack), "handler panicked")
 	case failed != nil:
-		line.EmbedObject(failureFields{failed.reason(), failed.Type}).Msg("request failed")
+		line.EmbedObject(failureFields{failed.reason(), failed.Type})
+		c.log(line, "request failed")
 	default:
-		line.Msg("request served")
+		c.log(line, "request served")
 	}
 }
 
@@ -78,10 +89,11 @@ func (c *Conn) logMade(ctx context.Context, x endedCall) {
 		line.Int("answers", x.Answers)
 	}
 	if failed := x.Failure(x.err); failed != nil {
-		line.EmbedObject(failureFields{failed.Detail, failed.Type}).Msg("call failed")
+		line.EmbedObject(failureFields{failed.Detail, failed.Type})
+		c.log(line, "call failed")
 		return
 	}
-	line.Msg("call made")
+	c.log(line, "call made")
 }
 
 // logs reports whether lines of a level are written, so that no other line is built.

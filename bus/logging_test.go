@@ -47,9 +47,10 @@ func (l *lines) count(part string) int {
 	return strings.Count(l.text.String(), part)
 }
 
-// line returns the only line with a message, "" for none.
+// line returns the only line with a message, which may be yet to come.
 func (l *lines) line(t *testing.T, message string) map[string]any {
 	t.Helper()
+	eventually(t, func() bool { return l.count(`"message":"`+message+`"`) > 0 })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found map[string]any
@@ -207,6 +208,23 @@ func TestConn_PanickyLog(t *testing.T) {
 	})
 }
 
+// TestConn_BlockedLog holds that a log writer that hangs holds up no answer, whatever level is logged.
+func TestConn_BlockedLog(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		writer := &blockedWriter{free: make(chan struct{})}
+		logger := bus.WithLogger(zerolog.New(writer).Level(zerolog.DebugLevel))
+		conn, caller := w.connect(calculatorHost, logger), w.connect("caller.example", logger)
+		defer close(writer.free)
+		serve(t, conn, calculator{conn.ID()})
+		for path, status := range map[string]int{"/add?x=1&y=2": 200, "/panic": 500, "/exit": 500, "/nothing": 404} {
+			if err := caller.Call(t.Context(), "GET "+calculatorURL+path, nil, nil); bus.StatusOf(err) != status {
+				t.Errorf("%s: %v, want status %d", path, err, status)
+			}
+		}
+	})
+}
+
 // toSlog returns a logger that writes into lines, without the time and the id of an instance.
 func toSlog(to io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -244,7 +262,10 @@ func TestWithSlog_AtItsLevel(t *testing.T) {
 	b := bustest.New(t)
 	conn := b.Connect("wrapper.example", bus.WithSlog(toSlog(written, level)))
 	serve(t, conn, wrapper{})
-	call := func() { _ = conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil) }
+	call := func() {
+		_ = conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
+		bus.FlushLog(conn)
+	}
 	call()
 	if lines := written.count("request failed"); lines != 0 {
 		t.Errorf("%d lines at level info", lines)
@@ -302,6 +323,7 @@ func TestLog_WrappedErrorIsOneSentence(t *testing.T) {
 			if text, _, _ := strings.Cut(fmt.Sprint(err), " ("); text != want {
 				t.Errorf("%s: %v, want %s", path, err, want)
 			}
+			bus.FlushLog(conn)
 			if logged.count("404 Not Found: no product 7 (passer.example/pass "+conn.ID()+")") == 0 {
 				t.Errorf("%s: the log does not tell who failed", path)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/testbroker"
 )
 
@@ -75,14 +77,38 @@ func WithNATS(connection *nats.Conn) ConnectOption {
 	}
 }
 
+// WithNATSOptions passes further options of nats.go to the broker connection: TLS first, a dialer that goes through a
+// proxy, callbacks, an inbox prefix. Several of these options add up, and win over the environment. Busline keeps what it
+// relies on: how it reconnects, pings and times out, and batching, which surrounds a custom dialer. Its callbacks call
+// yours afterwards. Connections share a broker connection only if they have the same value of this option. Connect
+// returns an error for options that Busline cannot work with, such as nats.NoEcho, and for a combination with [WithNATS].
+// Default: none.
+func WithNATSOptions(options ...nats.Option) ConnectOption {
+	same := &natsconn.Options{All: options}
+	return func(c *connectConfig) {
+		if c.broker.Options != nil {
+			c.broker.Options = &natsconn.Options{All: slices.Concat(c.broker.Options.All, options)}
+			return
+		}
+		c.broker.Options = same
+	}
+}
+
+// WithJetStreamDomain uses JetStream of another domain for stored events, such as that of the hub from a leaf node
+// without JetStream of its own. See also [Conn.JetStreamPrefix]. Default: JetStream of the broker.
+func WithJetStreamDomain(domain string) ConnectOption {
+	return func(c *connectConfig) { c.jetStreamDomain = domain }
+}
+
 // WithoutSharing gives the connection a broker connection of its own, and no short circuit to others. Default: the
 // connections of a process that use the same broker as the same user share one.
 func WithoutSharing() ConnectOption {
 	return func(c *connectConfig) { c.ownLink = true }
 }
 
-// WithoutBatching writes each message to the broker connection as soon as the broker client does. Default: messages
-// sent at about the same time leave in one write; one sent alone is not delayed.
+// WithoutBatching writes each message to the broker connection as soon as the broker client does. It has no effect with
+// [WithBroker]: a connection in memory needs the buffer. Default: messages sent at about the same time leave in one
+// write; one sent alone is not delayed.
 func WithoutBatching() ConnectOption {
 	return func(c *connectConfig) { c.broker.Unbatched = true }
 }

@@ -28,7 +28,8 @@ const (
 	checkPauseIfNot  = time.Minute
 	unstoredForgiven = 5 * time.Minute // after the last time that a subscriber has told of an event that is not stored
 
-	maxChecked = 16 // instances that one check asks; of a fleet that starts, not all are
+	maxUnstored = 256 // events that subscribers want to be stored; any client can tell of some
+	maxChecked  = 16  // instances that one check asks; of a fleet that starts, not all are
 )
 
 // publisherCheck checks one publisher of stored events. The subscriptions are those of all Subscribe to it.
@@ -224,6 +225,12 @@ func (s *eventSources) wanted(publisher, service string, events []string) (added
 		}
 		each := unstored{service, event}
 		if _, known := s.unstored[each]; !known {
+			if len(s.unstored) >= maxUnstored {
+				maps.DeleteFunc(s.unstored, func(_ unstored, at time.Time) bool { return time.Since(at) >= unstoredForgiven })
+			}
+			if len(s.unstored) >= maxUnstored {
+				continue
+			}
 			added = append(added, each)
 		}
 		s.unstored[each] = time.Now()

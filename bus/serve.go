@@ -299,7 +299,8 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 		}
 		e.route()
 		e.served = new(metrics.Family)
-		e.unseen = e.mapped.Style != restmap.Web && len(c.config.observers)+len(c.config.interceptors)+len(e.interceptors) == 0
+		// What is logged with slog has the context of the request, and is written after the answer.
+		e.unseen = c.config.slog == nil && e.mapped.Style != restmap.Web && len(c.config.observers)+len(c.config.interceptors)+len(e.interceptors) == 0
 		if e.chain, err = c.serverChain(e); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}

@@ -138,7 +138,7 @@ func (s service) Announced(by *wire.Request, stays bool) { s.conn.announced(by, 
 func (s service) Flooded() {
 	s.conn.client.ForgetOthers()
 	s.conn.watchers.tell(Announcement{Missed: true})
-	s.conn.log(s.conn.logger.Warn(), "too many announcements of other instances: some are not read, and multicasts may take 250 ms longer")
+	s.conn.log(s.conn.limitedLine(zerolog.WarnLevel, "too many announcements"), "too many announcements of other instances: some are not read, and multicasts may take 250 ms longer")
 }
 
 // Dropped counts and logs a message that cannot be received.
@@ -152,11 +152,7 @@ func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)
 	}
-	if in.IsAdmitted() { // on the goroutine of its handler
-		c.shared.lines.Protect(func() { line.Msg("request failed") })
-	} else {
-		c.log(line, "request failed")
-	}
+	c.log(line, "request failed")
 	return failed.response()
 }
 

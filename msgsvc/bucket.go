@@ -66,7 +66,7 @@ func (b *bucketCache) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 // what is new, a cache lets go of what is oldest. What the stream of a bucket looks like is told in NATS's
 // ADR-8. Without direct access an entry is read where it was written: the instance that stored it finds it at once.
 func openBucket(ctx context.Context, conn *bus.Conn, c config) (jetstream.KeyValue, error) {
-	js, err := jetstream.New(conn.NATS())
+	js, err := jetstream.NewWithAPIPrefix(conn.NATS(), conn.JetStreamPrefix())
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,9 @@ func comparisonOf(operator string, left, right term) (comparison, error) {
 		if !right.is(kindList, kindObject) {
 			return nil, never(operator, left, right, "a list on its right; to search in a string, write text contains part")
 		}
+		if right.kind == kindObject { // $env, the only one that is known to be an object
+			return named, nil
+		}
 		return membership, nil
 	default:
 		return nil, fmt.Errorf("a rule cannot contain the operator %s", operator)
@@ -145,25 +148,29 @@ func containment(operator string) comparison {
 	}
 }
 
-// membership is in: of an item in a list, of a name in an object. A string has no members.
+// membership is in: of an item in a list. A string has no members, and neither has an object: "hr" in roles must not hold for
+// {"roles": {"hr": false}}.
 func membership(e *activation, left, right any) (holds, alike bool) {
-	switch right := right.(type) {
-	case []any:
-		for _, item := range right {
-			if !e.charge(1) {
-				return false, false
-			}
-			if same, _ := equal(e, left, plain(item)); same {
-				return true, true
-			}
-		}
-		return false, true
-	case map[string]any:
-		name, isText := left.(string)
-		return plain(right[name]) != nil, isText
-	default:
+	items, isList := right.([]any)
+	if !isList {
 		return false, false
 	}
+	for _, item := range items {
+		if !e.charge(1) {
+			return false, false
+		}
+		if same, _ := equal(e, left, plain(item)); same {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// named is in with $env on its right: it asks whether there is a claim of a name.
+func named(_ *activation, left, right any) (holds, alike bool) {
+	name, isText := left.(string)
+	claims, _ := right.(map[string]any)
+	return plain(claims[name]) != nil, isText
 }
 
 // between compiles level in 1..5: whole numbers, both ends included.

@@ -64,6 +64,7 @@
 // So the safe way to require that something is not so is a comparison, banned != true or "banned" not in roles; to
 // let in callers without the claim, use not with brackets.
 //
-// A string is not a list: "admin" in roles is false if roles is "administrator". A list is not a string: title contains
+// A string is not a list, and neither is an object: "admin" in roles is false if roles is "administrator", or {"admin": false};
+// to ask for a name of an object write org.team != nil. "level" in $env asks whether there is a claim of that name. A list is not a string: title contains
 // "admin" is false if title is a list. A number is not a string, and strings are compared byte for byte.
 package claims

@@ -30,7 +30,7 @@ func newClient(conn *bus.Conn) (*client, error) {
 	if conn == nil {
 		return nil, errorf(http.StatusBadRequest, "the connection is nil: pass one from bus.Connect")
 	}
-	manager, err := jetstream.New(conn.NATS())
+	manager, err := jetstream.NewWithAPIPrefix(conn.NATS(), conn.JetStreamPrefix())
 	if err != nil {
 		return nil, errorf(http.StatusServiceUnavailable, "JetStream: %w", err)
 	}

@@ -160,7 +160,7 @@ func (o *once) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 // open opens the bucket, and makes it if there is none: by its stream, as a bucket that is made otherwise lets a replica answer that
 // has not got the last mark yet.
 func (o *once) open(ctx context.Context, through *nats.Conn) (jetstream.KeyValue, error) {
-	manager, err := jetstream.New(through)
+	manager, err := jetstream.NewWithAPIPrefix(through, o.conn.JetStreamPrefix())
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,7 @@ const (
 // Conn is a connection that collects writes. Its methods are safe for concurrent use.
 type Conn struct {
 	conn         net.Conn
+	copies       bool         // no write bypasses the buffer
 	send         func()       // sendAll as a value, so that a go statement allocates nothing
 	full         atomic.Bool  // the buffer is full
 	stalledSince atomic.Int64 // Unix nanoseconds: the peer has accepted nothing since then; 0: there is nothing to send
@@ -69,6 +70,15 @@ type Conn struct {
 func New(conn net.Conn) *Conn {
 	c := &Conn{conn: conn}
 	c.send = c.sendAll
+	return c
+}
+
+// NewPipe is New for an in-memory connection, such as one of [net.Pipe], which accepts nothing until the peer reads. A peer that writes
+// at the same time reads only once its own bytes are read, and the reader of nats.go needs the lock that a Write holds. So no Write waits
+// for the peer at all, not even for a moment.
+func NewPipe(conn net.Conn) *Conn {
+	c := New(conn)
+	c.copies = true
 	return c
 }
 
@@ -138,7 +148,7 @@ func (c *Conn) Write(data []byte) (int, error) {
 	case c.err != nil:
 		return 0, c.err
 	}
-	if !c.sending && len(data) >= minDirect {
+	if !c.copies && !c.sending && len(data) >= minDirect {
 		sent, err := c.writeDirectLocked(data)
 		if err != nil {
 			return sent, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/server"
@@ -139,13 +140,28 @@ func (d *delivery) Reply(in *server.Incoming, _ *wire.ResponseHead, response *wi
 	switch {
 	case d.givenAway():
 		return nil
-	case d.err != nil, d.isFinal(in, failed):
+	case d.err != nil:
+		return d.refuse(in, failed)
+	case d.isFinal(in, failed):
 		return d.deadLetter(in, failed.Error())
 	case d.attempt >= d.from.of.options.MaxDeliver:
 		return d.deadLetter(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, failed))
 	default:
 		return d.nak(d.pause())
 	}
+}
+
+// refuse stores what is no event as a dead letter, or only ends it if there was much of that.
+func (d *delivery) refuse(in *server.Incoming, failed *status.Error) error {
+	s := d.from.of
+	keeps, terminated := s.keepsJunk()
+	if keeps {
+		return d.deadLetter(in, failed.Error())
+	}
+	s.config.Log(s.config.LimitedLine(zerolog.ErrorLevel, "no event in the log of "+s.store.Publisher).Str("publisher", s.store.Publisher).
+		Int("terminated", terminated).Str("reason", failed.Error()),
+		"messages in the log of a publisher are no events; beyond 100 a minute they are no dead letters either")
+	return d.answer(jsTerminate + " no event")
 }
 
 // isFinal reports whether the handler itself refuses the event, so that another attempt is pointless. It is not if a service that the
@@ -204,7 +220,7 @@ func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
 	made.Header.Set(ReasonHeader, oneLine(reason))
 	made.Header.Set(AttemptsHeader, strconv.Itoa(d.attempt))
 	made.Header.Set(EventIDHeader, d.eventID())
-	line := s.config.Logger.Error().Str("publisher", s.store.Publisher).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
+	line := s.config.LimitedLine(zerolog.ErrorLevel, "dead letter of "+s.event).Str("publisher", s.store.Publisher).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
 		Int("attempts", d.attempt).Str("reason", reason)
 	ctx, cancel := context.WithTimeout(s.config.Base, storeTimeout)
 	defer cancel()

@@ -41,7 +41,7 @@ func (s *Consumer) fetch() {
 		Expires time.Duration `json:"expires"`
 	}{room, expiry})
 	if err == nil {
-		err = s.of.config.Broker.PublishNow("$JS.API.CONSUMER.MSG.NEXT."+s.of.store.Events()+"."+s.name.String(), s.inbox, request)
+		err = s.of.config.Broker.PublishNow(s.of.config.API+".CONSUMER.MSG.NEXT."+s.of.store.Events()+"."+s.name.String(), s.inbox, request)
 	}
 	if err != nil { // the broker is away
 		s.fetchTimer.Reset(fetchRetry)

@@ -26,9 +26,13 @@ import (
 // Config is what streams and consumers of a connection work with. All fields are set, those at the end only for consumers.
 type Config struct {
 	*server.Server                              // of the connection
+	API            string                       // the prefix of the subjects of JetStream: "$JS.API"
 	Inbox          string                       // the response subject; events come below it
 	Log            func(*zerolog.Event, string) // writes a line without blocking
 	IsClosing      func() bool
+
+	// LimitedLine begins a line that any client can cause, or returns nil if many of that reason were written a moment ago.
+	LimitedLine func(level zerolog.Level, reason string) *zerolog.Event
 
 	// Failure returns the error that a response of status 400 or above tells.
 	Failure func(*wire.Response) *status.Error
@@ -107,7 +111,9 @@ func Open(ctx context.Context, config *Config, publisher string, limits Limits) 
 	return s, nil
 }
 
-func (s *Stream) manager() (jetstream.JetStream, error) { return jetstream.New(s.config.Broker.NATS()) }
+func (s *Stream) manager() (jetstream.JetStream, error) {
+	return jetstream.NewWithAPIPrefix(s.config.Broker.NATS(), s.config.API)
+}
 
 // find returns an existing stream.
 func (s *Stream) find(ctx context.Context, name string) (jetstream.Stream, error) {
@@ -240,24 +246,24 @@ func (s *Stream) replicateDeadLetters(ctx context.Context) error {
 
 // Permissions returns the permissions that a publisher needs.
 func (s *Stream) Permissions() (publish, subscribe []Permission) {
-	publish = append(streamPermissions(s.Events(), "the stream of the events of "+s.Publisher),
-		Permission{Subject: "$JS.API.STREAM.UPDATE." + s.Events(), For: "changing what it keeps"},
+	publish = append(s.config.streamPermissions(s.Events(), "the stream of the events of "+s.Publisher),
+		Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.Events(), For: "changing what it keeps"},
 		Permission{Subject: s.Event(AnyToken, AnyToken), For: "storing events of " + s.Publisher},
 	)
 	if s.limits.Replicas > 0 {
 		publish = append(publish,
-			Permission{Subject: "$JS.API.STREAM.INFO." + s.DeadLetters(), For: "finding the stream of dead letters"},
-			Permission{Subject: "$JS.API.STREAM.UPDATE." + s.DeadLetters(), For: "changing on how many servers it is"},
+			Permission{Subject: s.config.API + ".STREAM.INFO." + s.DeadLetters(), For: "finding the stream of dead letters"},
+			Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.DeadLetters(), For: "changing on how many servers it is"},
 		)
 	}
 	return append(publish, s.watchPermissions()...), s.config.inboxPermissions()
 }
 
 // streamPermissions returns the permissions to find a stream and to create it.
-func streamPermissions(name, what string) []Permission {
+func (c *Config) streamPermissions(name, what string) []Permission {
 	return []Permission{
-		{Subject: "$JS.API.STREAM.INFO." + name, For: "finding " + what},
-		{Subject: "$JS.API.STREAM.CREATE." + name, For: "creating it, unless another service does"},
+		{Subject: c.API + ".STREAM.INFO." + name, For: "finding " + what},
+		{Subject: c.API + ".STREAM.CREATE." + name, For: "creating it, unless another service does"},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,31 @@ type Subscription struct {
 	came        atomic.Bool  // an event has come
 	warned      atomic.Bool  // a warning was logged since the last event
 	look        *time.Timer  // looks where the consumers are
+
+	mu         sync.Mutex // protects all below
+	junkSince  time.Time
+	junk       int // messages since then that are no events
+	terminated int // of them all, those that are not dead letters
+}
+
+// Messages in a log that are no events: any client may publish to the subjects of the log. In a while only some become dead letters.
+const (
+	junkPause = time.Minute
+	maxJunk   = 100
+)
+
+// keepsJunk reports whether one more message that is no event becomes a dead letter, else how many did not so far.
+func (s *Subscription) keepsJunk() (keeps bool, terminated int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.junkSince) >= junkPause {
+		s.junkSince, s.junk = time.Now(), 0
+	}
+	if s.junk++; s.junk > maxJunk {
+		s.terminated++
+		return false, s.terminated
+	}
+	return true, s.terminated
 }
 
 // Options are those of a subscription.
@@ -187,19 +213,19 @@ func (s *Subscription) NakAll() {
 // Permissions returns the permissions that a service needs for the subscription.
 func (s *Subscription) Permissions() (publish, subscribe []Permission) {
 	events := s.store.Events()
-	publish = append(streamPermissions(events, "the stream of the events of "+s.store.Publisher),
-		streamPermissions(s.store.DeadLetters(), "the stream of dead letters")...)
+	publish = append(s.config.streamPermissions(events, "the stream of the events of "+s.store.Publisher),
+		s.config.streamPermissions(s.store.DeadLetters(), "the stream of dead letters")...)
 	for _, each := range s.consumers {
 		name := each.name.String()
 		publish = append(publish,
-			Permission{Subject: "$JS.API.CONSUMER.INFO." + events + "." + name, For: "finding its consumer of " + s.event},
-			Permission{Subject: "$JS.API.CONSUMER.CREATE." + events + "." + name, For: "creating it, unless another service does"},
-			Permission{Subject: "$JS.API.CONSUMER.MSG.NEXT." + events + "." + name, For: "asking for " + s.event},
+			Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + name, For: "finding its consumer of " + s.event},
+			Permission{Subject: s.config.API + ".CONSUMER.CREATE." + events + "." + name, For: "creating it, unless another service does"},
+			Permission{Subject: s.config.API + ".CONSUMER.MSG.NEXT." + events + "." + name, For: "asking for " + s.event},
 			Permission{Subject: "$JS.ACK." + events + "." + name + ".>", For: "acknowledging " + s.event},
 		)
 	}
 	return append(publish,
-		Permission{Subject: "$JS.API.CONSUMER.INFO." + events + "." + s.consumers[0].name.otherForm()[0].String(), For: "finding a consumer that it replaces"},
+		Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + s.consumers[0].name.otherForm()[0].String(), For: "finding a consumer that it replaces"},
 		Permission{Subject: s.store.DeadLetter(s.config.Host, AnyToken, AnyToken), For: "storing events that could not be handled"},
 	), s.config.inboxPermissions()
 }

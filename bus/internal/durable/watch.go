@@ -75,8 +75,8 @@ const (
 // watchPermissions are those of a publisher that looks how far the services are.
 func (s *Stream) watchPermissions() []Permission {
 	return []Permission{
-		{Subject: "$JS.API.CONSUMER.LIST." + s.Events(), For: "looking how far services are"},
-		{Subject: "$JS.API.STREAM.MSG.GET." + s.Events(), For: "looking how old the events are that they have not handled"},
+		{Subject: s.config.API + ".CONSUMER.LIST." + s.Events(), For: "looking how far services are"},
+		{Subject: s.config.API + ".STREAM.MSG.GET." + s.Events(), For: "looking how old the events are that they have not handled"},
 		{Subject: s.DeadLetter(AnyToken, AnyToken, CutOffToken), For: "noting that a service is cut off"},
 	}
 }

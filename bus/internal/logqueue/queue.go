@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ type logLine struct {
 }
 
 // maxLogLines is how many lines wait to be written. Further ones are counted.
-const maxLogLines = 256
+const maxLogLines = 4096
 
 // Add writes a line soon. An event that is nil stands for a level that is not logged.
 func (q *Queue) Add(event *zerolog.Event, message string) {
@@ -124,6 +125,9 @@ func (t *Throttle) Admit(reason string) (leftOut int, ok bool) {
 	defer t.mu.Unlock()
 	kind := kindOf(reason)
 	found := t.reasons[kind]
+	if found == nil && len(t.reasons) >= maxReasons {
+		maps.DeleteFunc(t.reasons, func(_ string, old *throttled) bool { return time.Since(old.since) >= cmp.Or(t.Pause, time.Minute) })
+	}
 	if found == nil && len(t.reasons) >= maxReasons {
 		kind = ""
 		found = t.reasons[kind]

@@ -27,7 +27,49 @@ type Config struct {
 	Token          string
 	CA, Cert, Key  string // files
 	Unbatched      bool
+	Options        *Options      // of the application; nil for none
 	ConnectTimeout time.Duration // 0: one attempt, see Timeout
+}
+
+// Options are further options of nats.go. They are shared by address, as functions cannot be compared.
+type Options struct{ All []nats.Option }
+
+// apply applies the options.
+func (o *Options) apply(to *nats.Options) error {
+	if o == nil {
+		return nil
+	}
+	for i, option := range o.All {
+		if option == nil {
+			return fmt.Errorf("bus.WithNATSOptions: option %d is nil", i+1)
+		}
+		if err := option(to); err != nil {
+			return fmt.Errorf("bus.WithNATSOptions: option %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// check returns an error for options that Busline cannot work with.
+func (o *Options) check() error {
+	got := nats.GetDefaultOptions()
+	if err := o.apply(&got); err != nil {
+		return err
+	}
+	for _, each := range []struct {
+		is             bool
+		option, remedy string
+	}{
+		{got.NoEcho, "nats.NoEcho", "the services on the connection would not receive each other's messages: leave it out"},
+		{got.InProcessServer != nil, "nats.InProcessServer", "use bus.WithBroker"},
+		{got.RetryOnFailedConnect, "nats.RetryOnFailedConnect", "bus.Connect tries again by itself, see bus.WithConnectTimeout: leave it out"},
+		{!got.AllowReconnect, "nats.NoReconnect", "a connection of Busline always reconnects: leave it out, or use bus.WithNATS"},
+	} {
+		if each.is {
+			return fmt.Errorf("bus.WithNATSOptions has %s: %s", each.option, each.remedy)
+		}
+	}
+	return nil
 }
 
 // DefaultTimeout is how long to try to connect, and how long to wait for an answer of the broker, where nothing else is said.
@@ -42,7 +84,13 @@ func (c Config) Timeout() time.Duration { return cmp.Or(c.ConnectTimeout, Defaul
 // Check returns an error that names the variable or the option that is wrong, and the remedy.
 func (c Config) Check() error {
 	if c.NATS != nil {
+		if c.Options != nil {
+			return errors.New("bus.WithNATSOptions has no effect on the connection of bus.WithNATS, which is open: pass the options to nats.Connect")
+		}
 		return nil
+	}
+	if err := c.Options.check(); err != nil {
+		return err
 	}
 	if err := c.checkURL(); err != nil {
 		return err

@@ -46,7 +46,8 @@ type Conn struct {
 	retries    logqueue.Throttle // of the reasons why the broker cannot be reached again; empty once it is back
 	logger     zerolog.Logger
 
-	redial     func(context.Context) (*nats.Conn, error) // tries once
+	redial     func(ctx context.Context, leaving *nats.Conn) (*nats.Conn, error) // tries once; leaving is nil, or its server is avoided
+	leaving    chan *nats.Conn                                                   // its server is about to shut down
 	reconnects atomic.Int64
 	unwatch    context.CancelFunc // ends watch
 	watched    chan struct{}      // closed when watch has ended
@@ -112,8 +113,9 @@ func (c *Conn) Backlog() *worker.Backlog { return c.dispatcher.handlers }
 
 // nats.go takes no context to publish, and holds the lock of its connection while it writes to the socket. A broker that accepts
 // nothing would hold up every call then, and even the question of whether the connection is open. So the socket of a connection of
-// our own is a [batch.Conn], which accepts everything, and publishing waits for room in it, as long as the context allows. For a
-// connection of the application, and for one without batching, the limit is the application's nats.FlusherTimeout.
+// our own is a [batch.Conn], which accepts everything, and publishing waits for room in it, as long as the context allows. So is a
+// connection within the process. For a connection of the application, and for a socket without batching, the limit is the application's
+// nats.FlusherTimeout.
 
 // stalledAfter is how long a broker may accept nothing of what there is to send before it counts as stalled. Then the connection is
 // not healthy, and acks do not wait in memory any more.

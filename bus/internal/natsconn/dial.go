@@ -27,7 +27,7 @@ import (
 func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger, lines *logqueue.Queue) (*Conn, error) {
 	c := &Conn{
 		Lines: lines, Workers: new(worker.Pool), logger: logger, state: newConnState(),
-		turns: make(chan struct{}, 1), watched: make(chan struct{}), lost: make(chan struct{}),
+		turns: make(chan struct{}, 1), leaving: make(chan *nats.Conn, 1), watched: make(chan struct{}), lost: make(chan struct{}),
 	}
 	c.dispatcher = newDispatcher(c)
 	c.quiet, _ = config.Provider.(testbroker.Quiet)
@@ -58,8 +58,12 @@ func (c *Conn) dialOwn(ctx context.Context, name string, config Config) (*nats.C
 	}
 	c.owned = true
 	timeout := config.attemptTimeout()
-	c.redial = func(ctx context.Context) (*nats.Conn, error) {
-		return config.connect(ctx, timeout, options, &c.writer)
+	c.redial = func(ctx context.Context, leaving *nats.Conn) (*nats.Conn, error) {
+		all := options
+		if leaving != nil {
+			all = append(slices.Clone(options), awayFrom(leaving))
+		}
+		return config.connect(ctx, timeout, all, &c.writer)
 	}
 	return c.dialUntil(ctx, config)
 }
@@ -95,7 +99,7 @@ func notConnected(given *nats.Conn, err error) error {
 func (c *Conn) dialUntil(ctx context.Context, config Config) (*nats.Conn, error) {
 	var before error // of an attempt that was not cut short
 	for {
-		connection, err := c.redial(ctx)
+		connection, err := c.redial(ctx, nil)
 		if err == nil {
 			c.retries.Forget()
 			return connection, nil
@@ -139,9 +143,10 @@ func isTransient(err error) bool {
 // ctxDialer is the dialer of one nats.Connect, which takes no context. Until nats.Connect returns, the end of the context closes what
 // was dialled. Afterwards nats.go reconnects with it.
 type ctxDialer struct {
-	provider nats.InProcessConnProvider // nil: it is dialled
-	dial     func(ctx context.Context, network, address string) (net.Conn, error)
-	writer   *atomic.Pointer[batch.Conn] // set to the latest connection that was dialled, if that is one
+	provider    nats.InProcessConnProvider // nil: it is dialled
+	application nats.CustomDialer          // nil: none
+	dial        dialContext
+	writer      *atomic.Pointer[batch.Conn] // set to the latest connection that was dialled, if that is one
 
 	mu     sync.Mutex      // protects all below
 	ctx    context.Context // Background once nats.Connect has returned
@@ -163,17 +168,66 @@ func (c Config) connect(ctx context.Context, timeout time.Duration, options []na
 	return nil, ctx.Err()
 }
 
+// options come last: they keep the dialer of the application, and surround it.
 func (d *ctxDialer) options(timeout time.Duration, unbatched bool) []nats.Option {
-	options := []nats.Option{nats.Timeout(timeout), nats.SetCustomDialer(d)}
-	if d.provider != nil {
-		options = append(options, nats.InProcessServer(d))
+	return []nats.Option{nats.Timeout(timeout), func(o *nats.Options) error {
+		d.dial = d.dialBy(o, timeout, unbatched)
+		o.CustomDialer = d
+		if d.provider != nil {
+			o.InProcessServer = d
+		}
+		return nil
+	}}
+}
+
+// dialContext is the method DialContext of a dialer.
+type dialContext func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialBy returns what dials: the dialer that the application has set, or one of our own.
+func (d *ctxDialer) dialBy(o *nats.Options, timeout time.Duration, unbatched bool) dialContext {
+	var own dialContext
+	switch {
+	case o.CustomDialer != nil:
+		d.application = o.CustomDialer
+		own = func(_ context.Context, network, address string) (net.Conn, error) {
+			return d.application.Dial(network, address)
+		}
+		if dialer, ok := d.application.(interface {
+			DialContext(ctx context.Context, network, address string) (net.Conn, error)
+		}); ok {
+			own = dialer.DialContext
+		}
+	case o.Dialer != nil || o.AllowMultipathTCP != nil:
+		dialer := net.Dialer{Timeout: timeout}
+		if o.Dialer != nil {
+			dialer = *o.Dialer
+		}
+		if o.AllowMultipathTCP != nil {
+			dialer.SetMultipathTCP(*o.AllowMultipathTCP)
+		}
+		own = dialer.DialContext
+	case unbatched:
+		return (&net.Dialer{Timeout: timeout}).DialContext
+	default:
+		o.SkipHostLookup = true
+		return (&batch.Dialer{Timeout: timeout}).DialContext
 	}
 	if unbatched {
-		d.dial = (&net.Dialer{Timeout: timeout}).DialContext
-		return options
+		return own
 	}
-	d.dial = (&batch.Dialer{Timeout: timeout}).DialContext
-	return append(options, nats.SkipHostLookup())
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := own(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return batch.New(conn), nil
+	}
+}
+
+// SkipTLSHandshake reports whether the dialer of the application has made the TLS handshake.
+func (d *ctxDialer) SkipTLSHandshake() bool {
+	dialer, ok := d.application.(interface{ SkipTLSHandshake() bool })
+	return ok && dialer.SkipTLSHandshake()
 }
 
 // Dial is for [nats.SetCustomDialer].
@@ -184,8 +238,14 @@ func (d *ctxDialer) Dial(network, address string) (net.Conn, error) {
 	return d.hook(d.dial(ctx, network, address))
 }
 
-// InProcessConn is for [nats.InProcessServer].
-func (d *ctxDialer) InProcessConn() (net.Conn, error) { return d.hook(d.provider.InProcessConn()) }
+// InProcessConn is for [nats.InProcessServer]. A pipe has no buffer as sockets have, so it gets one, also without batching.
+func (d *ctxDialer) InProcessConn() (net.Conn, error) {
+	conn, err := d.provider.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	return d.hook(batch.NewPipe(conn), nil)
+}
 
 func (d *ctxDialer) hook(conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
@@ -211,27 +271,64 @@ func (d *ctxDialer) connected() {
 
 // natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
 // notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
-// after its caller gave up.
+// after its caller gave up. The options of the application come between what it may change and what it may not.
 func (c *Conn) natsOptions(name string, config Config) ([]nats.Option, error) {
-	options := []nats.Option{
-		nats.Name(name),
+	credentials, err := config.credentialOptions()
+	options := append([]nats.Option{nats.Name(name)}, credentials...)
+	return append(options,
+		config.Options.apply,
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // or two refusals in a row would end it for good
 		nats.CustomReconnectDelay(c.reconnectDelay),
 		nats.ReconnectBufSize(-1),
-		nats.PingInterval(5 * time.Second),
+		nats.PingInterval(5*time.Second),
 		nats.MaxPingsOutstanding(2),
-		nats.ErrorHandler(c.HandleError),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.logDisconnect(err) }),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.retryFailed(err) }),
-		nats.ReconnectHandler(func(connection *nats.Conn) {
-			c.retries.Forget()
-			c.log(c.logger.Info().Str("url", connection.ConnectedUrlRedacted()), "broker is back")
-		}),
-		nats.LameDuckModeHandler(func(*nats.Conn) { c.log(c.logger.Info(), "broker is about to shut down") }),
+		c.addCallbacks,
+	), err
+}
+
+// addCallbacks sets our callbacks, which call those of the application afterwards.
+func (c *Conn) addCallbacks(o *nats.Options) error {
+	onError, onDisconnect, onFailure, onReconnect, onLameDuck := o.AsyncErrorCB, o.DisconnectedErrCB, o.ReconnectErrCB, o.ReconnectedCB, o.LameDuckModeHandler
+	if older := o.DisconnectedCB; onDisconnect == nil && older != nil { // nats.go calls one of them
+		onDisconnect = func(connection *nats.Conn, _ error) { older(connection) }
 	}
-	credentials, err := config.credentialOptions()
-	return append(options, credentials...), err
+	o.AsyncErrorCB = func(connection *nats.Conn, subscription *nats.Subscription, err error) {
+		c.HandleError(connection, subscription, err)
+		if onError != nil {
+			onError(connection, subscription, err)
+		}
+	}
+	o.DisconnectedErrCB = func(connection *nats.Conn, err error) {
+		c.logDisconnect(err)
+		if onDisconnect != nil {
+			onDisconnect(connection, err)
+		}
+	}
+	o.ReconnectErrCB = func(connection *nats.Conn, err error) {
+		c.retryFailed(err)
+		if onFailure != nil {
+			onFailure(connection, err)
+		}
+	}
+	o.ReconnectedCB = func(connection *nats.Conn) {
+		c.retries.Forget()
+		c.log(c.logger.Info().Str("url", connection.ConnectedUrlRedacted()), "broker is back")
+		if onReconnect != nil {
+			onReconnect(connection)
+		}
+	}
+	o.LameDuckModeHandler = func(connection *nats.Conn) {
+		c.log(c.logger.Info(), "broker is about to shut down")
+		select {
+		case c.leaving <- connection:
+		default: // it is known
+		}
+		if onLameDuck != nil {
+			onLameDuck(connection)
+		}
+	}
+	return nil
 }
 
 // Pauses between attempts to reach the broker again. They are random, so that not all clients come at once.

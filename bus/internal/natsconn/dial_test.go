@@ -1,10 +1,14 @@
 package natsconn_test
 
 import (
+	"bufio"
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -29,6 +33,49 @@ func TestDial_ForeignScheme(t *testing.T) {
 		config := natsconn.Config{URL: url, ConnectTimeout: time.Hour}
 		_, err := natsconn.Dial(t.Context(), "test", config, zerolog.Nop(), new(logqueue.Queue))
 		checkError(t, url, err, want)
+	}
+}
+
+// pipeBroker is a broker in the process that reads nothing more, once a message has begun, before it has written a flood.
+type pipeBroker struct{ ended sync.WaitGroup }
+
+func (b *pipeBroker) InProcessConn() (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	b.ended.Go(func() { b.serve(ours) })
+	return theirs, nil
+}
+
+func (b *pipeBroker) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, `INFO {"max_payload":4194304,"headers":true}`+"\r\n")
+	for reader := bufio.NewReader(conn); ; {
+		line, err := reader.ReadString('\n')
+		switch {
+		case err != nil:
+			return
+		case line == "PING\r\n":
+			_, _ = io.WriteString(conn, "PONG\r\n")
+		case strings.HasPrefix(line, "PUB "):
+			_, _ = io.WriteString(conn, strings.Repeat("PONG\r\n", 100_000))
+		}
+	}
+}
+
+// TestDial_InProcess_BothWrite holds that a connection within the process does not lock up when both sides write more than the other one
+// reads at a time. nats.go holds its lock while it writes, and needs it to read a PONG.
+func TestDial_InProcess_BothWrite(t *testing.T) {
+	t.Parallel()
+	for _, unbatched := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			embedded := new(pipeBroker)
+			lines := new(logqueue.Queue)
+			conn, err := natsconn.Dial(t.Context(), "test", natsconn.Config{Provider: embedded, Unbatched: unbatched}, zerolog.Nop(), lines)
+			require.NoError(t, err)
+			require.NoError(t, conn.NATS().Publish("subject", make([]byte, 2<<20)))
+			require.NoError(t, conn.Flush(t.Context()))
+			conn.Close()
+			embedded.ended.Wait()
+		})
 	}
 }
 

@@ -3,9 +3,11 @@ package natsconn
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 
@@ -27,6 +29,8 @@ type dispatcher struct {
 	controls *worker.Backlog // urgent jobs, which do not wait for handlers
 	starting sync.Once
 	ended    chan struct{}
+
+	overlap atomic.Pointer[overlap] // nil unless there are two connections
 
 	mu    sync.RWMutex // protects known, from before a subscription is made until it is in there
 	known map[*nats.Subscription]*Subscription
@@ -69,6 +73,9 @@ func (d *dispatcher) take(message *nats.Msg) (job worker.Job) {
 	if s == nil {
 		return nil // it has ended
 	}
+	if both := d.overlap.Load(); both != nil && s.Queue == "" && both.isSecond(message) {
+		return nil
+	}
 	defer func() {
 		if reason := recover(); reason != nil {
 			d.conn.log(s.session.logger.Error().Bytes("stack", debug.Stack()), "panic while reading a message; this is a bug in Busline")
@@ -77,6 +84,42 @@ func (d *dispatcher) take(message *nats.Msg) (job worker.Job) {
 	}()
 	return s.Receive(message, &d.reader)
 }
+
+// overlap tells the two copies of a message apart that comes over two connections. Only the dispatcher uses it.
+type overlap struct {
+	old  map[*nats.Subscription]*Subscription // on the first connection
+	seed maphash.Seed
+	sums map[uint64]int // what has come over one of them alone: above zero over the first
+}
+
+// isSecond reports whether the message has come over the other connection before.
+func (o *overlap) isSecond(message *nats.Msg) bool {
+	var hash maphash.Hash
+	hash.SetSeed(o.seed)
+	for _, part := range []string{message.Subject, message.Reply} {
+		_, _ = hash.WriteString(part)
+		_ = hash.WriteByte(0)
+	}
+	_, _ = hash.Write(message.Data)
+	sum, by := hash.Sum64(), 1
+	if o.old[message.Sub] == nil {
+		by = -1
+	}
+	before := o.sums[sum]
+	if o.sums[sum] += by; o.sums[sum] == 0 {
+		delete(o.sums, sum)
+	}
+	return before*by < 0
+}
+
+// beginOverlap notes that the subscriptions are about to be made on a second connection.
+func (d *dispatcher) beginOverlap() {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	d.overlap.Store(&overlap{old: maps.Clone(d.known), seed: maphash.MakeSeed(), sums: make(map[uint64]int)})
+}
+
+func (d *dispatcher) endOverlap() { d.overlap.Store(nil) }
 
 // subscriptionOf returns the subscription of a message; nil once it has ended.
 func (d *dispatcher) subscriptionOf(made *nats.Subscription) *Subscription {

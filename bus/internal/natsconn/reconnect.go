@@ -1,8 +1,11 @@
 package natsconn
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
+	"net/url"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,7 +25,15 @@ const (
 func (c *Conn) watch(ctx context.Context) {
 	defer close(c.watched)
 	defer c.state.stop()
-	for c.follow(ctx) {
+	for {
+		leaving, closed := c.follow(ctx)
+		if leaving {
+			c.move(ctx)
+			continue
+		}
+		if !closed {
+			return
+		}
 		if !c.owned {
 			c.state.begin(0) // it is not replaced
 			c.log(c.logger.Error().Err(c.NATS().LastError()),
@@ -36,8 +47,8 @@ func (c *Conn) watch(ctx context.Context) {
 	}
 }
 
-// follow returns true when the broker connection is closed, false when ctx has ended.
-func (c *Conn) follow(ctx context.Context) (closed bool) {
+// follow returns when the broker connection is closed, or its server is leaving, or ctx has ended.
+func (c *Conn) follow(ctx context.Context) (leaving, closed bool) {
 	connection := c.NATS()
 	changes := connection.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
 	defer connection.RemoveStatusListener(changes)
@@ -50,15 +61,19 @@ func (c *Conn) follow(ctx context.Context) (closed bool) {
 		case nats.CLOSED:
 			c.violations.forget()
 			c.state.begin(OutageGrace)
-			return true
+			return false, true
 		case nats.RECONNECTING, nats.DISCONNECTED:
 			c.violations.forget()
 			c.state.begin(OutageGrace)
 		}
 		select {
 		case <-changes:
+		case of := <-c.leaving:
+			if of == connection && connection.IsConnected() {
+				return true, false
+			}
 		case <-ctx.Done():
-			return false
+			return false, false
 		}
 	}
 }
@@ -74,7 +89,7 @@ func (c *Conn) onReconnect() {
 func (c *Conn) reconnect(ctx context.Context) error {
 	c.log(c.logger.Error().Err(c.NATS().LastError()), "the broker connection was closed; opening a new one")
 	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
-		made, err := c.redial(ctx)
+		made, err := c.redial(ctx, nil)
 		if err == nil {
 			if err = c.switchConn(ctx, made); err == nil {
 				c.dispatcher.sweep(ctx)
@@ -91,6 +106,89 @@ func (c *Conn) reconnect(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// moveTries is how often to try to reach another server before the leaving one closes the connection. nats.go reconnects then.
+const moveTries = 5
+
+// move replaces the connection to a server that is about to shut down while both ends are alive, so that no call fails. The old
+// connection is drained once all sessions have subscribed on the new one.
+func (c *Conn) move(ctx context.Context) {
+	old := c.NATS()
+	pause := rand.N(soonAgain) //nolint:gosec // spreading is no secret: not all clients move at once
+	for range moveTries {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		if !old.IsConnected() {
+			return
+		}
+		made, err := c.redial(ctx, old)
+		if err == nil {
+			c.moveTo(ctx, old, made)
+			return
+		}
+		c.log(c.logger.Debug().Err(err), "no other broker can be reached yet")
+		pause = laterAgain/2 + rand.N(laterAgain) //nolint:gosec // as above
+	}
+}
+
+// moveTo moves to another connection. Until the old one is drained what is sent to all subscribers arrives on both.
+func (c *Conn) moveTo(ctx context.Context, old, to *nats.Conn) {
+	c.dispatcher.beginOverlap()
+	defer c.dispatcher.endOverlap()
+	if err := c.switchConn(ctx, to); err != nil {
+		c.log(c.logger.Warn().Err(err), "cannot move to another broker before this one shuts down")
+		to.Close()
+		return
+	}
+	closed := old.StatusChanged(nats.CLOSED, nats.RECONNECTING)
+	defer old.RemoveStatusListener(closed)
+	select { // until the other servers know that messages go to the new one
+	case <-time.After(returnTime):
+	case <-ctx.Done():
+	}
+	if old.Drain() == nil {
+		select {
+		case <-closed:
+		case <-ctx.Done():
+		}
+	}
+	old.Close()
+	c.dispatcher.sweep(ctx)
+}
+
+// awayFrom leaves the server of a connection out of those to connect to, if there are others: it is about to shut down. The others that
+// it has told of take the login of the URL, as with nats.go.
+func awayFrom(leaving *nats.Conn) nats.Option {
+	return func(o *nats.Options) error {
+		left := ""
+		if at, err := url.Parse(leaving.ConnectedUrl()); err == nil {
+			left = at.Host
+		}
+		login := (*url.Userinfo)(nil)
+		var others []string
+		for _, address := range o.Servers {
+			if at, err := parseBroker(address); err == nil {
+				login = cmp.Or(login, at.User)
+				if at.Host != left {
+					others = append(others, address)
+				}
+			}
+		}
+		for _, address := range leaving.DiscoveredServers() {
+			if at, err := parseBroker(address); err == nil && at.Host != left {
+				at.User = login
+				others = append(others, at.String())
+			}
+		}
+		if len(others) > 0 {
+			o.Url, o.Servers = "", others
+		}
+		return nil
 	}
 }
 
