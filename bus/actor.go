@@ -101,6 +101,7 @@ func checkClaims(e *endpoint) Interceptor {
 			if err := x.in.conn.authorize(&x.in.Handler, e); err != nil {
 				return err
 			}
+			x.in.Authorized()
 			return next(ctx, x)
 		}
 	}

@@ -1,7 +1,6 @@
 package bus_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -145,7 +144,7 @@ func TestFragmentedResponse_AnotherStartsMeanwhile(t *testing.T) {
 		answered := make(chan error, 1)
 		go func() {
 			made := mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))
-			made.Body, made.ContentLength = io.NopCloser(bytes.NewReader(someBytes(3<<20))), 3<<20
+			made.Body, made.ContentLength = wire.NewBody(someBytes(3<<20)), 3<<20
 			response, err := caller.Do(made)
 			if err == nil && response.StatusCode != http.StatusOK {
 				err = errors.New(response.Status)
@@ -190,7 +189,7 @@ func TestFragmentedResponse_FirstFragmentIsTaken(t *testing.T) {
 		caller := b.connect("caller.example")
 		request := func() (*http.Response, error) {
 			made := mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))
-			made.Body, made.ContentLength = io.NopCloser(bytes.NewReader(someBytes(3<<20))), 3<<20
+			made.Body, made.ContentLength = wire.NewBody(someBytes(3<<20)), 3<<20
 			return caller.Do(made)
 		}
 		begun := time.Now()

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -344,5 +345,45 @@ func TestStream_UploadSourceEnds(t *testing.T) {
 		_, err = b.connect("caller.example").Do(request) //nolint:bodyclose // there is none
 		require.ErrorContains(t, err, "the client is gone")
 		require.ErrorIs(t, <-ended, io.ErrUnexpectedEOF)
+	})
+}
+
+// TestStream_TokenExpires holds that streams, in either direction, end with the token of their caller.
+func TestStream_TokenExpires(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		i := newIssuer(t)
+		callee := b.connect("counter.example", i.trust())
+		serve(t, callee, unending{})
+		ended := make(chan error, 1)
+		require.NoError(t, callee.Handle("POST", "/upload", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(io.Discard, r.Body)
+			ended <- err
+		})))
+		caller, began := b.connect("caller.example"), time.Now()
+		ctx := bus.WithActor(t.Context(), i.token(claims.Claims{"exp": began.Add(time.Minute).Unix()}))
+		var last error
+		for _, last = range bus.NewOperation[struct{}, int](caller, "POST https://counter.example/count").Stream(ctx, struct{}{}) {
+		}
+		require.ErrorContains(t, last, "401 Unauthorized: the token has expired, and the stream ends with it")
+		assert.InDelta(t, 90, time.Since(began).Seconds(), 2, "with 30 s of leeway")
+
+		ctx = bus.WithActor(t.Context(), i.token(claims.Claims{"exp": time.Now().Add(time.Minute).Unix()}))
+		reader, writer := io.Pipe()
+		go func() {
+			for {
+				if _, err := writer.Write(make([]byte, 100_000)); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		}()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://counter.example/upload", reader)
+		require.NoError(t, err)
+		response, err := caller.Do(request)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
+		require.ErrorContains(t, <-ended, "the token has expired")
+		time.Sleep(2 * time.Second) // until the writer has seen it
 	})
 }

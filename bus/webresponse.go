@@ -3,6 +3,7 @@ package bus
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -261,6 +263,10 @@ func (w *webResponse) checkLength(ctx context.Context) error {
 // cutOff returns the error for a handler that returned after its context had ended, because of cause. Most handlers
 // have written only half of their answer then; a server of net/http would break the connection.
 func cutOff(cause error) *Error {
-	return newError(statusOfContext(cause), ExecutedYes, cause,
+	code := statusOfContext(cause)
+	if known, ok := errors.AsType[*status.Error](cause); ok {
+		code = known.Status
+	}
+	return newError(code, ExecutedYes, cause,
 		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
 }

@@ -100,6 +100,15 @@ const leeway = 30 * time.Second
 // lastSecond is that of the year 9999. A time beyond it is no time, and beyond what a time.Time counts.
 const lastSecond = 253402300799
 
+// Expiry returns when services no longer take the token of these claims: its exp, and 30 s of leeway. It is zero if there is no exp.
+func (c Claims) Expiry() time.Time {
+	expires, found, err := seconds(c, "exp")
+	if err != nil || !found {
+		return time.Time{}
+	}
+	return expires.Add(leeway)
+}
+
 // checkTimes checks exp, nbf and iat, and returns when the token expires, leeway included.
 func checkTimes(claims Claims, now time.Time) (expiry time.Time, err error) {
 	expires, found, err := seconds(claims, "exp")

@@ -132,10 +132,11 @@ func (s *Server) Open(ack *wire.Response) bool {
 
 // streaming is what a request keeps of a body that is a stream, its own or that of its response.
 type streaming struct {
-	key   RequestKey
-	in    *Incoming
-	slots *worker.Limiter      // that counts it; nil for none
-	held  fragment.Reservation // memory for a body that is collected
+	key    RequestKey
+	in     *Incoming
+	slots  *worker.Limiter      // that counts it; nil for none
+	expiry *time.Timer          // at the expiry of the token; nil for none
+	held   fragment.Reservation // memory for a body that is collected
 
 	reader *stream.Reader // of the request's body; nil for one in memory
 	place  string         // the subject of the parts of the request
@@ -166,9 +167,23 @@ func (of *streaming) count(slots *worker.Limiter) error {
 	return nil
 }
 
+// expire ends the handler with the token of its caller, which may outlive no stream.
+func (of *streaming) expire() {
+	at := of.in.Handler.Claims.Expiry()
+	if of.expiry != nil || at.IsZero() {
+		return
+	}
+	of.expiry = time.AfterFunc(time.Until(at), func() {
+		of.in.Handler.End(status.Errorf(http.StatusUnauthorized, status.ExecutedYes, nil, "the token has expired, and the stream ends with it"), false)
+	})
+}
+
 // end frees all that the stream has held, after its handler has returned.
 func (of *streaming) end() {
 	of.held.Free()
+	if of.expiry != nil {
+		of.expiry.Stop()
+	}
 	if of.slots != nil {
 		of.slots.EndStream(of.key.sender())
 		of.slots = nil
@@ -228,7 +243,9 @@ func (in *Incoming) watchStream() {
 	context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
 		code := http.StatusServiceUnavailable
-		if errors.Is(cause, context.DeadlineExceeded) {
+		if known, ok := errors.AsType[*status.Error](cause); ok {
+			code = known.Status
+		} else if errors.Is(cause, context.DeadlineExceeded) {
 			code, cause = http.StatusGatewayTimeout, status.TimeBudgetSpent()
 		}
 		in.stream.reader.Fail(incomplete(code, cause, "%s", context.Cause(ctx)))
@@ -247,6 +264,13 @@ func (in *Incoming) Collect(body io.Reader, limit int) ([]byte, error) {
 		err = status.Errorf(http.StatusRequestTimeout, status.ExecutedNo, err, "the request body did not come within %s", requestWait)
 	}
 	return read, err
+}
+
+// Authorized notes that the claims of the caller are known, with which the rest of the request ends, too.
+func (in *Incoming) Authorized() {
+	if in.stream != nil {
+		in.stream.expire()
+	}
 }
 
 // Reserve returns a reservation for what the sender of the request has the handler buffer.
@@ -298,6 +322,7 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 		return nil, err
 	}
 	in.stream = of
+	of.expire()
 	if of.reader != nil {
 		of.reader.Fail(errAnswered)
 	}
