@@ -186,31 +186,6 @@ func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, bod
 	return request.WithContext(ctx)
 }
 
-// relay writes the response of a service to the client.
-func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.Response) {
-	if response.StatusCode < http.StatusOK || response.StatusCode > maxStatus {
-		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
-		return
-	}
-	if r.Method != http.MethodHead && mediaType(response.Header) == problemType {
-		if err := adaptProblem(requestPath(r), response); err != nil {
-			i.refuse(w, r, err)
-			return
-		}
-	}
-	if mediaType(response.Header) == eventStreamType { // its client comes again, to another server
-		ctx, stop := i.untilStopped(r.Context())
-		defer stop()
-		defer context.AfterFunc(ctx, func() { _ = response.Body.Close() })()
-	}
-	filterResponseHeader(w.Header(), response.Header)
-	setAnsweredBy(w.Header(), response.Header)
-	writeResponse(w, r, response)
-}
-
-// maxStatus is the largest status code in HTTP (RFC 9110, 15).
-const maxStatus = 599
-
 // actor returns the bearer token of a request and its claims, or "" if it has none. A malformed or invalid token is always an error,
 // never treated as absent. An Authorization header of another scheme is no identity, and is passed on like any other
 // header; so is that for a service with tokens of its own.

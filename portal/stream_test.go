@@ -2,10 +2,10 @@ package portal_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -16,36 +16,72 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// TestStream_ServerStops has a server stop while a service sends events without an end.
-func TestStream_ServerStops(t *testing.T) {
-	t.Parallel()
+// openEndless starts an ingress and a service whose streams have a line and no end until the test does.
+func openEndless(t *testing.T) *portal.Ingress {
+	t.Helper()
 	b := bustest.New(t)
-	service := b.Connect("events.example")
-	require.NoError(t, service.Handle("GET", "/endless", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, "data: one\n\n")
+	ended := make(chan struct{})
+	require.NoError(t, b.Connect("events.example").Handle("GET", "/{kind+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", strings.TrimPrefix(r.URL.Path, "/"))
+		fmt.Fprint(w, "data: one\n")
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+			fmt.Fprint(w, "data: two\n")
+		}
 	})))
+	t.Cleanup(func() { close(ended) })
 	ingress, err := portal.NewIngress(b.Connect("ingress"))
 	require.NoError(t, err)
-	server, err := portal.Listen(ingress, portal.WithAddress("127.0.0.1:0"))
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx) }()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.BaseURL()+"/events.example/endless", nil)
+	return ingress
+}
+
+// readLine makes a request, and returns what follows the first line of its response.
+func readLine(t *testing.T, address string) io.Reader {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
-	defer response.Body.Close()
-	line, err := bufio.NewReader(response.Body).ReadString('\n')
+	t.Cleanup(func() { response.Body.Close() })
+	body := bufio.NewReader(response.Body)
+	line, err := body.ReadString('\n')
 	require.NoError(t, err)
 	assert.Equal(t, "data: one\n", line)
-	stop()
-	require.NoError(t, <-served, "it was cut off")
-	_, err = io.Copy(io.Discard, response.Body)
-	require.Error(t, err)
+	return body
+}
+
+// TestStream_ServerStops has a server stop while a service sends events, or lines of JSON, without an end.
+func TestStream_ServerStops(t *testing.T) {
+	t.Parallel()
+	server, stop := listenTo(t, openEndless(t))
+	var streams []io.Reader
+	for _, kind := range []string{"text/event-stream", "application/x-ndjson"} {
+		streams = append(streams, readLine(t, server.BaseURL()+"/events.example/"+kind))
+	}
+	require.NoError(t, stop(), "it was cut off")
+	for _, stream := range streams {
+		_, err := io.Copy(io.Discard, stream)
+		require.Error(t, err)
+	}
+}
+
+// TestStream_IngressCloses closes an ingress while a service sends without an end.
+func TestStream_IngressCloses(t *testing.T) {
+	t.Parallel()
+	ingress := openEndless(t)
+	server := httptest.NewServer(ingress)
+	var streams []io.Reader
+	for _, kind := range []string{"text/event-stream", "application/x-ndjson", "text/plain"} {
+		streams = append(streams, readLine(t, server.URL+"/events.example/"+kind))
+	}
+	ingress.Close()
+	server.Close() // waits for the handlers
+	for _, stream := range streams {
+		_, err := io.Copy(io.Discard, stream)
+		require.Error(t, err)
+	}
 }
 
 // TestStream_Relayed relays a stream as it comes, with its trailers, and breaks the connection where it breaks off.

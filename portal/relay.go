@@ -1,0 +1,88 @@
+package portal
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// maxStatus is the largest status code in HTTP (RFC 9110, 15).
+const maxStatus = 599
+
+// relay writes the response of a service to the client. A body that comes as a stream ends when the ingress is closed.
+func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.Response) {
+	if response.StatusCode < http.StatusOK || response.StatusCode > maxStatus {
+		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
+		return
+	}
+	if isStream(response) {
+		end, body := i.untilClosed, response.Body
+		if isEndless(response) { // its client comes again, to another server
+			end = i.untilStopped
+		}
+		ctx, stop := end(r.Context())
+		defer stop()
+		defer context.AfterFunc(ctx, func() { _ = body.Close() })()
+	}
+	if r.Method != http.MethodHead && mediaType(response.Header) == problemType {
+		if err := adaptProblem(requestPath(r), response); err != nil {
+			i.refuse(w, r, err)
+			return
+		}
+	}
+	filterResponseHeader(w.Header(), response.Header)
+	setAnsweredBy(w.Header(), response.Header)
+	i.writeResponse(w, r, response)
+}
+
+// isStream reports whether the body of a response comes as a stream, and is not in memory.
+func isStream(response *http.Response) bool { return response.Trailer != nil }
+
+// isEndless reports whether a response is a stream that may have no end, so that a server that stops does not wait for it.
+func isEndless(response *http.Response) bool {
+	endless := []string{eventStreamType, "application/x-ndjson", "application/json-seq", "multipart/x-mixed-replace"}
+	return isStream(response) && slices.Contains(endless, mediaType(response.Header))
+}
+
+// relayStream writes a body as it comes, and the trailer. A body that ends before its end breaks the connection, so
+// that no client takes half of it for the whole.
+func (i *Ingress) relayStream(w http.ResponseWriter, response *http.Response) {
+	client := &streamWriter{w, http.NewResponseController(w), writeTimeout}
+	_, err := client.Write(nil) // the header goes out before the first piece comes
+	if err == nil {
+		_, err = io.Copy(client, response.Body)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	trailer := make(http.Header)
+	filterResponseHeader(trailer, response.Trailer)
+	for name := range response.Trailer {
+		if values := trailer[name]; values != nil {
+			w.Header()[http.TrailerPrefix+name] = values
+		}
+	}
+}
+
+// streamWriter writes each piece of a stream to the client at once, and gives each a time of its own.
+type streamWriter struct {
+	io.Writer
+
+	connection *http.ResponseController
+	timeout    time.Duration // of a piece
+}
+
+// Write writes a piece.
+func (s *streamWriter) Write(piece []byte) (int, error) {
+	_ = s.connection.SetWriteDeadline(time.Now().Add(s.timeout)) // not every server supports this
+	n, err := s.Writer.Write(piece)
+	if err == nil {
+		err = s.connection.Flush()
+	}
+	_ = s.connection.SetWriteDeadline(time.Time{}) // by HTTP/2 it would end a stream that is idle
+	return n, err
+}
