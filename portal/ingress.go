@@ -165,7 +165,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 	place.adaptLocations(response)
 	i.confineCookies(r, &place, to, response)
 	i.config.applySandboxCSP(to, response)
-	i.relay(w, r, response)
+	i.relay(w, r, response, load)
 }
 
 // request returns the request to send on the bus.

@@ -2,19 +2,23 @@ package portal
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/wire"
 )
 
 // maxStatus is the largest status code in HTTP (RFC 9110, 15).
 const maxStatus = 599
 
 // relay writes the response of a service to the client. A body that comes as a stream ends when the ingress is closed.
-func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.Response) {
+func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.Response, load *reservation) {
 	if response.StatusCode < http.StatusOK || response.StatusCode > maxStatus {
 		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
 		return
@@ -34,6 +38,12 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 			return
 		}
 	}
+	if !r.ProtoAtLeast(1, 1) && isStream(response) && !isEndless(response) && load.take(maxCollected) {
+		if err := collect(response); err != nil {
+			i.refuse(w, r, err)
+			return
+		}
+	}
 	filterResponseHeader(w.Header(), response.Header)
 	setAnsweredBy(w.Header(), response.Header)
 	i.writeResponse(w, r, response)
@@ -48,16 +58,35 @@ func isEndless(response *http.Response) bool {
 	return isStream(response) && slices.Contains(endless, mediaType(response.Header))
 }
 
+// maxCollected is how large a stream may be that a client of HTTP/1.0 gets in one piece, in bytes.
+const maxCollected = 1 << 20
+
+// collect reads a small stream whole. A client of HTTP/1.0, which knows no chunks, then gets the length, or an error.
+func collect(response *http.Response) error {
+	first, err := io.ReadAll(io.LimitReader(response.Body, maxCollected))
+	switch {
+	case err != nil:
+		return err
+	case len(first) == maxCollected:
+		response.Body = wire.Unread(first, response.Body)
+		return nil
+	}
+	_ = response.Body.Close()
+	response.Body, response.Trailer, response.ContentLength = wire.NewBody(first), nil, int64(len(first))
+	response.Header.Set("Content-Length", strconv.Itoa(len(first)))
+	return nil
+}
+
 // relayStream writes a body as it comes, and the trailer. A body that ends before its end breaks the connection, so
 // that no client takes half of it for the whole.
-func (i *Ingress) relayStream(w http.ResponseWriter, response *http.Response) {
+func (i *Ingress) relayStream(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	client := &streamWriter{w, http.NewResponseController(w), writeTimeout}
 	_, err := client.Write(nil) // the header goes out before the first piece comes
 	if err == nil {
 		_, err = io.Copy(client, response.Body)
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler)
+		breakOff(client.connection, r)
 	}
 	trailer := make(http.Header)
 	filterResponseHeader(trailer, response.Trailer)
@@ -66,6 +95,27 @@ func (i *Ingress) relayStream(w http.ResponseWriter, response *http.Response) {
 			w.Header()[http.TrailerPrefix+name] = values
 		}
 	}
+}
+
+// breakOff breaks the connection. For a client of HTTP/1.0 the end of a connection may be that of a body, so it gets a reset.
+func breakOff(connection *http.ResponseController, r *http.Request) {
+	if !r.ProtoAtLeast(1, 1) {
+		if conn, _, err := connection.Hijack(); err == nil {
+			reset(conn)
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// reset closes a connection so that the other side sees an error.
+func reset(conn net.Conn) {
+	for secured, ok := conn.(*tls.Conn); ok; secured, ok = conn.(*tls.Conn) {
+		conn = secured.NetConn()
+	}
+	if socket, ok := conn.(*net.TCPConn); ok {
+		_ = socket.SetLinger(0)
+	}
+	_ = conn.Close()
 }
 
 // streamWriter writes each piece of a stream to the client at once, and gives each a time of its own.

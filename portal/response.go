@@ -40,7 +40,7 @@ func (i *Ingress) writeResponse(w http.ResponseWriter, r *http.Request, response
 		switch {
 		case r.Method == http.MethodHead:
 		case response.Trailer != nil:
-			i.relayStream(w, response)
+			i.relayStream(w, r, response)
 		default:
 			_, _ = io.Copy(w, response.Body) // fails only if the client has gone
 		}

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,5 +121,51 @@ func TestStream_Relayed(t *testing.T) {
 			assert.Equal(t, http.Header{"X-Late": {"yes"}}, response.Trailer)
 		}
 		response.Body.Close()
+	}
+}
+
+// TestStream_HTTP10 holds that a client without chunks can tell half of a stream from the whole.
+func TestStream_HTTP10(t *testing.T) {
+	t.Parallel()
+	ingress := open(t)
+	ingress.serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		size, _ := strconv.Atoi(r.URL.Query().Get("size"))
+		fmt.Fprint(w, strings.Repeat("a", size))
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path == "/broken" {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(w, "end")
+	})
+	for _, test := range []struct {
+		target string
+		status int
+		length int64 // that is announced; negative if none is
+		fails  bool
+	}{
+		{"/whole?size=100", 200, 103, false},
+		{"/whole?size=2000000", 200, -1, false},
+		{"/broken?size=100", 500, 0, false},
+		{"/broken?size=2000000", 200, -1, true},
+	} {
+		conn, err := net.Dial("tcp", ingress.server.Listener.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "GET /stream.example"+test.target+" HTTP/1.0\r\n\r\n")
+		require.NoError(t, err)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if test.fails && err != nil { // the reset may be here before the head was read
+			conn.Close()
+			continue
+		}
+		require.NoError(t, err, test.target)
+		assert.Equal(t, test.status, response.StatusCode, test.target)
+		text, err := io.ReadAll(response.Body)
+		assert.Equal(t, test.fails, err != nil, "%s: %v", test.target, err)
+		if test.status == http.StatusOK {
+			assert.Equal(t, test.length, response.ContentLength, test.target)
+			assert.Equal(t, !test.fails, strings.HasSuffix(string(text), "end"), test.target)
+		}
+		response.Body.Close()
+		conn.Close()
 	}
 }
