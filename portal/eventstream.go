@@ -310,7 +310,7 @@ func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
 
 // write writes to the client at once.
 func (s *eventStream) write(text []byte) error {
-	_, err := (&streamWriter{s.client, s.control, streamWriteTimeout}).Write(text)
+	_, err := (&streamWriter{Writer: s.client, connection: s.control, timeout: streamWriteTimeout}).Write(text)
 	return err
 }
 

@@ -207,6 +207,11 @@ func (i *Ingress) rejectRequest(w http.ResponseWriter, r *http.Request, err erro
 
 // refuse responds with an error of the ingress itself, or of a call that got no response.
 func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	bus.WriteError(w, r, i.visible(r, err))
+}
+
+// visible returns an error as clients may see it. An internal one is logged.
+func (i *Ingress) visible(r *http.Request, err error) *bus.Error {
 	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}
 	if known, ok := errors.AsType[*bus.Error](err); ok {
 		copied := *known // errors may be shared
@@ -225,7 +230,7 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Path).Msg("request failed")
 		failed = outsideOf(failed)
 	}
-	bus.WriteError(w, r, failed)
+	return failed
 }
 
 // outsideOf returns the error that clients see instead of an internal one.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -31,6 +32,7 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 		ctx, stop := end(r.Context())
 		defer stop()
 		defer context.AfterFunc(ctx, func() { _ = body.Close() })()
+		r = r.WithContext(ctx)
 	}
 	if r.Method != http.MethodHead && mediaType(response.Header) == problemType {
 		if err := adaptProblem(requestPath(r), response); err != nil {
@@ -78,12 +80,15 @@ func collect(response *http.Response) error {
 }
 
 // relayStream writes a body as it comes, and the trailer. A body that ends before its end breaks the connection, so
-// that no client takes half of it for the whole.
+// that no client takes half of it for the whole; events end with one that says why.
 func (i *Ingress) relayStream(w http.ResponseWriter, r *http.Request, response *http.Response) {
-	client := &streamWriter{w, http.NewResponseController(w), writeTimeout}
+	client := &streamWriter{Writer: w, connection: http.NewResponseController(w), timeout: writeTimeout}
 	_, err := client.Write(nil) // the header goes out before the first piece comes
 	if err == nil {
 		_, err = io.Copy(client, response.Body)
+	}
+	if err != nil && !client.failed && r.Context().Err() == nil && mediaType(response.Header) == eventStreamType && response.ContentLength < 0 {
+		_, err = client.Write(i.problemEvent(r, err))
 	}
 	if err != nil {
 		breakOff(client.connection, r)
@@ -96,6 +101,24 @@ func (i *Ingress) relayStream(w http.ResponseWriter, r *http.Request, response *
 		}
 	}
 }
+
+// problemEvent returns the event that ends a stream of events that has failed. The blank line before it ends an event that was cut off.
+func (i *Ingress) problemEvent(r *http.Request, err error) []byte {
+	problem := bodyWriter{header: make(http.Header)}
+	bus.WriteError(&problem, r, i.visible(r, err))
+	line := strings.NewReplacer("\r", " ", "\n", " ").Replace(problem.String()) // which are blanks in JSON
+	return []byte("\n\nevent: problem\ndata: " + line + "\n\n")
+}
+
+// bodyWriter keeps the body of a response.
+type bodyWriter struct {
+	strings.Builder
+
+	header http.Header
+}
+
+func (b *bodyWriter) Header() http.Header { return b.header }
+func (*bodyWriter) WriteHeader(int)       {}
 
 // breakOff breaks the connection. For a client of HTTP/1.0 the end of a connection may be that of a body, so it gets a reset.
 func breakOff(connection *http.ResponseController, r *http.Request) {
@@ -124,6 +147,7 @@ type streamWriter struct {
 
 	connection *http.ResponseController
 	timeout    time.Duration // of a piece
+	failed     bool          // a piece could not be written
 }
 
 // Write writes a piece.
@@ -133,6 +157,7 @@ func (s *streamWriter) Write(piece []byte) (int, error) {
 	if err == nil {
 		err = s.connection.Flush()
 	}
+	s.failed = err != nil
 	_ = s.connection.SetWriteDeadline(time.Time{}) // by HTTP/2 it would end a stream that is idle
 	return n, err
 }

@@ -2,8 +2,10 @@ package portal_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/portal"
 )
@@ -168,4 +171,59 @@ func TestStream_HTTP10(t *testing.T) {
 		response.Body.Close()
 		conn.Close()
 	}
+}
+
+// failingEvents stream an element and an error.
+type failingEvents struct{}
+
+// Conflict fails with what clients may see.
+func (failingEvents) Conflict() iter.Seq2[int, error] {
+	return oneThen(bus.Errorf(http.StatusConflict, "sold out"))
+}
+
+// Broken fails with what they may not.
+func (failingEvents) Broken() iter.Seq2[int, error] {
+	return oneThen(errors.New("the password is secret"))
+}
+
+func oneThen(err error) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) { _ = yield(1, nil) && yield(0, err) }
+}
+
+// TestStream_EventsFail has streams fail after their first element.
+func TestStream_EventsFail(t *testing.T) {
+	t.Parallel()
+	ingress := open(t)
+	require.NoError(t, bus.Serve(ingress.bus.Connect("failing.example"), failingEvents{}))
+	ingress.serve("cut.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: 1")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	for path, want := range map[string][2]string{
+		"/failing.example/conflict": {`"status":409`, "sold out"},
+		"/failing.example/broken":   {`"status":500`, "the reason is in the log"},
+		"/cut.example/":             {`"status":500`, "the reason is in the log"},
+	} {
+		got := ingress.get(path, "Accept: text/event-stream")
+		assert.Equal(t, http.StatusOK, got.StatusCode, path)
+		before, problem, found := strings.Cut(got.text, "\n\nevent: problem\ndata: ")
+		assert.True(t, found, "%s: %q", path, got.text)
+		assert.Equal(t, "data: 1", strings.TrimSpace(before), path)
+		line, rest, _ := strings.Cut(problem, "\n")
+		assert.Equal(t, "\n", rest, path)
+		for _, part := range want {
+			assert.Contains(t, line, part, path)
+		}
+		assert.NotContains(t, got.text, "secret", path)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ingress.server.URL+"/failing.example/conflict", http.NoBody)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	lines, err := io.ReadAll(response.Body)
+	require.Error(t, err, "lines of JSON break off")
+	assert.Equal(t, "1\n", string(lines))
 }
