@@ -319,12 +319,14 @@ func isOriginWide(name string) bool {
 }
 
 // ofTheProxy reports whether a proxy in front of the ingress may obey a header of a response, such as nginx does: it could
-// serve a file of its own, or what is at another address, and change its limits. An underscore counts as a hyphen, because
-// some servers treat the two alike.
+// serve a file of its own, or what is at another address, and change its limits. How it buffers and stores the response is for the
+// service to say. An underscore counts as a hyphen, because some servers treat the two alike.
 func ofTheProxy(name string) bool {
 	switch name = textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-")); name {
 	case "X-Sendfile", "X-Sendfile2", "X-Lighttpd-Send-File", "X-Lighttpd-Sendfile", "X-Litespeed-Location", "X-Reproxy-File", "X-Reproxy-Url":
 		return true
+	case "X-Accel-Buffering", "X-Accel-Expires":
+		return false
 	default:
 		return strings.HasPrefix(name, "X-Accel-")
 	}

@@ -48,7 +48,19 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 	}
 	filterResponseHeader(w.Header(), response.Header)
 	setAnsweredBy(w.Header(), response.Header)
+	if isStream(response) {
+		setUnlessSet(w.Header(), "X-Accel-Buffering", "no") // by nginx
+		if mediaType(response.Header) == eventStreamType {
+			setUnlessSet(w.Header(), "Cache-Control", "no-cache")
+		}
+	}
 	i.writeResponse(w, r, response)
+}
+
+func setUnlessSet(header http.Header, name, value string) {
+	if _, set := header[name]; !set {
+		header.Set(name, value)
+	}
 }
 
 // isStream reports whether the body of a response comes as a stream, and is not in memory.

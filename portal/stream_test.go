@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -226,4 +227,30 @@ func TestStream_EventsFail(t *testing.T) {
 	lines, err := io.ReadAll(response.Body)
 	require.Error(t, err, "lines of JSON break off")
 	assert.Equal(t, "1\n", string(lines))
+}
+
+// TestStream_Buffering holds that no proxy keeps a stream back, unless the service wants that.
+func TestStream_Buffering(t *testing.T) {
+	t.Parallel()
+	ingress := open(t)
+	ingress.serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		maps.Copy(w.Header(), r.URL.Query())
+		fmt.Fprint(w, "data: 1\n\n")
+		if r.URL.Path == "/stream" {
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+	for _, test := range []struct{ target, buffering, caching string }{
+		{"/stream?Content-Type=text/event-stream", "no", "no-cache"},
+		{"/stream?Content-Type=text/plain", "no", ""},
+		{"/stream?Content-Type=text/event-stream&X-Accel-Buffering=yes&Cache-Control=no-store", "yes", "no-store"},
+		{"/whole?Content-Type=text/plain", "", ""},
+		{"/whole?X-Accel-Buffering=no&X-Accel-Expires=0&X-Accel-Redirect=/secret", "no", ""},
+	} {
+		got := ingress.get("/stream.example" + test.target)
+		assert.Equal(t, test.buffering, got.Header.Get("X-Accel-Buffering"), test.target)
+		assert.Equal(t, test.caching, got.Header.Get("Cache-Control"), test.target)
+		assert.Equal(t, strings.Contains(test.target, "Expires"), got.Header.Get("X-Accel-Expires") == "0", test.target)
+		assert.Empty(t, got.Header.Get("X-Accel-Redirect"), test.target)
+	}
 }
