@@ -105,12 +105,29 @@ func (i *Ingress) relayStream(w http.ResponseWriter, r *http.Request, response *
 	if err != nil {
 		breakOff(client.connection, r)
 	}
-	trailer := make(http.Header)
-	filterResponseHeader(trailer, response.Trailer)
-	for name := range response.Trailer {
-		if values := trailer[name]; values != nil {
-			w.Header()[http.TrailerPrefix+name] = values
+	addTrailer(w.Header(), response.Trailer)
+}
+
+// addTrailer adds the trailer of a response to the header of the client, without what cannot be in a header either, and what only a
+// header may have (RFC 9110, 6.5.1).
+func addTrailer(to, from http.Header) {
+	kept := make(http.Header)
+	filterResponseHeader(kept, from)
+	for name, values := range kept {
+		if _, sent := from[name]; sent && values != nil && !belongsToHeader(name) {
+			to[http.TrailerPrefix+name] = values
 		}
+	}
+}
+
+// belongsToHeader reports whether a field says how a response is to be taken, so that a trailer must not have it. The name is canonical.
+func belongsToHeader(name string) bool {
+	switch name {
+	case "Age", "Authorization", "Cache-Control", "Date", "Expires", "Host", "Location", "Pragma", "Proxy-Status", "Refresh", "Retry-After", "Set-Cookie",
+		"Set-Cookie2", "Vary", "Warning", "Www-Authenticate", "X-Accel-Buffering", "X-Accel-Expires", "X-Content-Type-Options", "X-Frame-Options":
+		return true
+	default:
+		return strings.HasPrefix(name, "Content-") && name != "Content-Digest" || strings.HasPrefix(name, "Cross-Origin-")
 	}
 }
 

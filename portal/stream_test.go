@@ -104,7 +104,12 @@ func TestStream_Relayed(t *testing.T) {
 		}
 		fmt.Fprintln(w, "last")
 		w.Header().Set(http.TrailerPrefix+"X-Late", "yes")
-		w.Header().Set(http.TrailerPrefix+"X-Accel-Redirect", "/secret")
+		for _, name := range []string{
+			"X-Accel-Redirect", "Set-Cookie", "set-cookie", "Alt-Svc", "Bus-From-Host", "Connection", "Content-Type", "Content-Security-Policy",
+			"Location", "Access-Control-Allow-Origin", "Content-Length", "Transfer-Encoding", "Strict-Transport-Security",
+		} {
+			w.Header().Set(http.TrailerPrefix+name, "secret")
+		}
 	})
 	for path, want := range map[string]string{"/whole": "last\n", "/broken": ""} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ingress.server.URL+"/stream.example"+path, nil)
