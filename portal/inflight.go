@@ -124,7 +124,7 @@ func (l *reservation) reserve(method string, to *url.URL) error {
 func (l *reservation) exchange(r *http.Request, response *http.Response) error {
 	response.Request = nil // which holds the body that was sent
 	size := response.ContentLength
-	if r.Method == http.MethodHead { // it is the length of what is not here
+	if r.Method == http.MethodHead || isStream(response) { // it is the length of what is not here
 		size = 0
 	}
 	fits := l.take(size - l.held)
