@@ -45,7 +45,7 @@ func (i *Ingress) writeResponse(w http.ResponseWriter, r *http.Request, response
 			_, _ = io.Copy(w, response.Body) // fails only if the client has gone
 		}
 	}
-	worthwhile := worthCompressing(response.Header, response.StatusCode, length)
+	worthwhile := !isStream(response) && worthCompressing(response.Header, response.StatusCode, length)
 	if length != "" && (r.Method != http.MethodHead || !worthwhile && mediaType(response.Header) != problemType) {
 		w.Header().Set("Content-Length", length) // else that of the body of a GET (RFC 9110, 8.6), which may have another
 	}
