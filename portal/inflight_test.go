@@ -510,3 +510,23 @@ func TestInFlight_StreamsHoldNothing(t *testing.T) {
 		body.Close()
 	}
 }
+
+// TestInFlight_UploadsStream has more uploads at once than there is room for.
+func TestInFlight_UploadsStream(t *testing.T) {
+	t.Parallel()
+	const size = 2 << 20
+	ingress := open(t, portal.WithInFlightLimit(size))
+	ingress.serve("upload.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n)
+	})
+	var uploads sync.WaitGroup
+	for range 6 {
+		uploads.Go(func() {
+			got := post(ingress, "/upload.example/", size, false)
+			assert.Equal(t, http.StatusOK, got.StatusCode, got.text)
+			assert.Equal(t, strconv.Itoa(size), got.text)
+		})
+	}
+	uploads.Wait()
+}
