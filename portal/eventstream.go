@@ -51,21 +51,29 @@ func newEventStreams(conn *bus.Conn, limit int) *eventStreams {
 	return s
 }
 
-// Close ends all streams of events at once, also those that services send; further ones of the ingress are answered 503. Other calls are not
-// affected. A [Server] does that when it stops; for another one give Close to http.Server.RegisterOnShutdown, because Shutdown would wait for
-// the streams. Close may be called again, and concurrently.
+// Close ends all streams at once, of events and of responses whose body a service sends as it comes; further streams of events are answered
+// 503. Other calls are not affected. A [Server] that stops ends the streams that may have no end, of events and of lines of JSON. For another
+// server call Close before http.Server.Shutdown, which would wait for them. Close may be called again, and concurrently.
 func (i *Ingress) Close() { i.streams.close() }
 
-// untilStopped returns a context that ends with that of a request, and when streams of events are to end: by Close, or as the server stops.
+// untilClosed returns a context that ends with that of a request, and by Close.
+func (i *Ingress) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+	return endsWith(ctx, i.streams.closing)
+}
+
+// untilStopped is untilClosed for streams that end as the server stops, too.
 func (i *Ingress) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
-	server := stopping(ctx)
+	return endsWith(ctx, i.streams.closing, stopping(ctx))
+}
+
+// endsWith returns a context that ends with others, too.
+func endsWith(ctx context.Context, others ...context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	closed, stopped := context.AfterFunc(i.streams.closing, cancel), context.AfterFunc(server, cancel)
-	return ctx, func() {
-		closed()
-		stopped()
-		cancel()
+	for _, other := range others {
+		release := context.AfterFunc(other, cancel)
+		context.AfterFunc(ctx, func() { release() })
 	}
+	return ctx, cancel
 }
 
 // namesEvent reports whether a path is that of an event: "/orders.example:417/on-ordered".
@@ -302,7 +310,7 @@ func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
 
 // write writes to the client at once.
 func (s *eventStream) write(text []byte) error {
-	_, err := (&streamWriter{s.client, s.control, streamWriteTimeout}).Write(text)
+	_, err := (&streamWriter{Writer: s.client, connection: s.control, timeout: streamWriteTimeout}).Write(text)
 	return err
 }
 

@@ -69,7 +69,7 @@ func TestHeaders_Outward(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := "Content-Length Date Proxy-Status Set-Cookie X-Accelerated X-Broken X-Content-Type-Options"
+	want := "Content-Length Date Proxy-Status Set-Cookie X-Accel-Buffering X-Accelerated X-Broken X-Content-Type-Options"
 	assert.Equal(t, want, strings.Join(names, " "), names)
 	assert.Equal(t, http.StatusTeapot, got.StatusCode, names)
 	if cookies := got.Header.Values("Set-Cookie"); !slices.Equal(cookies, []string{"a=1", "b=2"}) {

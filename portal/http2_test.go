@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -87,5 +88,32 @@ func TestUnencryptedHTTP2_IsOff(t *testing.T) {
 	text, err := fetch(t, server.BaseURL())
 	require.NoError(t, err)
 	assert.Contains(t, text, `"method":"GET"`)
+	require.NoError(t, stop())
+}
+
+// TestUnencryptedHTTP2_AbortedUpload has a client break off its upload, which the service sees as it is.
+func TestUnencryptedHTTP2_AbortedUpload(t *testing.T) {
+	t.Parallel()
+	ingress := open(t)
+	began, failed := make(chan struct{}), make(chan error, 1)
+	ingress.serve("upload.example", 443, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadFull(r.Body, make([]byte, 100_000))
+		close(began)
+		_, err := io.Copy(io.Discard, r.Body)
+		failed <- err
+	})
+	server, stop := listenTo(t, ingress.handler, portal.WithUnencryptedHTTP2())
+	reader, writer := io.Pipe()
+	go func() {
+		_, _ = writer.Write(make([]byte, 200_000))
+		<-began
+		_ = writer.CloseWithError(errors.New("aborted"))
+	}()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.BaseURL()+"/upload.example/", reader)
+	require.NoError(t, err)
+	if response, err := http2Client(t).Do(request); err == nil {
+		response.Body.Close()
+	}
+	assert.ErrorContains(t, <-failed, "unexpected EOF")
 	require.NoError(t, stop())
 }

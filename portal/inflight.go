@@ -124,7 +124,7 @@ func (l *reservation) reserve(method string, to *url.URL) error {
 func (l *reservation) exchange(r *http.Request, response *http.Response) error {
 	response.Request = nil // which holds the body that was sent
 	size := response.ContentLength
-	if r.Method == http.MethodHead { // it is the length of what is not here
+	if r.Method == http.MethodHead || isStream(response) { // it is the length of what is not here
 		size = 0
 	}
 	fits := l.take(size - l.held)
@@ -238,15 +238,15 @@ func checkHeader(r *http.Request) error {
 }
 
 // heldBody is how large a body may be that is read before the call is made, in bytes. Others are sent as they arrive.
-const heldBody = 32 << 20
+const heldBody = 1 << 20
 
 // bodyOf returns the body of a request.
 func (c *ingressConfig) bodyOf(w http.ResponseWriter, r *http.Request, load *reservation) (io.ReadCloser, error) {
+	arriving := &arrivingBody{http.MaxBytesReader(w, r.Body, c.bodyLimit), http.NewResponseController(w), c.budget(r) + writeTimeout, r.ProtoMajor > 1}
 	if 0 <= r.ContentLength && r.ContentLength <= heldBody {
-		body, err := c.readBody(w, r, load)
+		body, err := c.readBody(arriving, r, load)
 		return wire.NewBody(body), err
 	}
-	arriving := &arrivingBody{http.MaxBytesReader(w, r.Body, c.bodyLimit), http.NewResponseController(w)}
 	if r.ContentLength > 0 {
 		return arriving, nil
 	}
@@ -265,17 +265,28 @@ func (c *ingressConfig) mostHeld() int64 {
 	return min(c.bodyLimit, heldBody)
 }
 
-// arrivingBody is a body that is sent as it arrives. Each piece has the time of a whole request.
+// arrivingBody is the body of a request as it arrives. Each piece has the time of a whole request, and moves the time that the client has for
+// its response.
 type arrivingBody struct {
 	io.ReadCloser
 
 	connection *http.ResponseController
+	toAnswer   time.Duration // from the last piece until the client has read its response
+	isHTTP2    bool
 }
 
-// Read reads what has arrived.
+// Read reads what has arrived. A body that its client breaks off ends with [io.ErrUnexpectedEOF].
 func (b *arrivingBody) Read(data []byte) (int, error) {
 	_ = b.connection.SetReadDeadline(time.Now().Add(readTimeout)) // not every server supports this
-	return b.ReadCloser.Read(data)
+	_ = b.connection.SetWriteDeadline(time.Now().Add(readTimeout + b.toAnswer))
+	n, err := b.ReadCloser.Read(data)
+	switch {
+	case errors.Is(err, io.EOF):
+		_ = b.connection.SetWriteDeadline(time.Now().Add(b.toAnswer))
+	case err != nil && b.isHTTP2 && bodyFailure(err) == nil: // net/http says there that the handler has ended
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 // bodyFailure returns the error for a body that is too large, or too slow; nil if err has another reason. The limit may be that of an outer handler.
@@ -293,12 +304,12 @@ func bodyFailure(err error) error {
 
 // readBody reads the request's body up to the limit. It counts bytes as they arrive and not as announced, so that a
 // client that announces a large body and sends nothing takes no room. It stops reading when there is no room.
-func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *reservation) ([]byte, error) {
+func (c *ingressConfig) readBody(body io.Reader, r *http.Request, load *reservation) ([]byte, error) {
 	if !load.take(max(0, r.ContentLength)) {
 		return nil, load.of.full(bus.ExecutedNo)
 	}
 	load.release()
-	return c.read(http.MaxBytesReader(w, r.Body, c.mostHeld()), load, math.MaxInt64)
+	return c.read(body, load, math.MaxInt64)
 }
 
 // read reads so many bytes of a body.

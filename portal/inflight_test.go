@@ -480,3 +480,53 @@ func TestTimeBudget_OfAnOuterHandler(t *testing.T) {
 	assert.Positive(t, left)
 	assert.LessOrEqual(t, left, 20*time.Second)
 }
+
+// TestInFlight_StreamsHoldNothing has more downloads at once than there is room for, with their lengths.
+func TestInFlight_StreamsHoldNothing(t *testing.T) {
+	t.Parallel()
+	const size, clients = 2 << 20, 16
+	ingress := open(t, portal.WithBodyLimit(size), portal.WithInFlightLimit(size))
+	begun := make(chan struct{})
+	ingress.serve("download.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		fmt.Fprint(w, "a")
+		_ = http.NewResponseController(w).Flush()
+		<-begun
+		fmt.Fprint(w, strings.Repeat("a", size-1))
+	})
+	bodies := make([]io.ReadCloser, clients)
+	for at := range bodies {
+		response, err := http.Get(ingress.server.URL + "/download.example/")
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusOK, response.StatusCode)
+		assert.Equal(t, int64(size), response.ContentLength)
+		bodies[at] = response.Body
+	}
+	close(begun)
+	for _, body := range bodies {
+		text, err := io.ReadAll(body)
+		assert.NoError(t, err)
+		assert.Len(t, text, size)
+		body.Close()
+	}
+}
+
+// TestInFlight_UploadsStream has more uploads at once than there is room for.
+func TestInFlight_UploadsStream(t *testing.T) {
+	t.Parallel()
+	const size = 2 << 20
+	ingress := open(t, portal.WithInFlightLimit(size))
+	ingress.serve("upload.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n)
+	})
+	var uploads sync.WaitGroup
+	for range 6 {
+		uploads.Go(func() {
+			got := post(ingress, "/upload.example/", size, false)
+			assert.Equal(t, http.StatusOK, got.StatusCode, got.text)
+			assert.Equal(t, strconv.Itoa(size), got.text)
+		})
+	}
+	uploads.Wait()
+}

@@ -165,7 +165,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 	place.adaptLocations(response)
 	i.confineCookies(r, &place, to, response)
 	i.config.applySandboxCSP(to, response)
-	i.relay(w, r, response)
+	i.relay(w, r, response, load)
 }
 
 // request returns the request to send on the bus.
@@ -185,31 +185,6 @@ func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, bod
 	from.writeTo(request.Header)
 	return request.WithContext(ctx)
 }
-
-// relay writes the response of a service to the client.
-func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.Response) {
-	if response.StatusCode < http.StatusOK || response.StatusCode > maxStatus {
-		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
-		return
-	}
-	if r.Method != http.MethodHead && mediaType(response.Header) == problemType {
-		if err := adaptProblem(requestPath(r), response); err != nil {
-			i.refuse(w, r, err)
-			return
-		}
-	}
-	if mediaType(response.Header) == eventStreamType { // its client comes again, to another server
-		ctx, stop := i.untilStopped(r.Context())
-		defer stop()
-		defer context.AfterFunc(ctx, func() { _ = response.Body.Close() })()
-	}
-	filterResponseHeader(w.Header(), response.Header)
-	setAnsweredBy(w.Header(), response.Header)
-	writeResponse(w, r, response)
-}
-
-// maxStatus is the largest status code in HTTP (RFC 9110, 15).
-const maxStatus = 599
 
 // actor returns the bearer token of a request and its claims, or "" if it has none. A malformed or invalid token is always an error,
 // never treated as absent. An Authorization header of another scheme is no identity, and is passed on like any other
@@ -344,12 +319,14 @@ func isOriginWide(name string) bool {
 }
 
 // ofTheProxy reports whether a proxy in front of the ingress may obey a header of a response, such as nginx does: it could
-// serve a file of its own, or what is at another address, and change its limits. An underscore counts as a hyphen, because
-// some servers treat the two alike.
+// serve a file of its own, or what is at another address, and change its limits. How it buffers and stores the response is for the
+// service to say. An underscore counts as a hyphen, because some servers treat the two alike.
 func ofTheProxy(name string) bool {
 	switch name = textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-")); name {
 	case "X-Sendfile", "X-Sendfile2", "X-Lighttpd-Send-File", "X-Lighttpd-Sendfile", "X-Litespeed-Location", "X-Reproxy-File", "X-Reproxy-Url":
 		return true
+	case "X-Accel-Buffering", "X-Accel-Expires":
+		return false
 	default:
 		return strings.HasPrefix(name, "X-Accel-")
 	}

@@ -347,7 +347,7 @@ func TestIngress_Options(t *testing.T) {
 		{portal.WithTimeBudget(0), "portal.WithTimeBudget: 0s leaves no time for a call"},
 		{portal.WithBodyLimit(-1), "portal.WithBodyLimit: -1 bytes is below zero"},
 		{portal.WithInFlightLimit(-1), "portal.WithInFlightLimit: -1 bytes leave no room"},
-		{portal.WithInFlightLimit(32<<20 - 1), "portal.WithInFlightLimit: 33554431 bytes leave no room for one body of 33554432; lower portal.WithBodyLimit too"},
+		{portal.WithInFlightLimit(1<<20 - 1), "portal.WithInFlightLimit: 1048575 bytes leave no room for one body of 1048576; lower portal.WithBodyLimit too"},
 	}
 	for _, test := range tests {
 		_, err := portal.NewIngress(conn, test.option)

@@ -98,7 +98,7 @@ func WithTimeBudget(longest time.Duration) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.timeBudget = longest })
 }
 
-// WithBodyLimit sets the largest request body in bytes; a larger one is answered 413; 0 allows no body at all. A body of more than 32 MiB, or
+// WithBodyLimit sets the largest request body in bytes; a larger one is answered 413; 0 allows no body at all. A body of more than 1 MiB, or
 // of unknown length, is sent as it arrives. Default: only the limits of the endpoints, see [bus.MaxBodyBytes].
 func WithBodyLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
@@ -109,7 +109,7 @@ func WithBodyLimit(bytes int64) IngressOption {
 // is the same 503, and that to any other method is a 503 without Retry-After that says that the call was executed. The
 // next call of that method and address finds its room before it is made, or is answered 503 as not executed. A body of
 // at most a 1024th of the limit always has room, so that large ones that arrive slowly keep no others out, and so has
-// one that is alone. Default: 64 MiB, or twice the body limit if that is more.
+// one that is alone. What comes as a stream, in either direction, is not held. Default: 64 MiB.
 func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }
@@ -281,7 +281,7 @@ func (c *ingressConfig) validLimits() error {
 		return fmt.Errorf("portal.WithEventStreamLimit: %d streams are too few: leave out portal.WithEvents for none", c.eventStreams)
 	}
 	if c.inFlight == 0 {
-		c.inFlight = max(defaultInFlight, 2*c.mostHeld())
+		c.inFlight = defaultInFlight
 	}
 	if c.inFlight < c.mostHeld() {
 		return fmt.Errorf("portal.WithInFlightLimit: %d bytes leave no room for one body of %d; lower portal.WithBodyLimit too", c.inFlight, c.mostHeld())

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/wire"
 )
 
 // object is a JSON object that keeps its members, of any kind, in order.
@@ -104,17 +105,17 @@ const problemType = "application/problem+json"
 const blankType = "about:blank"
 
 // maxProblem is the largest size of a problem in bytes; anything larger is not meant for people.
-const maxProblem = 1 << 20
+const maxProblem = 64 << 10
 
 // adaptProblem prepares a problem document (RFC 9457) of a service for clients: instance becomes the path as the client
 // sent it, the instance that failed is named, and of an internal one (see [bus.IsInternal]) all is removed that a service says
-// of it: the detail, the type, and members of its own. A problem that cannot be parsed is passed on unchanged, unless it may be
-// internal.
+// of it: the detail, the type, and members of its own. A problem that is too large or cannot be parsed is passed on unchanged, unless
+// it may be internal.
 func adaptProblem(path string, response *http.Response) error {
 	if kind := mediaType(response.Header); kind != problemType {
 		return nil
 	}
-	body, err := io.ReadAll(response.Body)
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxProblem+1))
 	if err != nil {
 		return err
 	}
@@ -124,18 +125,21 @@ func adaptProblem(path string, response *http.Response) error {
 		problem, err, internal = standIn(response.StatusCode), nil, true
 		response.Header.Del("Content-Encoding") // of the body that could not be read
 	}
-	if err == nil {
-		if internal {
-			problem.withhold(response.StatusCode)
-		}
-		problem.set("instance", path)
-		problem.sayWhoFailed(response.Header)
-		if internal {
-			problem.set("detail", withheld(response.StatusCode, problem.text("msgId")))
-		}
-		body = problem.json()
+	if err != nil {
+		response.Body = wire.Unread(body, response.Body)
+		return nil
 	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
+	_ = response.Body.Close()
+	if internal {
+		problem.withhold(response.StatusCode)
+	}
+	problem.set("instance", path)
+	problem.sayWhoFailed(response.Header)
+	if internal {
+		problem.set("detail", withheld(response.StatusCode, problem.text("msgId")))
+	}
+	body = problem.json()
+	response.Body, response.Trailer = wire.NewBody(body), nil
 	response.ContentLength = int64(len(body))
 	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	return nil
@@ -203,6 +207,11 @@ func (i *Ingress) rejectRequest(w http.ResponseWriter, r *http.Request, err erro
 
 // refuse responds with an error of the ingress itself, or of a call that got no response.
 func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	bus.WriteError(w, r, i.visible(r, err))
+}
+
+// visible returns an error as clients may see it. An internal one is logged.
+func (i *Ingress) visible(r *http.Request, err error) *bus.Error {
 	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}
 	if known, ok := errors.AsType[*bus.Error](err); ok {
 		copied := *known // errors may be shared
@@ -221,7 +230,7 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Path).Msg("request failed")
 		failed = outsideOf(failed)
 	}
-	bus.WriteError(w, r, failed)
+	return failed
 }
 
 // outsideOf returns the error that clients see instead of an internal one.

@@ -312,3 +312,27 @@ func TestProblem_HidesReasonsOfLeftOutServices(t *testing.T) {
 		assert.NotContains(t, text, "postgres", path)
 	}
 }
+
+// TestProblem_WithoutEnd has a service stream a problem that does not end: the client gets its beginning at once.
+func TestProblem_WithoutEnd(t *testing.T) {
+	t.Parallel()
+	ingress := open(t)
+	arrived := make(chan struct{})
+	defer close(arrived)
+	begin := strings.Repeat("x", 100_000)
+	ingress.serve("flood.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, begin)
+		_ = http.NewResponseController(w).Flush()
+		<-arrived
+	})
+	response, err := http.Get(ingress.server.URL + "/flood.example/")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	assert.Equal(t, http.StatusConflict, response.StatusCode)
+	got := make([]byte, len(begin))
+	_, err = io.ReadFull(response.Body, got)
+	require.NoError(t, err)
+	assert.Equal(t, begin, string(got))
+}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/klauspost/compress/gzhttp"
 
@@ -33,7 +32,7 @@ var compressed = func() func(http.Handler) http.HandlerFunc {
 
 // writeResponse writes a response from the bus, and compresses its body if that is worthwhile. A response has a Content-Length if it
 // can have a body, and to HEAD if the service has announced one. The header is complete but for that field.
-func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Response) {
+func (i *Ingress) writeResponse(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	length := response.Header.Get("Content-Length")
 	write := func(w http.ResponseWriter, r *http.Request) {
 		mergeVary(w.Header())
@@ -41,12 +40,12 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 		switch {
 		case r.Method == http.MethodHead:
 		case response.Trailer != nil:
-			relayStream(w, response)
+			i.relayStream(w, r, response)
 		default:
 			_, _ = io.Copy(w, response.Body) // fails only if the client has gone
 		}
 	}
-	worthwhile := worthCompressing(response.Header, response.StatusCode, length)
+	worthwhile := !isStream(response) && worthCompressing(response.Header, response.StatusCode, length)
 	if length != "" && (r.Method != http.MethodHead || !worthwhile && mediaType(response.Header) != problemType) {
 		w.Header().Set("Content-Length", length) // else that of the body of a GET (RFC 9110, 8.6), which may have another
 	}
@@ -55,45 +54,6 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 		write = compressed(http.HandlerFunc(write))
 	}
 	write(w, r)
-}
-
-// relayStream writes a body as it comes, and the trailer. A body that ends before its end breaks the connection, so that no client takes half of it
-// for the whole.
-func relayStream(w http.ResponseWriter, response *http.Response) {
-	client := &streamWriter{w, http.NewResponseController(w), writeTimeout}
-	_, err := client.Write(nil) // the header goes out before the first piece comes
-	if err == nil {
-		_, err = io.Copy(client, response.Body)
-	}
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	trailer := make(http.Header)
-	filterResponseHeader(trailer, response.Trailer)
-	for name := range response.Trailer {
-		if values := trailer[name]; values != nil {
-			w.Header()[http.TrailerPrefix+name] = values
-		}
-	}
-}
-
-// streamWriter writes each piece of a stream to the client at once, and gives each a time of its own.
-type streamWriter struct {
-	io.Writer
-
-	connection *http.ResponseController
-	timeout    time.Duration // of a piece
-}
-
-// Write writes a piece.
-func (s *streamWriter) Write(piece []byte) (int, error) {
-	_ = s.connection.SetWriteDeadline(time.Now().Add(s.timeout)) // not every server supports this
-	n, err := s.Writer.Write(piece)
-	if err == nil {
-		err = s.connection.Flush()
-	}
-	_ = s.connection.SetWriteDeadline(time.Time{}) // by HTTP/2 it would end a stream that is idle
-	return n, err
 }
 
 // mergeVary makes one field of those that the service, the ingress and the compression have set, with each name once.

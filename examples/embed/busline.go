@@ -65,6 +65,7 @@ func (b *busline) openDoor(ctx context.Context) error {
 		return err
 	}
 	b.app.mux.Handle("/bus/", http.StripPrefix("/bus", ingress))
+	context.AfterFunc(ctx, ingress.Close) // or http.Server.Shutdown waits for streams
 	return nil
 }
 

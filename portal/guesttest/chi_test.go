@@ -240,7 +240,7 @@ func TestChi(t *testing.T) {
 		{"Heartbeat", request("GET /with/heartbeat/alive"), "200", "", ""},
 		{"Heartbeat with HEAD", request("HEAD /with/heartbeat/alive"), "200", "", ""},
 		{"Heartbeat elsewhere", request("GET /with/heartbeat/a"), "200", "", ""},
-		{"NoCache", request("GET /with/no-cache/", `If-None-Match: "a"`), "200", "", "-X-Accel-Expires: 0"},
+		{"NoCache", request("GET /with/no-cache/", `If-None-Match: "a"`), "200", "", ""},
 		{"SetHeader", request("GET /with/header/"), "200", "", ""},
 		{"AllowContentType", requestWith([]byte("{}"), "POST /with/type/", "Content-Type: application/json"), "200", "", ""},
 		{"AllowContentType of another", requestWith([]byte("text"), "POST /with/type/", "Content-Type: text/plain"), "415", "", ""},

@@ -250,7 +250,7 @@ func failure(err error) string {
 // alwaysOverConn and alwaysBehind are the beginnings of lines in which every response differs, see TestAlways.
 var (
 	alwaysOverConn = []string{"-Date: ", "+Bus-"}
-	alwaysBehind   = []string{"+X-Content-Type-Options: nosniff", "+Proxy-Status: "}
+	alwaysBehind   = []string{"+X-Content-Type-Options: nosniff", "+Proxy-Status: ", "+X-Accel-Buffering: no", "+Cache-Control: no-cache"}
 )
 
 // difference returns the lines that only one of two descriptions has, but for those that begin like known ones. Where the first line differs
