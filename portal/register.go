@@ -163,6 +163,9 @@ func readJSON(r *http.Request, into any, members string) error {
 	if err == nil && decoder.More() {
 		err = errors.New("there is more after it")
 	}
+	if failed, ok := errors.AsType[*bus.Error](err); ok { // of the body, such as 413
+		return failed
+	}
 	if err != nil {
 		return bus.Errorf(http.StatusBadRequest, "the body is not one JSON object with %s: %w", members, err)
 	}

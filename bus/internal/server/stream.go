@@ -113,7 +113,7 @@ func (of *streaming) take(part *wire.Request, size int) {
 
 // incomplete is the error of reading a request whose rest does not come. It is [io.ErrUnexpectedEOF], as for a server of net/http.
 func incomplete(code int, cause error, format string, arguments ...any) *status.Error {
-	return status.Errorf(code, status.ExecutedYes, errors.Join(io.ErrUnexpectedEOF, cause), "the request body is not complete: "+format, arguments...)
+	return status.Errorf(code, status.ExecutedYes, errors.Join(io.ErrUnexpectedEOF, cause), "unexpected EOF: "+format, arguments...)
 }
 
 // Open takes the window for a response that is a stream, in an ack of its caller. It reports whether there is one.
