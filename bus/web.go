@@ -71,7 +71,10 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 			return nil, err
 		}
 		defer removeUploads(request)
-		w := &webResponse{in: in, ctx: request.Context(), isHead: request.Method == http.MethodHead, header: make(http.Header)}
+		w := &webResponse{
+			in: in, ctx: request.Context(), isHead: request.Method == http.MethodHead, header: make(http.Header), held: in.Reserve(),
+		}
+		defer w.held.Free()
 		if err := handler(w, request); err != nil {
 			return nil, executed(err)
 		}

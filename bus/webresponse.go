@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
@@ -27,16 +28,23 @@ type webResponse struct {
 	sent     http.Header // the header as it was when the status was written
 	wrote    bool
 	status   int
-	body     bytes.Buffer // until there is a stream
-	written  int64        // bytes of the body
+	body     bytes.Buffer         // until there is a stream
+	held     fragment.Reservation // memory for body
+	counted  int                  // bytes of it
+	written  int64                // bytes of the body
 	stream   *stream.Writer
 	failed   error          // why the stream was not opened
 	response *wire.Response // of the stream
 	deadline time.Time      // of writes to the stream
 }
 
-// streamAfter is how many bytes of a body are kept for a handler that does not flush. One that announces more has a stream from the beginning.
-const streamAfter = 1 << 20
+const (
+	// streamAfter is how many bytes of a body are kept for a handler that does not flush. One that announces more has a stream from the
+	// beginning.
+	streamAfter = 1 << 20
+	// uncounted is how many bytes of a body are kept even if the memory for slow readers is tight.
+	uncounted = 16 << 10
+)
 
 // Header returns the header, until the status is written.
 func (w *webResponse) Header() http.Header { return w.header }
@@ -62,11 +70,34 @@ func (w *webResponse) Write(data []byte) (int, error) {
 	case w.stream != nil:
 		return w.stream.Write(data)
 	}
-	w.body.Write(data)
-	if announced, _ := w.announced(); (w.body.Len() > streamAfter || announced > streamAfter) && w.mayStream() {
-		return len(data), w.begin()
+	if !w.mayStream() || w.keeps(len(data)) {
+		return w.body.Write(data)
 	}
-	return len(data), nil
+	first := min(len(data), uncounted)
+	w.body.Write(data[:first]) // it tells the type
+	if err := w.begin(); err != nil {
+		return 0, err
+	}
+	n, err := w.stream.Write(data[first:])
+	return first + n, err
+}
+
+// keeps reports whether so many more bytes are kept until the handler returns: the body is small, as far as is known, and there is memory.
+func (w *webResponse) keeps(more int) bool {
+	size := w.body.Len() + more
+	if size <= max(uncounted, w.counted) {
+		return true
+	}
+	if announced, _ := w.announced(); announced > streamAfter || size > streamAfter || w.held.IsTight() {
+		return false
+	}
+	size = max(size, 2*w.counted)
+	if w.held.TryGrow(size-w.counted) != nil {
+		return false
+	}
+	w.body.Grow(size - w.body.Len())
+	w.counted = size
+	return true
 }
 
 // mayStream reports whether the caller takes the response as a stream.
@@ -81,11 +112,6 @@ func (w *webResponse) begin() error {
 	if length, announced := w.announced(); announced {
 		w.response.ContentLength = strconv.FormatInt(length, 10)
 	}
-	held := w.in.Reserve() // until the caller has opened its window far enough
-	defer held.Free()
-	if w.failed = held.Grow(w.body.Cap()); w.failed != nil {
-		return w.failed
-	}
 	if w.stream, w.failed = w.in.OpenStream(w.response); w.failed != nil {
 		w.stream = nil
 		return w.failed
@@ -93,6 +119,7 @@ func (w *webResponse) begin() error {
 	w.stream.SetDeadline(w.deadline)
 	_, err := w.stream.Write(w.body.Bytes())
 	w.body = bytes.Buffer{}
+	w.held.Free()
 	return err
 }
 

@@ -271,6 +271,9 @@ func (c *Client) publish(ctx context.Context, to, reply string, head *wire.Reque
 	if c.broker.Exceeds(len(request.Body)) { // no need to encode it
 		return false, nil
 	}
+	if len(request.Body) >= natsconn.Large {
+		return c.broker.SendLarge(ctx, request.TimeBudget, to, reply, func(buffer []byte) []byte { return wire.AppendRequest(buffer, request) })
+	}
 	buffer := c.broker.Buffer()
 	if head != nil {
 		*buffer = head.AppendRequest((*buffer)[:0], request)

@@ -56,6 +56,25 @@ func (c *Conn) Send(ctx context.Context, within time.Duration, subject, reply st
 	return c.recycle(buffer, c.publish(ctx, within, subject, reply, *buffer))
 }
 
+// Large is the size from which a message is sent with SendLarge, in bytes.
+const Large = 16 << 10
+
+// SendLarge is Send for a message that encode appends to a buffer once there is room, so that messages that wait for room hold no copies.
+func (c *Conn) SendLarge(
+	ctx context.Context, within time.Duration, subject, reply string, encode func([]byte) []byte,
+) (fits bool, err error) {
+	if writer := c.writer.Load(); writer != nil && writer.IsFull() {
+		done, err := c.awaitRoom(ctx, within, writer)
+		if err != nil {
+			return false, err
+		}
+		defer done()
+	}
+	buffer := c.Buffer()
+	*buffer = encode((*buffer)[:0])
+	return c.recycle(buffer, c.hand(subject, reply, *buffer))
+}
+
 // SendNow is Send for small messages, such as acks, which wait for nothing: the dispatcher sends most of them.
 func (c *Conn) SendNow(subject string, buffer *[]byte) (fits bool, err error) {
 	return c.recycle(buffer, c.PublishNow(subject, "", *buffer))

@@ -129,6 +129,17 @@ func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *
 	if b.broker.Exceeds(len(response.Body)) {
 		return false, nil
 	}
+	within := func() time.Duration {
+		if ends, limited := to.Handler.Deadline(); limited {
+			return time.Until(ends)
+		}
+		return to.Request.TimeBudget // of a part of a stream
+	}
+	if len(response.Body) >= natsconn.Large && to.IsAdmitted() {
+		return b.broker.SendLarge(to.server.Base, within(), to.ReplyTo, "", func(buffer []byte) []byte {
+			return wire.AppendResponse(buffer, response)
+		})
+	}
 	buffer := b.broker.Buffer()
 	if head != nil {
 		*buffer = head.AppendResponse((*buffer)[:0], response)
@@ -138,11 +149,7 @@ func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *
 	if response.OpCode == wire.OpAck || !to.IsAdmitted() {
 		return b.broker.SendNow(to.ReplyTo, buffer)
 	}
-	within := to.Request.TimeBudget // of a part of a stream
-	if ends, limited := to.Handler.Deadline(); limited {
-		within = time.Until(ends)
-	}
-	return b.broker.Send(to.server.Base, within, to.ReplyTo, "", buffer)
+	return b.broker.Send(to.server.Base, within(), to.ReplyTo, "", buffer)
 }
 
 // publishFragments publishes a response that does not fit into one message.

@@ -86,21 +86,28 @@ func (w *Writer) Write(data []byte) (written int, err error) {
 // smallestBuffer is what a writer buffers even if there is no memory, in bytes.
 const smallestBuffer = 1 << 10
 
-// roomLocked returns how many bytes the buffer takes, which grows for so many more if there is memory.
+// roomLocked returns how many bytes the buffer takes, which grows for so many more if it may.
 func (w *Writer) roomLocked(more int) int {
-	size := min(len(w.buffer)+more, w.config.PartSize)
-	if size > cap(w.buffer) {
-		size = min(max(size, 2*cap(w.buffer), smallestBuffer), w.config.PartSize)
-		if size > smallestBuffer && w.config.Held.Grow(size) != nil {
-			size = max(cap(w.buffer), min(smallestBuffer, w.config.PartSize))
-		} else if cap(w.buffer) > smallestBuffer {
-			w.config.Held.Shrink(cap(w.buffer))
-		}
-		if size > cap(w.buffer) {
-			w.buffer = append(make([]byte, 0, size), w.buffer...)
-		}
+	if size := len(w.buffer) + more; size > cap(w.buffer) && cap(w.buffer) < w.config.PartSize {
+		w.growLocked(size)
 	}
 	return min(cap(w.buffer), w.config.PartSize) - len(w.buffer)
+}
+
+// growLocked makes room for size bytes, but for no more than a part has, the window takes, and there is memory for.
+func (w *Writer) growLocked(size int) {
+	before := cap(w.buffer)
+	size = min(max(size, 2*before), w.config.PartSize, max(w.left(), smallestBuffer))
+	if size > smallestBuffer && size > before && w.config.Held.Grow(size) != nil {
+		size = min(smallestBuffer, w.config.PartSize)
+	}
+	if size <= before {
+		return
+	}
+	if before > smallestBuffer {
+		w.config.Held.Shrink(before)
+	}
+	w.buffer = append(make([]byte, 0, size), w.buffer...)
 }
 
 // Free gives the memory of what was not sent back, once nothing more is written.
@@ -108,6 +115,13 @@ func (w *Writer) Free() {
 	w.sending.Lock()
 	defer w.sending.Unlock()
 	w.freeLocked()
+}
+
+// left returns how many bytes the window takes.
+func (w *Writer) left() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int(min(w.limit-w.sent, int64(w.config.PartSize)))
 }
 
 // freeLocked gives the memory of the buffer back, which the receiver keeps, or which is not used any more.
