@@ -241,8 +241,7 @@ func checkHeader(r *http.Request) error {
 const heldBody = 1 << 20
 
 // bodyOf returns the body of a request.
-func (c *ingressConfig) bodyOf(w http.ResponseWriter, r *http.Request, load *reservation) (io.ReadCloser, error) {
-	arriving := &arrivingBody{http.MaxBytesReader(w, r.Body, c.bodyLimit), http.NewResponseController(w), c.budget(r) + writeTimeout, r.ProtoMajor > 1}
+func (c *ingressConfig) bodyOf(arriving *arrivingBody, r *http.Request, load *reservation) (io.ReadCloser, error) {
 	if 0 <= r.ContentLength && r.ContentLength <= heldBody {
 		body, err := c.readBody(arriving, r, load)
 		return wire.NewBody(body), err
@@ -270,23 +269,53 @@ func (c *ingressConfig) mostHeld() int64 {
 type arrivingBody struct {
 	io.ReadCloser
 
-	connection *http.ResponseController
-	toAnswer   time.Duration // from the last piece until the client has read its response
-	isHTTP2    bool
+	toAnswer time.Duration // from the last piece until the client has read its response
+	isHTTP2  bool
+
+	mu         sync.Mutex               // protects connection
+	connection *http.ResponseController // nil when the request is over: net/http allows no use after that, and panics by HTTP/2
 }
 
-// Read reads what has arrived. A body that its client breaks off ends with [io.ErrUnexpectedEOF].
+func (c *ingressConfig) arriving(w http.ResponseWriter, r *http.Request) *arrivingBody {
+	return &arrivingBody{
+		ReadCloser: http.MaxBytesReader(w, r.Body, c.bodyLimit), toAnswer: c.budget(r) + writeTimeout, isHTTP2: r.ProtoMajor > 1,
+		connection: http.NewResponseController(w),
+	}
+}
+
+// Read reads what has arrived. A body that its client breaks off ends with [io.ErrUnexpectedEOF]. A call that has ended may read on
+// for a moment.
 func (b *arrivingBody) Read(data []byte) (int, error) {
-	_ = b.connection.SetReadDeadline(time.Now().Add(readTimeout)) // not every server supports this
-	_ = b.connection.SetWriteDeadline(time.Now().Add(readTimeout + b.toAnswer))
+	if !b.extend(readTimeout + b.toAnswer) {
+		return 0, io.ErrUnexpectedEOF
+	}
 	n, err := b.ReadCloser.Read(data)
 	switch {
 	case errors.Is(err, io.EOF):
-		_ = b.connection.SetWriteDeadline(time.Now().Add(b.toAnswer))
+		b.extend(b.toAnswer)
 	case err != nil && b.isHTTP2 && bodyFailure(err) == nil: // net/http says there that the handler has ended
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
+}
+
+// extend gives the client time for its next piece, and for reading its response. It reports whether the request is not over.
+func (b *arrivingBody) extend(toWrite time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.connection == nil {
+		return false
+	}
+	_ = b.connection.SetReadDeadline(time.Now().Add(readTimeout)) // not every server supports this
+	_ = b.connection.SetWriteDeadline(time.Now().Add(toWrite))
+	return true
+}
+
+// finish is called when the request is over.
+func (b *arrivingBody) finish() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.connection = nil
 }
 
 // bodyFailure returns the error for a body that is too large, or too slow; nil if err has another reason. The limit may be that of an outer handler.

@@ -126,7 +126,9 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 	}
 	load := &reservation{of: i.bodies}
 	defer load.release()
-	body, err := i.config.bodyOf(w, r, load)
+	arriving := i.config.arriving(w, r)
+	defer arriving.finish()
+	body, err := i.config.bodyOf(arriving, r, load)
 	budget := i.config.budget(r)
 	// the response has its full time from now on, however long the body took; not every server supports this
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
