@@ -54,6 +54,7 @@ func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 		stock.await(t, 100)
 	}
 	require.NoError(t, bus.LookAtSubscribers(t.Context(), source))
+	bus.FlushLog(source)
 	lines := log.lines("a subscriber is cut off")
 	require.Len(t, lines, 1)
 	back := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())

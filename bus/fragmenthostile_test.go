@@ -236,7 +236,7 @@ func TestMalformedPart(t *testing.T) {
 func TestHostileFragments_ThousandsUnfinished(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		const share = 48 << 20
+		const share = 36 << 20
 		callee := b.connect("bytes.example")
 		handleBytes(t, callee)
 		s, body := newSender(t, b.testBus, callee), strings.Repeat("b", 1000)

@@ -172,7 +172,7 @@ func WithMaxHandlers(limit int) ConnectOption {
 // 512 MiB). A larger body is answered 413, or 500 if it is the response of a service of this connection.
 // A body that exceeds the broker's own limit is sent in fragments. Default: 32 MiB.
 //
-// A connection holds at most 64 MiB for its peers, or a quarter of GOMEMLIMIT where that is set, and at least 1.5 times this size: messages
+// A connection holds at most 48 MiB for its peers, or a quarter of GOMEMLIMIT where that is set, and at least 1.5 times this size: messages
 // in fragments, and what was not read of streams. One sender has three quarters of it; beyond that the answer is 503. [MaxBodyBytes]
 // sets how much an endpoint accepts within this limit.
 func WithMaxMessageBytes(bytes int) ConnectOption {

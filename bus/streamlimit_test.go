@@ -24,7 +24,7 @@ import (
 
 const (
 	// memoryOfSender is what one sender may have a connection hold, in bytes.
-	memoryOfSender = 48 << 20
+	memoryOfSender = 36 << 20
 	wordsHost      = "words.example"
 )
 

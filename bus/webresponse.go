@@ -73,8 +73,11 @@ func (w *webResponse) Write(data []byte) (int, error) {
 	if !w.mayStream() || w.keeps(len(data)) {
 		return w.body.Write(data)
 	}
-	first := min(len(data), uncounted)
-	w.body.Write(data[:first]) // it tells the type
+	first := 0
+	if w.body.Len() == 0 {
+		first = min(len(data), uncounted)
+		w.body.Write(data[:first]) // it tells the type
+	}
 	if err := w.begin(); err != nil {
 		return 0, err
 	}

@@ -58,9 +58,15 @@ func (p *pending) streamOf(part *wire.Response) (in *incoming, taken bool) {
 		return nil, true
 	}
 	in = &incoming{client: p.client, from: SenderOf(part)}
-	in.reader = stream.NewReader(stream.ReaderConfig{
+	var err error
+	in.reader, err = stream.NewReader(stream.ReaderConfig{
 		Open: in.open, Ended: in.end, Held: p.memory.Reserve(in.from.ID + "." + in.from.Host), Opened: int64(s.window),
 	})
+	if err != nil {
+		s.response = p.failedResponse(part, err)
+		s.wakeLocked()
+		return nil, true
+	}
 	response := *part
 	response.Fragment, response.Body, response.Stream = wire.Fragment{}, nil, in.reader
 	s.incoming, s.response = in, &response

@@ -103,8 +103,8 @@ func TestDefaultMemory(t *testing.T) {
 		messageLimit      int
 		memoryLimit, want int64
 	}{
-		{fragment.MinMessageLimit, math.MaxInt64, 64 << 20},
-		{fragment.DefaultMessageLimit, math.MaxInt64, 64 << 20},
+		{fragment.MinMessageLimit, math.MaxInt64, 48 << 20},
+		{fragment.DefaultMessageLimit, math.MaxInt64, 48 << 20},
 		{fragment.DefaultMessageLimit, 1 << 30, 256 << 20},
 		{fragment.DefaultMessageLimit, 64 << 20, 48 << 20},
 		{fragment.MinMessageLimit, 64 << 20, 16 << 20},

@@ -73,7 +73,7 @@ func (r *Reassembly) Body() []byte {
 
 const (
 	// defaultMemory is what a connection buffers at most, in bytes, unless GOMEMLIMIT or a large message limit says otherwise.
-	defaultMemory = 64 << 20
+	defaultMemory = 48 << 20
 
 	// maxPartialRequests bounds the requests of which parts are still to come: each counts as if it held that part of the memory.
 	maxPartialRequests = 4096
@@ -88,7 +88,7 @@ const (
 	RequestCost = 3 << 10
 )
 
-// DefaultMemory returns how many bytes a connection buffers at most, where no option says otherwise: 64 MiB, or a quarter of memoryLimit
+// DefaultMemory returns how many bytes a connection buffers at most, where no option says otherwise: 48 MiB, or a quarter of memoryLimit
 // (GOMEMLIMIT, math.MaxInt64 for none), and in any case enough for one sender to send a message of messageLimit bytes.
 func DefaultMemory(messageLimit int, memoryLimit int64) int64 {
 	const share = 4

@@ -147,7 +147,7 @@ func (c *Conn) IsStalled() bool {
 	return writer != nil && writer.StalledFor() > stalledAfter
 }
 
-// awaitRoom waits for the caller's turn to publish, and then for room. done ends the turn.
+// awaitRoom waits for the caller's turn to publish, and then for room, if writer is not nil. done ends the turn.
 func (c *Conn) awaitRoom(ctx context.Context, within time.Duration, writer *batch.Conn) (done func(), err error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -156,14 +156,18 @@ func (c *Conn) awaitRoom(ctx context.Context, within time.Duration, writer *batc
 	case <-limited.Done():
 		return nil, errNoRoom(ctx)
 	}
+	done = func() { <-c.turns }
+	if writer == nil {
+		return done, nil
+	}
 	if err := writer.AwaitRoom(limited); err != nil {
-		<-c.turns
+		done()
 		if limited.Err() != nil {
 			return nil, errNoRoom(ctx)
 		}
 		return nil, ErrOutOfReach()
 	}
-	return func() { <-c.turns }, nil
+	return done, nil
 }
 
 // errNoRoom is the error for a message that could not be sent while ctx allowed, or within its time budget.

@@ -59,17 +59,15 @@ func (c *Conn) Send(ctx context.Context, within time.Duration, subject, reply st
 // Large is the size from which a message is sent with SendLarge, in bytes.
 const Large = 16 << 10
 
-// SendLarge is Send for a message that encode appends to a buffer once there is room, so that messages that wait for room hold no copies.
+// SendLarge is Send for a message that encode appends to a buffer in its turn, so that many that wait to be sent hold no copies.
 func (c *Conn) SendLarge(
 	ctx context.Context, within time.Duration, subject, reply string, encode func([]byte) []byte,
 ) (fits bool, err error) {
-	if writer := c.writer.Load(); writer != nil && writer.IsFull() {
-		done, err := c.awaitRoom(ctx, within, writer)
-		if err != nil {
-			return false, err
-		}
-		defer done()
+	done, err := c.awaitRoom(ctx, within, c.writer.Load())
+	if err != nil {
+		return false, err
 	}
+	defer done()
 	buffer := c.Buffer()
 	*buffer = encode((*buffer)[:0])
 	return c.recycle(buffer, c.hand(subject, reply, *buffer))

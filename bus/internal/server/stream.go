@@ -204,11 +204,15 @@ func (s *Server) beginStream(in *Incoming) error {
 	if err := of.held.Grow(fragment.RequestCost); err != nil {
 		return err
 	}
-	of.reader = stream.NewReader(stream.ReaderConfig{
+	of.reader, err = stream.NewReader(stream.ReaderConfig{
 		Open:  func(limit int64) { s.openWindow(in, limit) },
 		Ended: func(error) { s.streams.requestEnded() },
 		Held:  s.Memory.Reserve(of.key.sender()), Opened: of.opened, Length: in.Request.ContentLength,
 	})
+	if err != nil {
+		of.end()
+		return err
+	}
 	s.streams.requestBegan()
 	if err := of.reader.Take(&in.Request.Fragment, in.Request.Body, nil, in.Size); err != nil {
 		of.end()

@@ -1,8 +1,8 @@
 // Package stream is a body that travels in parts whose number is not known before the last one: "1/*", "2/*", "3/3".
 //
 // A [Writer] cuts what is written into parts, and is ahead of the reader by no more than the window that the reader has opened. A [Reader]
-// takes the parts in order, and opens the window further as they are read, so neither side keeps more than a window. What either side keeps
-// counts in the account of its connection, see [fragment.Memory]. A part without a body
+// takes the parts in order, and opens the window further as they are read, so neither side keeps more than a window. What either side may keep
+// counts in the account of its connection, see [fragment.Memory], a window before it is opened. A part without a body
 // keeps a stream alive: the reader answers it with the window, so each side learns that the other one is there. Both sides see one end: the
 // whole, or an error.
 package stream
@@ -17,9 +17,9 @@ const (
 	// Window is how many bytes a writer may be ahead of its reader at most.
 	Window = 1 << 20
 	// smallWindow is how many bytes it may be ahead at first. The window grows with what is read, so a reader that reads nothing costs little.
-	smallWindow = 64 << 10
+	smallWindow = 16 << 10
 	// tightWindow is the same while more than half of the memory is held.
-	tightWindow = 16 << 10
+	tightWindow = 2 << 10
 	// PartSize is how many bytes a part has at most.
 	PartSize = 256 << 10
 

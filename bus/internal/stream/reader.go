@@ -19,7 +19,7 @@ type ReaderConfig struct {
 	Open func(limit int64)
 	// Ended is called once when no more parts are to come: err is nil after the last part, [ErrClosed] after Close, else why the stream failed.
 	Ended func(err error)
-	Held  fragment.Reservation // memory for the parts that were not read
+	Held  fragment.Reservation // memory for the window, and for the parts that were not read
 	// Opened is how many bytes the writer knows that it may send, see [FirstWindow].
 	Opened int64
 	// Length is the announced length of the body, in bytes; 0 for none.
@@ -56,14 +56,18 @@ type Reader struct {
 // taken is a part.
 type taken struct {
 	body []byte // that was not read
-	size int    // of the message
+	head int    // bytes of the message besides the body
 }
 
-// NewReader returns a reader. The first part is still to be taken.
-func NewReader(config ReaderConfig) *Reader {
-	r := &Reader{config: config, next: 1, opened: config.Opened, window: min(config.Opened, smallWindow), heardAt: time.Now()}
+// NewReader returns a reader. The first part is still to be taken. Without memory for the window the error is that of
+// [fragment.TooManyParts].
+func NewReader(config ReaderConfig) (*Reader, error) {
+	if err := config.Held.Grow(int(config.Opened)); err != nil {
+		return nil, err
+	}
+	r := &Reader{config: config, next: 1, opened: config.Opened, window: config.Opened, heardAt: time.Now()}
 	r.changed = sync.NewCond(&r.mu)
-	return r
+	return r, nil
 }
 
 // Take takes a part, which came in a message of size bytes. A repeated one is [fragment.ErrRepeated], and changes nothing; any other error has ended the
@@ -103,10 +107,10 @@ func (r *Reader) takeLocked(part *wire.Fragment, body []byte, fields wire.Header
 		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "part %d of the stream exceeds the window: %d bytes may be sent", part.Number, r.opened)
 	}
 	if len(body) > 0 {
-		if err := r.config.Held.Grow(size); err != nil {
+		if err := r.config.Held.Grow(size - len(body)); err != nil { // the window has the memory of the body
 			return err
 		}
-		r.parts = append(r.parts, taken{body, size})
+		r.parts = append(r.parts, taken{body, size - len(body)})
 	}
 	if length := r.config.Length; length > 0 && (r.received+int64(len(body)) > length || !part.IsOpen() && r.received+int64(len(body)) < length) {
 		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "the stream is not as long as announced: %d bytes", length)
@@ -115,7 +119,8 @@ func (r *Reader) takeLocked(part *wire.Fragment, body []byte, fields wire.Header
 	r.received += int64(len(body))
 	r.heardAt = time.Now()
 	if !part.IsOpen() {
-		r.err, r.trailer = io.EOF, fields
+		r.endLocked(io.EOF)
+		r.trailer = fields
 	}
 	r.changed.Broadcast()
 	return nil
@@ -217,8 +222,11 @@ func (r *Reader) consume(n int) {
 	}
 	first := &r.parts[0]
 	if first.body = first.body[n:]; len(first.body) == 0 {
-		r.config.Held.Shrink(first.size)
+		r.config.Held.Shrink(first.head)
 		*first, r.parts = taken{}, r.parts[1:]
+		if len(r.parts) == 0 && r.err != nil {
+			r.config.Held.Free()
+		}
 	}
 	r.read += int64(n)
 	opens := r.err == nil && r.read+r.window-r.opened >= r.window/2
@@ -233,12 +241,17 @@ func (r *Reader) consume(n int) {
 	}
 }
 
-// resizeLocked doubles the window, as the reader reads, and halves it while memory is tight.
+// resizeLocked doubles the window, as the reader reads, and halves it while memory is tight. Half of the window was read, so the writer has no
+// more than the other half.
 func (r *Reader) resizeLocked() {
-	if r.config.Held.IsTight() {
-		r.window = max(r.window/2, tightWindow)
-	} else {
-		r.window = min(2*r.window, Window)
+	held := &r.config.Held
+	if !held.IsTight() {
+		if more := min(r.window, Window-r.window); more > 0 && held.TryGrow(int(more)) == nil {
+			r.window += more
+		}
+	} else if less := r.window - max(r.window/2, tightWindow); less > 0 {
+		held.Shrink(int(less))
+		r.window -= less
 	}
 }
 
@@ -276,10 +289,17 @@ func (r *Reader) Fail(err error) {
 		r.mu.Unlock()
 		return
 	}
-	r.err = err
+	r.endLocked(err)
 	r.changed.Broadcast()
 	r.mu.Unlock()
 	r.config.Ended(err)
+}
+
+// endLocked notes that no more parts come. Those that have come keep the memory until they are read.
+func (r *Reader) endLocked(err error) {
+	if r.err = err; len(r.parts) == 0 {
+		r.config.Held.Free()
+	}
 }
 
 func (r *Reader) freeLocked() {
