@@ -2,6 +2,7 @@ package bus
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 
 	"github.com/busline/busline/bus/internal/testbroker"
@@ -29,6 +30,9 @@ func (in *serverCall) check(status int, contentType string, body []byte) {
 	c, e := in.conn, in.endpoint()
 	if e.hidden || e.source != "" || e.mapped.Style == restmap.Web || e.Port == subject.ControlPort || !openapi.Lists(e.mapped.ClientRoute().Method) {
 		return // no document shows it
+	}
+	if e.mapped.Element() != nil && status == http.StatusNoContent {
+		return // the answer to a browser that has the end of the stream
 	}
 	c.config.checkResponse(&testbroker.Response{
 		Endpoint: fmt.Sprintf("%s (%s on %s)", e.Name, e.mapped.ClientRoute(), c.host), Key: e,

@@ -31,6 +31,9 @@ func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, 
 		if in.Request.Window == 0 {
 			return nil, errStreams()
 		}
+		if wantsEvents(in.Request.Header) && in.Request.Header.Get("Last-Event-ID") == endID {
+			return &wire.Response{Status: http.StatusNoContent, Header: in.Handler.ResponseHeader(nil)}, nil
+		}
 		arguments, err := e.decode(in)
 		if err != nil {
 			return nil, unsent(err)
@@ -62,6 +65,15 @@ func errStreams() *Error {
 // openAfter is how long a stream may be without an element before its head goes out: an error before that has a status of its own.
 const openAfter = 50 * time.Millisecond
 
+// endID is the id of the event at the end of a stream. A browser that connects again sends it, and stops when the answer is 204.
+const endID = "end"
+
+// wantsEvents reports whether a caller asks for the elements of a stream as events.
+func wantsEvents(header wire.Header) bool {
+	accepted := header.Get("Accept")
+	return strings.Contains(accepted, restmap.EventStream) && !strings.Contains(accepted, restmap.NDJSON)
+}
+
 // elements are the elements of a stream, which are written on the goroutine of the handler and sent on another one.
 type elements struct {
 	in                *serverCall
@@ -78,8 +90,8 @@ type elements struct {
 func newElements(in *serverCall) *elements {
 	out := &elements{in: in, after: "\n", wake: make(chan struct{}, 1), stopped: make(chan struct{}), finished: make(chan struct{})}
 	contentType := restmap.NDJSON
-	if accepted := in.Request.Header.Get("Accept"); strings.Contains(accepted, restmap.EventStream) && !strings.Contains(accepted, restmap.NDJSON) {
-		contentType, out.before, out.after, out.end = restmap.EventStream, "data: ", "\n\n", "event: end\ndata:\n\n"
+	if wantsEvents(in.Request.Header) {
+		contentType, out.before, out.after, out.end = restmap.EventStream, "data: ", "\n\n", "id: "+endID+"\nevent: end\ndata:\n\n"
 	}
 	out.response = &wire.Response{Status: http.StatusOK, Header: wire.Header{{Name: "Content-Type", Value: contentType}}}
 	go out.send()

@@ -334,7 +334,12 @@ func TestStream_Events(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		assert.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
-		assert.Equal(t, "data: {\"n\":0}\n\ndata: {\"n\":1}\n\nevent: end\ndata:\n\n", string(text))
+		assert.Equal(t, "data: {\"n\":0}\n\ndata: {\"n\":1}\n\nid: end\nevent: end\ndata:\n\n", string(text))
+		request.Header.Set("Last-Event-ID", "end")
+		response, err = caller.Do(request)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusNoContent, response.StatusCode, "a browser does not run it again")
+		assert.Empty(t, bodyOf(t, response))
 		for response, err := range caller.Multicast(mustRequest(t, "https://counter.example/count?n=2")) {
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusNotAcceptable, response.StatusCode)

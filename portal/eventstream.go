@@ -26,6 +26,7 @@ const (
 	streamWriteTimeout  = 10 * time.Second // until a client has taken what was written
 	streamReconnect     = 2 * time.Second  // until a client whose stream has ended comes again
 	parallelReplays     = 16               // streams that read the log at a time
+	replayPiece         = 64 << 10         // bytes of events that are read from the log before they are written
 	maxEventID          = 64               // bytes
 	clockLeeway         = 30 * time.Second // for which services still take a token that has expired
 )
@@ -344,39 +345,58 @@ func (s *eventStream) catchUp(ctx context.Context, feed *eventFeed) error {
 
 // replay writes the events of the log that the client has not got, up to a sequence number.
 func (s *eventStream) replay(ctx context.Context, until uint64) error {
+	for more := true; more; {
+		var piece [][]byte
+		var last uint64
+		var err error
+		piece, last, more, err = s.readPiece(ctx, until)
+		if bus.StatusOf(err) == http.StatusGone {
+			if err := s.write(newGap(detailOf(err)).text); err != nil {
+				return err
+			}
+			s.written = 0
+			piece, last, more, err = s.readPiece(ctx, until)
+		}
+		if err != nil {
+			return err
+		}
+		for _, text := range piece {
+			if err := s.write(text); err != nil {
+				return err
+			}
+		}
+		s.written = last
+	}
+	return nil
+}
+
+// readPiece reads a piece of what the client has not got, and returns the sequence number of its last event, and whether more may follow.
+// It writes nothing, so that a client that reads slowly keeps no other from the log.
+func (s *eventStream) readPiece(ctx context.Context, until uint64) (piece [][]byte, last uint64, more bool, err error) {
 	select {
 	case s.ingress.streams.replays <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, 0, false, ctx.Err()
 	}
 	defer func() { <-s.ingress.streams.replays }()
-	err := s.replayOnce(ctx, until)
-	if bus.StatusOf(err) == http.StatusGone {
-		if err = s.write(newGap(detailOf(err)).text); err == nil {
-			s.written = 0
-			err = s.replayOnce(ctx, until)
-		}
-	}
-	return err
-}
-
-// replayOnce is replay for a log that has the event.
-func (s *eventStream) replayOnce(ctx context.Context, until uint64) error {
+	size := 0
+	last = s.written
 	options := []eventlog.TailOption{eventlog.OnlyEvent(s.event), eventlog.AfterSequence(s.written), eventlog.NoFollow()}
 	for event, err := range eventlog.Tail(ctx, s.ingress.conn, s.publisher, options...) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return err
+			return nil, 0, false, err
 		}
 		if event.Sequence > until {
-			break
+			return piece, last, false, nil
 		}
-		if err := s.write(newStoredEvent(&event).text); err != nil {
-			return err
+		text := newStoredEvent(&event).text
+		piece, last, size = append(piece, text), event.Sequence, size+len(text)
+		if size >= replayPiece {
+			return piece, last, true, nil
 		}
-		s.written = event.Sequence
 	}
-	return nil
+	return piece, last, false, nil
 }

@@ -473,6 +473,35 @@ func TestEvents_Slow(t *testing.T) {
 	assert.Equal(t, count(66, 100), numbers)
 }
 
+// TestEvents_SlowResume has more clients than may read the log at a time resume, and take nothing. Another one resumes nevertheless.
+func TestEvents_SlowResume(t *testing.T) {
+	t.Parallel()
+	o := openStored(t)
+	o.order(count(1, 3)...)
+	var running sync.WaitGroup
+	var slow []*blockedWriter
+	for range 20 {
+		client := newBlockedWriter()
+		slow = append(slow, client)
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody)
+		request.Header.Set("Last-Event-ID", "0")
+		running.Go(func() { o.handler.ServeHTTP(client, request) })
+	}
+	for _, client := range slow {
+		<-client.began
+	}
+	quick := o.listen(orderedPath, "Last-Event-ID: 0")
+	quick.numbers(3)
+	o.order(4)
+	_, numbers := quick.numbers(4)
+	assert.Equal(t, []int{4}, numbers)
+	o.handler.Close()
+	for _, client := range slow {
+		close(client.released)
+	}
+	running.Wait()
+}
+
 // TestEvents_Limit answers 503 beyond the limit.
 func TestEvents_Limit(t *testing.T) {
 	t.Parallel()
