@@ -394,3 +394,26 @@ func TestStream_TokenExpires(t *testing.T) {
 		time.Sleep(2 * time.Second) // until the writer has seen it
 	})
 }
+
+// TestLimit_WholeBodies holds that large bodies of handlers that run count, too, and that the sender alone has to wait.
+func TestLimit_WholeBodies(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee := b.connect("bytes.example")
+		handleBytes(t, callee)
+		require.NoError(t, callee.Handle("POST", "/slow", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+		})))
+		s, body := newSender(t, b.testBus, callee), strings.Repeat("b", 900_000)
+		for i := range 100 {
+			request := s.to("bytes.example", "/slow", 0, body)
+			request.Fragment, request.MsgID = wire.Fragment{}, fmt.Sprintf("m%d", i)
+			s.send(request)
+		}
+		assert.Equal(t, 59, countPrefix(s.heard(), "503 "))
+		assert.LessOrEqual(t, bus.HeldByParts(callee), memoryOfSender)
+		checkEcho(t, b.connect("caller.example"), 1_000_000)
+		time.Sleep(11 * time.Second)
+		checkNothingLeft(t, callee)
+	})
+}

@@ -14,31 +14,31 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 41_400
+	allWords      = 42_300
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
-	"CHANGELOG.md":                    800,
+	"CHANGELOG.md":                    840,
 	"benchmarks/README.md":            3250,
 	"benchmarks/faults.md":            790,
 	"docs/ARCHITECTURE.md":            1600,
 	"docs/reference/command.md":       1250,
 	"docs/understand/comparison.md":   1050,
 	"docs/reference/configuration.md": 2540,
-	"docs/reference/errors.md":        800,
+	"docs/reference/errors.md":        840,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1190,
-	"docs/reference/limits.md":        1050,
+	"docs/reference/limits.md":        1110,
 	"docs/guides/operations.md":       1000,
 	"docs/understand/promises.md":     700,
 	"docs/guides/service.md":          1440,
 	"docs/reference/telemetry.md":     1300,
-	"docs/understand/threats.md":      1000,
+	"docs/understand/threats.md":      1510,
 	"docs/learn/tutorial.md":          1600,
 	"docs/decisions/README.md":        400,
-	"docs/reference/wire.md":          3900,
+	"docs/reference/wire.md":          3910,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,
 	"docs/guides/portal.md":           740,

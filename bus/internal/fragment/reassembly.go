@@ -191,8 +191,12 @@ func TooManyParts(cause error) error {
 // Shrink gives the memory of a fragment back.
 func (r *Reservation) Shrink(bytes int) { r.give(min(int64(bytes)+partCost, r.bytes)) }
 
-// Free gives everything back. Another Free changes nothing.
-func (r *Reservation) Free() { r.give(r.bytes) }
+// Free gives everything back. Another Free changes nothing, and so does that of the zero value.
+func (r *Reservation) Free() {
+	if r.bytes > 0 {
+		r.give(r.bytes)
+	}
+}
 
 func (r *Reservation) give(bytes int64) {
 	r.memory.mu.Lock()

@@ -63,6 +63,7 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 		s.Inflight.remove(in.Escaping)
 		s.streamEnded(in)
 		in.freeFragments()
+		in.held.Free()
 		in.release(slots) // before the caller can make its next call
 		s.awaitBroker(in)
 		s.respond(in, response)

@@ -248,15 +248,26 @@ func (s *Server) acquire(in *Incoming) error {
 	case worker.Closed:
 		return errClosing()
 	}
-	if in.stream == nil {
-		return nil
+	err := s.hold(in)
+	if err == nil && in.stream != nil {
+		err = in.stream.count(slots)
 	}
-	err := in.stream.count(slots)
 	if err != nil {
+		in.held.Free()
 		slots.Release()
 		slots.Done()
 	}
 	return err
+}
+
+// hold counts a large body in one message while its handler runs. In fragments it has been counted, and a caller in this process holds it
+// itself.
+func (s *Server) hold(in *Incoming) error {
+	if in.Size < natsconn.Large || in.stream != nil || in.partial != nil {
+		return nil
+	}
+	in.held = s.Memory.Reserve(KeyOf(in.Request).sender())
+	return in.held.Grow(in.Size)
 }
 
 func errClosing() error {

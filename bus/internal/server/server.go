@@ -122,7 +122,8 @@ type Incoming struct {
 
 	*Escaping
 
-	server  *Server // nil until the request is admitted
+	held    fragment.Reservation // of a large body in one message
+	server  *Server              // nil until the request is admitted
 	via     *subscribedRoute
 	queued  bool            // waited in a backlog for its handler
 	partial *partialRequest // set until the first fragment is acked, and when all fragments have arrived; nil for other requests
