@@ -335,7 +335,7 @@ func TestWithNATSOptions(t *testing.T) {
 	require.NoError(t, err)
 	serve(t, conn, calculator{})
 	require.NoError(t, conn.NATS().ForceReconnect())
-	await(t, "the callback of the loss", lost)
+	_ = await(t, "the callback of the loss", lost)
 	assert.Equal(t, first.URL(), await(t, "the callback of the return", back))
 	add(t, conn, "one.example")
 	assert.GreaterOrEqual(t, dialer.dialled.Load(), int64(2))

@@ -119,15 +119,15 @@ func adaptProblem(path string, response *http.Response) error {
 	if err != nil {
 		return err
 	}
-	problem, err := parseProblem(body)
+	problem, malformed := parseProblem(body)
 	internal := response.StatusCode == http.StatusInternalServerError || problem.isTrue("internal")
-	if err != nil && (mayBeInternal(response.StatusCode) || bytes.Contains(body, []byte(`"internal"`))) {
-		problem, err, internal = standIn(response.StatusCode), nil, true
+	if malformed != nil && (mayBeInternal(response.StatusCode) || bytes.Contains(body, []byte(`"internal"`))) {
+		problem, malformed, internal = standIn(response.StatusCode), nil, true
 		response.Header.Del("Content-Encoding") // of the body that could not be read
 	}
-	if err != nil {
+	if malformed != nil {
 		response.Body = wire.Unread(body, response.Body)
-		return nil
+		return nil //nolint:nilerr // it passes unchanged
 	}
 	_ = response.Body.Close()
 	if internal {

@@ -163,7 +163,7 @@ func TestStream_HTTP10(t *testing.T) {
 		require.NoError(t, err)
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if test.fails && err != nil { // the reset may be here before the head was read
-			conn.Close()
+			_ = conn.Close()
 			continue
 		}
 		require.NoError(t, err, test.target)
@@ -175,7 +175,7 @@ func TestStream_HTTP10(t *testing.T) {
 			assert.Equal(t, !test.fails, strings.HasSuffix(string(text), "end"), test.target)
 		}
 		response.Body.Close()
-		conn.Close()
+		_ = conn.Close()
 	}
 }
 

@@ -89,7 +89,7 @@ func New(config Config) *Client {
 }
 
 // Window returns how many bytes of a response that is a stream a service may send at first.
-func (c *Client) Window() uint32 { return uint32(stream.FirstWindow(c.config.Memory)) } //nolint:gosec // at most stream.Window
+func (c *Client) Window() uint32 { return uint32(stream.FirstWindow(c.config.Memory)) }
 
 // ResponseSubject returns the subject of acks and responses.
 func (c *Client) ResponseSubject() string { return c.response }

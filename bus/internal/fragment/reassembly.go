@@ -134,9 +134,6 @@ func (m *Memory) IsTight() bool {
 	return m.held > m.ofAll/2
 }
 
-// IsTight reports whether more than half of the memory is held, so that its owner should grant less.
-func (r *Reservation) IsTight() bool { return r.memory.IsTight() }
-
 // Reserve returns an empty reservation for a message of an instance, "id.host"; "" stands for a response.
 func (m *Memory) Reserve(sender string) Reservation { return Reservation{memory: m, sender: sender} }
 
@@ -149,6 +146,9 @@ type Reservation struct {
 
 // ErrMemoryFull is the cause of a rejection that does not depend on the sender.
 var ErrMemoryFull = errors.New("all senders together hold as much as there is")
+
+// IsTight reports whether more than half of the memory is held, so that its owner should grant less.
+func (r *Reservation) IsTight() bool { return r.memory.IsTight() }
 
 // LeastReservation returns what a request counts at least while fragments of it are to come, in bytes.
 func (m *Memory) LeastReservation() int { return int(m.ofAll / maxPartialRequests) }

@@ -99,23 +99,6 @@ func (s *Server) TakePart(part *wire.Request) {
 	}
 }
 
-// take takes a part of the request. The handler gets the error of a part that does not fit.
-func (of *streaming) take(part *wire.Request, size int) {
-	if first := of.in.Request; part.Method != first.Method || part.Target != first.Target {
-		of.reader.Fail(incomplete(http.StatusBadRequest, nil, "part %d is for %s %s, but part 1 was for %s %s",
-			part.Fragment.Number, part.Method, part.Target, first.Method, first.Target))
-		return
-	}
-	if of.reader.Take(&part.Fragment, part.Body, part.Header, size) == nil && len(part.Body) > 0 {
-		of.extend()
-	}
-}
-
-// incomplete is the error of reading a request whose rest does not come. It is [io.ErrUnexpectedEOF], as for a server of net/http.
-func incomplete(code int, cause error, format string, arguments ...any) *status.Error {
-	return status.Errorf(code, status.ExecutedYes, errors.Join(io.ErrUnexpectedEOF, cause), "unexpected EOF: "+format, arguments...)
-}
-
 // Open takes the window for a response that is a stream, in an ack of its caller. It reports whether there is one.
 func (s *Server) Open(ack *wire.Response) bool {
 	of := s.streams.find(RequestKey{ack.FromHost, ack.FromID, ack.MsgID})
@@ -146,6 +129,23 @@ type streaming struct {
 	writer   *stream.Writer // of the response's body; nil until it is opened
 	response *wire.Response // with the head of the stream
 	trailer  wire.Header
+}
+
+// take takes a part of the request. The handler gets the error of a part that does not fit.
+func (of *streaming) take(part *wire.Request, size int) {
+	if first := of.in.Request; part.Method != first.Method || part.Target != first.Target {
+		of.reader.Fail(incomplete(http.StatusBadRequest, nil, "part %d is for %s %s, but part 1 was for %s %s",
+			part.Fragment.Number, part.Method, part.Target, first.Method, first.Target))
+		return
+	}
+	if of.reader.Take(&part.Fragment, part.Body, part.Header, size) == nil && len(part.Body) > 0 {
+		of.extend()
+	}
+}
+
+// incomplete is the error of reading a request whose rest does not come. It is [io.ErrUnexpectedEOF], as for a server of net/http.
+func incomplete(code int, cause error, format string, arguments ...any) *status.Error {
+	return status.Errorf(code, status.ExecutedYes, errors.Join(io.ErrUnexpectedEOF, cause), "unexpected EOF: "+format, arguments...)
 }
 
 // newStreaming returns what a request keeps of a stream.
