@@ -132,6 +132,7 @@ type eventStream struct {
 	feedKey
 
 	ingress *Ingress
+	request *http.Request
 	client  http.ResponseWriter
 	control *http.ResponseController
 	token   string
@@ -150,7 +151,7 @@ func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	}
 	s := &eventStream{
 		feedKey: feedKey{publisher: to.Hostname(), event: strings.TrimPrefix(to.Path, "/")},
-		ingress: i, client: w, control: http.NewResponseController(w),
+		ingress: i, request: r, client: w, control: http.NewResponseController(w),
 		queue: make(chan *streamedEvent, streamQueue),
 	}
 	switch {
@@ -312,6 +313,7 @@ func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
 // write writes to the client at once.
 func (s *eventStream) write(text []byte) error {
 	_, err := (&streamWriter{Writer: s.client, connection: s.control, timeout: streamWriteTimeout}).Write(text)
+	s.ingress.noteUnread(s.request, err)
 	return err
 }
 
