@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -37,8 +36,7 @@ const eventStreamType = "text/event-stream"
 // eventStreams offers events of services to clients, as server-sent events (https://html.spec.whatwg.org/#server-sent-events).
 type eventStreams struct {
 	feeds   eventFeeds
-	open    atomic.Int64
-	limit   int64
+	clients eventClients
 	replays chan struct{} // has one for each stream that reads the log
 	closing context.Context
 	close   context.CancelFunc
@@ -46,7 +44,8 @@ type eventStreams struct {
 
 func newEventStreams(conn *bus.Conn, limit int) *eventStreams {
 	s := &eventStreams{
-		feeds: eventFeeds{conn: conn, open: make(map[feedKey]*eventFeed)}, limit: int64(limit), replays: make(chan struct{}, parallelReplays),
+		feeds: eventFeeds{conn: conn, open: make(map[feedKey]*eventFeed)}, replays: make(chan struct{}, parallelReplays),
+		clients: eventClients{limit: limit, of: make(map[eventClient]int)},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s
@@ -95,13 +94,11 @@ func (i *Ingress) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 		i.rejectRequest(w, r, err)
 		return
 	}
-	defer i.streams.open.Add(-1)
-	if i.streams.open.Add(1) > i.streams.limit {
-		i.rejectRequest(w, r, &bus.Error{
-			Status: http.StatusServiceUnavailable, Detail: "the ingress has as many streams of events as it may: try again later", RetryAfter: time.Second,
-		})
+	if err := i.streams.clients.enter(stream.listener); err != nil {
+		i.rejectRequest(w, r, err)
 		return
 	}
+	defer i.streams.clients.leave(stream.listener)
 	ctx, cancel := stream.bound(r.Context())
 	defer cancel()
 	if err := stream.ask(ctx); err != nil {
@@ -131,12 +128,14 @@ func (i *Ingress) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 type eventStream struct {
 	feedKey
 
-	ingress *Ingress
-	client  http.ResponseWriter
-	control *http.ResponseController
-	token   string
-	expiry  time.Time // of the token; zero for never
-	after   string    // the id behind which the client wants events; "" for those that come from now on
+	ingress  *Ingress
+	request  *http.Request
+	client   http.ResponseWriter
+	control  *http.ResponseController
+	token    string
+	expiry   time.Time // of the token; zero for never
+	listener eventClient
+	after    string // the id behind which the client wants events; "" for those that come from now on
 
 	queue   chan *streamedEvent // closed when the client is too far behind
 	written uint64              // sequence number up to which the client has all; 0 if the events are not stored, or the log begins anew
@@ -150,7 +149,7 @@ func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	}
 	s := &eventStream{
 		feedKey: feedKey{publisher: to.Hostname(), event: strings.TrimPrefix(to.Path, "/")},
-		ingress: i, client: w, control: http.NewResponseController(w),
+		ingress: i, request: r, client: w, control: http.NewResponseController(w),
 		queue: make(chan *streamedEvent, streamQueue),
 	}
 	switch {
@@ -168,7 +167,7 @@ func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	if s.token, verified, err = i.actor(r, to); err != nil {
 		return nil, err
 	}
-	s.expiry = expiryOf(verified)
+	s.expiry, s.listener = expiryOf(verified), i.config.eventClientOf(r, verified)
 	return s, nil
 }
 
@@ -312,6 +311,7 @@ func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
 // write writes to the client at once.
 func (s *eventStream) write(text []byte) error {
 	_, err := (&streamWriter{Writer: s.client, connection: s.control, timeout: streamWriteTimeout}).Write(text)
+	s.ingress.noteUnread(s.request, err)
 	return err
 }
 

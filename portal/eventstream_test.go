@@ -505,15 +505,59 @@ func TestEvents_SlowResume(t *testing.T) {
 // TestEvents_Limit answers 503 beyond the limit.
 func TestEvents_Limit(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, portal.WithEvents(), portal.WithEventStreamLimit(2)))
+	o := newOffered(t, open(t, portal.WithEvents(), portal.WithEventStreamLimit(2), portal.WithTrustedProxies("127.0.0.1/32")))
 	first := o.listen(orderedPath)
-	o.listen(orderedPath)
+	o.listen(orderedPath, "X-Forwarded-For: 203.0.113.7")
 	got := o.get(orderedPath)
 	assert.Equal(t, http.StatusServiceUnavailable, got.problem(t).Status)
 	assert.Equal(t, "the ingress has as many streams of events as it may: try again later", got.problem(t).Detail)
 	assert.Equal(t, "1", got.Header.Get("Retry-After"))
 	first.cancel()
 	eventually(t, func() bool { return portal.Listening(o.handler) == 1 })
+}
+
+// TestEvents_ClientLimit answers 503 to a client that has a quarter of the streams.
+func TestEvents_ClientLimit(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	ada, bob := i.bearer(nil), i.bearer(claims.Claims{"sub": "bob"})
+	for _, test := range []struct {
+		name         string
+		proxies      []string // trusted
+		client, same []string // headers
+		other        []string // headers of another client
+	}{
+		{name: "address", same: []string{"X-Forwarded-For: 203.0.113.7"}, other: []string{ada}},
+		{name: "subject", client: []string{ada}, same: []string{i.bearer(claims.Claims{"jti": "2"})}, other: []string{bob}},
+		{name: "subject and address", client: []string{ada}, same: []string{ada}},
+		{
+			name: "proxy", proxies: []string{"127.0.0.1/32", "10.0.0.0/8"}, client: []string{"X-Forwarded-For: 203.0.113.7"},
+			same: []string{"X-Forwarded-For: 198.51.100.1, ::ffff:203.0.113.7, 10.0.0.1"}, other: []string{"X-Forwarded-For: 203.0.113.7, 203.0.113.8"},
+		},
+		{
+			name: "malformed", proxies: []string{"127.0.0.1/32", "10.0.0.0/8"}, client: []string{"X-Forwarded-For: 10.0.0.1"},
+			same: []string{"X-Forwarded-For: 203.0.113.7, unknown, 10.0.0.1"}, other: []string{"X-Forwarded-For: "},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			trusted := portal.WithTrustedProxies(test.proxies...)
+			o := newOffered(t, openFor(t, i, portal.WithEvents(), portal.WithEventStreamLimit(8), trusted))
+			first := o.listen(orderedPath, test.client...)
+			second := o.listen(orderedPath, test.same...)
+			got := o.get(orderedPath, test.same...)
+			assert.Equal(t, http.StatusServiceUnavailable, got.problem(t).Status)
+			assert.Equal(t, "this client has as many streams of events as one may, 2: close one, or try again later", got.problem(t).Detail)
+			assert.Equal(t, "1", got.Header.Get("Retry-After"))
+			third := o.listen(orderedPath, test.other...)
+			assert.Equal(t, 2, portal.EventClients(o.handler))
+			first.cancel()
+			eventually(t, func() bool { return portal.Listening(o.handler) == 2 })
+			second.cancel()
+			third.cancel()
+			eventually(t, func() bool { return portal.EventClients(o.handler) == 0 })
+		})
+	}
 }
 
 // listenOn begins a stream of events on a connection of its own, with these lines in the header of the request.

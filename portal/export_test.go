@@ -182,6 +182,13 @@ func Marked(count int) int {
 // EncodeEvent is encodeEvent.
 var EncodeEvent = encodeEvent
 
+// EventClients returns how many clients an ingress counts streams of events of.
+func EventClients(i *Ingress) int {
+	i.streams.clients.mu.Lock()
+	defer i.streams.clients.mu.Unlock()
+	return len(i.streams.clients.of)
+}
+
 // Feeds returns how many kinds of events an ingress listens to.
 func Feeds(i *Ingress) int {
 	i.streams.feeds.mu.Lock()

@@ -44,6 +44,7 @@ type Ingress struct {
 	config  *ingressConfig
 	bodies  *inFlight
 	cookies droppedCookies
+	cutOffs cutOffLog
 	scraped shared[string]
 	roster  roster
 	streams *eventStreams
@@ -133,7 +134,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 	// the response has its full time from now on, however long the body took; not every server supports this
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
 	if err != nil {
-		i.rejectRequest(w, r, err)
+		i.rejectBody(w, r, err)
 		return
 	}
 	if err := load.reserve(r.Method, to); err != nil {
@@ -146,7 +147,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 	}
 	response, err := i.conn.Do(i.request(ctx, r, to, body, from))
 	if failed := bodyFailure(err); failed != nil {
-		i.rejectRequest(w, r, failed)
+		i.rejectBody(w, r, failed)
 		return
 	}
 	if err != nil && missesPage(r, to, err) {

@@ -117,8 +117,8 @@ func (i *Ingress) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	text, labels := new(metrics.Text), i.labels()
 	text.Gauge("busline_ingress_body_bytes", "Bytes of bodies that the ingress holds.", float64(i.bodies.now()), labels...)
 	text.Gauge("busline_ingress_body_limit_bytes", "Bytes of bodies that the ingress may hold.", float64(i.bodies.limit), labels...)
-	text.Gauge("busline_ingress_event_streams", "Streams of events that are open.", float64(i.streams.open.Load()), labels...)
-	text.Gauge("busline_ingress_event_stream_limit", "Streams of events that may be open.", float64(i.streams.limit), labels...)
+	text.Gauge("busline_ingress_event_streams", "Streams of events that are open.", float64(i.streams.clients.count()), labels...)
+	text.Gauge("busline_ingress_event_stream_limit", "Streams of events that may be open.", float64(i.streams.clients.limit), labels...)
 	i.cookies.writeTo(text, labels)
 	_, _ = io.WriteString(w, text.String()) // fails only if the client has gone
 }

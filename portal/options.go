@@ -128,7 +128,8 @@ func WithEvents() IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.events = true })
 }
 
-// WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. Default: 10 000.
+// WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. One client has at most a quarter
+// of them: the subject of a token, else an address. Behind a proxy name it in [WithTrustedProxies], or all are one client. Default: 10 000.
 func WithEventStreamLimit(streams int) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.eventStreams = streams })
 }

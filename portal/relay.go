@@ -103,6 +103,9 @@ func (i *Ingress) relayStream(w http.ResponseWriter, r *http.Request, response *
 		_, err = client.Write(i.problemEvent(r, err))
 	}
 	if err != nil {
+		if client.failed {
+			i.noteUnread(r, err)
+		}
 		breakOff(client.connection, r)
 	}
 	addTrailer(w.Header(), response.Trailer)
@@ -148,6 +151,30 @@ type bodyWriter struct {
 
 func (b *bodyWriter) Header() http.Header { return b.header }
 func (*bodyWriter) WriteHeader(int)       {}
+
+// heldPiece is how many bytes of a body in memory have a time of their own.
+const heldPiece = 64 << 10
+
+// heldWriter writes a body that is in memory, in pieces. The first has the time that the response has, each further one a time of its own.
+type heldWriter struct {
+	client http.ResponseWriter
+	begun  bool
+}
+
+// Write writes a body, or a part of it.
+func (h *heldWriter) Write(body []byte) (written int, err error) {
+	for piece := range slices.Chunk(body, heldPiece) {
+		if h.begun {
+			_ = http.NewResponseController(h.client).SetWriteDeadline(time.Now().Add(writeTimeout)) // not every server supports this
+		}
+		h.begun = true
+		n, err := h.client.Write(piece)
+		if written += n; err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
 
 // breakOff breaks the connection. For a client of HTTP/1.0 the end of a connection may be that of a body, so it gets a reset.
 func breakOff(connection *http.ResponseController, r *http.Request) {

@@ -42,7 +42,8 @@ func (i *Ingress) writeResponse(w http.ResponseWriter, r *http.Request, response
 		case response.Trailer != nil:
 			i.relayStream(w, r, response)
 		default:
-			_, _ = io.Copy(w, response.Body) // fails only if the client has gone
+			_, err := io.Copy(&heldWriter{client: w}, response.Body) // fails only if the client has gone, or is too slow
+			i.noteUnread(r, err)
 		}
 	}
 	worthwhile := !isStream(response) && worthCompressing(response.Header, response.StatusCode, length)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -12,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/portal"
 )
@@ -163,4 +166,121 @@ func good(t *testing.T, listener *pipes) (status int) {
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
 	return response.StatusCode
+}
+
+// slowIngress serves an ingress with virtual time, and returns its log.
+func slowIngress(t *testing.T, b *bustest.Bus, handler http.HandlerFunc) (listener *pipes, written *writtenLines, stop func()) {
+	t.Helper()
+	written = new(writtenLines)
+	ingress, err := portal.NewIngress(b.Connect("ingress", bus.WithLogger(zerolog.New(written).Level(zerolog.InfoLevel))), portal.WithTimeBudget(time.Second))
+	require.NoError(t, err)
+	require.NoError(t, b.Connect("slow.example").Handle("*", "/{rest+}", handler))
+	listener = newPipes()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx)) })
+	return listener, written, func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// TestSlowClients_Logged has clients cut off that do not read a response or do not send a request, and reads what is logged of them.
+func TestSlowClients_Logged(t *testing.T) {
+	t.Parallel()
+	const unread = `"method":"GET","path":"/slow.example/%s","message":"a client was cut off: it did not read its response in time"}`
+	for _, test := range []struct{ name, request, logged string }{
+		{"in memory", "GET /slow.example/held HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(unread, "held")},
+		{"compressed", "GET /slow.example/held HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n", fmt.Sprintf(unread, "held")},
+		{"a stream", "GET /slow.example/streamed HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(unread, "streamed")},
+		{"a malformed problem", "GET /slow.example/problem HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(unread, "problem")},
+		{
+			"a request", "POST /slow.example/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n",
+			`"method":"POST","path":"/slow.example/x","message":"a client was cut off: it did not send its request in time"}`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+				listener, written, stop := slowIngress(t, b, serveRandom)
+				defer stop()
+				conn := listener.dial()
+				defer func() { _ = conn.Close() }()
+				_, err := io.WriteString(conn, test.request)
+				require.NoError(t, err)
+				time.Sleep(3 * time.Minute)
+				assert.True(t, strings.HasPrefix(written.String(), `{"level":"info"`) && strings.HasSuffix(written.String(), test.logged+"\n"), written)
+				assert.Equal(t, 1, strings.Count(written.String(), "\n"), "lines")
+			})
+		})
+	}
+}
+
+// serveRandom serves a large body that no compression makes small.
+func serveRandom(w http.ResponseWriter, r *http.Request) {
+	body := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(body)
+	switch r.URL.Path {
+	case "/streamed":
+		_ = http.NewResponseController(w).Flush()
+	case "/problem":
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusBadRequest)
+	default:
+		w.Header().Set("Content-Type", "text/plain")
+	}
+	_, _ = w.Write(body)
+}
+
+// TestSlowClients_Throttled has thirty clients cut off at a time: ten lines are written, and the next one counts the others.
+func TestSlowClients_Throttled(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		listener, written, stop := slowIngress(t, b, serveRandom)
+		defer stop()
+		request := func(times int) {
+			for range times {
+				conn := listener.dial()
+				t.Cleanup(func() { _ = conn.Close() })
+				_, err := io.WriteString(conn, "GET /slow.example/held HTTP/1.1\r\nHost: a\r\n\r\n")
+				require.NoError(t, err)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+		request(30)
+		assert.Equal(t, 10, strings.Count(written.String(), "\n"))
+		request(1)
+		assert.Equal(t, 11, strings.Count(written.String(), "\n"))
+		assert.Contains(t, written.String(), `"leftOut":20`)
+	})
+}
+
+// TestSlowClients_Steady has clients that read a body in memory slowly, for much longer than one deadline, get all of it.
+func TestSlowClients_Steady(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		listener, written, stop := slowIngress(t, b, serveRandom)
+		defer stop()
+		for _, path := range []string{"held", "problem"} {
+			conn := listener.dial()
+			_, err := io.WriteString(conn, "GET /slow.example/"+path+" HTTP/1.1\r\nHost: a\r\n\r\n")
+			require.NoError(t, err)
+			begun := time.Now()
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err)
+			size, pieces := int64(0), 0
+			for ; err == nil; pieces++ {
+				var n int64
+				n, err = io.CopyN(io.Discard, response.Body, 32<<10)
+				size += n
+				time.Sleep(20 * time.Second)
+			}
+			require.ErrorIs(t, err, io.EOF)
+			require.NoError(t, response.Body.Close())
+			require.NoError(t, conn.Close())
+			assert.Equal(t, int64(1<<20), size, path)
+			assert.Greater(t, time.Since(begun), 10*time.Minute)
+		}
+		assert.Empty(t, written.String())
+	})
 }
