@@ -27,7 +27,6 @@ const (
 	parallelReplays     = 16               // streams that read the log at a time
 	replayPiece         = 64 << 10         // bytes of events that are read from the log before they are written
 	maxEventID          = 64               // bytes
-	clockLeeway         = 30 * time.Second // for which services still take a token that has expired
 )
 
 // eventStreamType is the media type of server-sent events.
@@ -167,7 +166,7 @@ func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	if s.token, verified, err = i.actor(r, to); err != nil {
 		return nil, err
 	}
-	s.expiry, s.listener = expiryOf(verified), i.config.eventClientOf(r, verified)
+	s.expiry, s.listener = verified.Expiry(), i.config.eventClientOf(r, verified)
 	return s, nil
 }
 
@@ -204,15 +203,6 @@ func lastEventID(r *http.Request) (string, error) {
 
 func isForeignToIDs(c rune) bool {
 	return (c < 'a' || 'z' < c) && (c < 'A' || 'Z' < c) && (c < '0' || '9' < c) && c != '-' && c != '_'
-}
-
-// expiryOf returns when services no longer take a token with these claims; zero for never.
-func expiryOf(verified claims.Claims) time.Time {
-	seconds, ok := verified["exp"].(float64)
-	if !ok || seconds > math.MaxInt32*1000 {
-		return time.Time{}
-	}
-	return time.Unix(int64(seconds), 0).Add(clockLeeway)
 }
 
 // bound returns a context that ends when the client leaves, and when its token expires.

@@ -152,8 +152,8 @@ type bodyWriter struct {
 func (b *bodyWriter) Header() http.Header { return b.header }
 func (*bodyWriter) WriteHeader(int)       {}
 
-// heldPiece is how many bytes of a body in memory have a time of their own.
-const heldPiece = 64 << 10
+// heldPiece is how many bytes of a body in memory have a time of their own: who reads it slower than 256 KiB a minute is cut off.
+const heldPiece = 256 << 10
 
 // heldWriter writes a body that is in memory, in pieces. The first has the time that the response has, each further one a time of its own.
 type heldWriter struct {

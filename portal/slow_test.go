@@ -273,13 +273,13 @@ func TestSlowClients_Steady(t *testing.T) {
 				var n int64
 				n, err = io.CopyN(io.Discard, response.Body, 32<<10)
 				size += n
-				time.Sleep(20 * time.Second)
+				time.Sleep(5 * time.Second)
 			}
 			require.ErrorIs(t, err, io.EOF)
 			require.NoError(t, response.Body.Close())
 			require.NoError(t, conn.Close())
 			assert.Equal(t, int64(1<<20), size, path)
-			assert.Greater(t, time.Since(begun), 10*time.Minute)
+			assert.Greater(t, time.Since(begun), 2*time.Minute)
 		}
 		assert.Empty(t, written.String())
 	})
