@@ -231,6 +231,12 @@ func (s *Server) admit(in *Incoming) error {
 	if err := s.acquire(in); err != nil {
 		return err
 	}
+	if err := s.hold(in); err != nil {
+		slots := s.limiterFor(in.Endpoint)
+		slots.Release()
+		slots.Done()
+		return err
+	}
 	s.Start(in) // here, because a cancel may follow the ack
 	return nil
 }
@@ -247,23 +253,18 @@ func (s *Server) acquire(in *Incoming) error {
 		return status.TooBusy("too busy: the limit of concurrent handlers is reached")
 	case worker.Closed:
 		return errClosing()
+	default:
+		return nil
 	}
-	err := s.hold(in)
-	if err == nil && in.stream != nil {
-		err = in.stream.count(slots)
-	}
-	if err != nil {
-		in.held.Free()
-		slots.Release()
-		slots.Done()
-	}
-	return err
 }
 
-// hold counts a large body in one message while its handler runs. In fragments it has been counted, and a caller in this process holds it
-// itself.
+// hold counts what an admitted request holds while its handler runs: a place among the streams, or a large body in one message. In fragments
+// that has been counted, and a caller in this process holds it itself.
 func (s *Server) hold(in *Incoming) error {
-	if in.Size < natsconn.Large || in.stream != nil || in.partial != nil {
+	if in.stream != nil {
+		return in.stream.count(s.limiterFor(in.Endpoint))
+	}
+	if in.Size < natsconn.Large || in.partial != nil {
 		return nil
 	}
 	in.held = s.Memory.Reserve(KeyOf(in.Request).sender())

@@ -122,7 +122,7 @@ type Incoming struct {
 
 	*Escaping
 
-	held    fragment.Reservation // of a large body in one message
+	held    fragment.Reservation // of a large body in one message, or that was collected
 	server  *Server              // nil until the request is admitted
 	via     *subscribedRoute
 	queued  bool            // waited in a backlog for its handler

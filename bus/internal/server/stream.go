@@ -119,7 +119,7 @@ type streaming struct {
 	in     *Incoming
 	slots  *worker.Limiter      // that counts it; nil for none
 	expiry *time.Timer          // at the expiry of the token; nil for none
-	held   fragment.Reservation // memory for a body that is collected
+	held   fragment.Reservation // memory for what this takes
 
 	reader *stream.Reader // of the request's body; nil for one in memory
 	place  string         // the subject of the parts of the request
@@ -262,8 +262,11 @@ const requestWait = 60 * time.Second
 // Collect reads the body of a request that is a stream, at most limit bytes, for a function. It counts what it reads until the request is
 // answered.
 func (in *Incoming) Collect(body io.Reader, limit int) ([]byte, error) {
-	in.stream.reader.SetDeadline(in.Began.Add(requestWait))
-	read, err := stream.ReadAll(body, limit, &in.stream.held)
+	if in.stream != nil { // else an interceptor has made a stream of it
+		in.stream.reader.SetDeadline(in.Began.Add(requestWait))
+	}
+	in.held = in.Reserve()
+	read, err := stream.ReadAll(body, limit, &in.held)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = status.Errorf(http.StatusRequestTimeout, status.ExecutedNo, err, "the request body did not come within %s", requestWait)
 	}
