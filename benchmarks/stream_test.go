@@ -213,7 +213,9 @@ func watchHeap() (largest func() uint64) {
 // BenchmarkIdleStreams tells the memory of a stream that sends nothing: its handler, and its caller over a connection of the bus.
 func BenchmarkIdleStreams(b *testing.B) {
 	const streams = 10_000
-	options := []bus.ConnectOption{startChildBroker(b), bus.WithoutShortCircuit(), bus.WithMaxHandlers(2 * streams)}
+	options := []bus.ConnectOption{ // more than one sender has by default: handlers, and memory for windows
+		startChildBroker(b), bus.WithoutShortCircuit(), bus.WithMaxHandlers(3 * streams), bus.WithMaxMessageBytes(64 << 20),
+	}
 	service, caller := connect(b, serviceHost, options...), connect(b, callerHost, options...)
 	err := service.Handle("GET", "/idle", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
