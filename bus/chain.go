@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
 )
@@ -191,16 +192,23 @@ func limitBody(body []byte, limit int) error {
 		"a body of %d bytes exceeds this endpoint's limit of %d", len(body), limit)
 }
 
-// limitStream limits a body that is a stream. A function gets it in one piece.
+// limitStream limits a body that is a stream, one that announces too much before any of it is read. A function gets it in one piece.
 func (e *endpoint) limitStream(x *Exchange) error {
-	request, limit := x.Request, min(e.bodyLimit, x.in.conn.config.messageLimit)
-	if e.mapped.Style == restmap.Web {
-		if e.streamLimit > 0 {
-			request.Stream = &limitedBody{ReadCloser: request.Stream, limit: e.streamLimit, left: e.streamLimit}
-		}
+	request, isWeb := x.Request, e.mapped.Style == restmap.Web
+	limit := e.streamLimit
+	if !isWeb {
+		limit = int64(min(e.bodyLimit, x.in.conn.config.messageLimit))
+	}
+	switch {
+	case limit > 0 && request.ContentLength > limit:
+		return fragment.TooLarge(request.ContentLength, int(limit))
+	case isWeb && limit > 0:
+		request.Stream = &limitedBody{ReadCloser: request.Stream, limit: limit, left: limit}
+		return nil
+	case isWeb:
 		return nil
 	}
-	body, err := x.in.Collect(request.Stream, limit)
+	body, err := x.in.Collect(request.Stream, int(limit))
 	if err != nil {
 		return unsent(err)
 	}

@@ -419,3 +419,27 @@ func TestLimit_WholeBodies(t *testing.T) {
 		checkNothingLeft(t, callee)
 	})
 }
+
+// TestStreamLimit_Announced holds that a body that announces more than its endpoint takes is refused before it is sent.
+func TestStreamLimit_Announced(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee := b.connect(wordsHost)
+		serve(t, callee, words{})
+		handleBytes(t, callee, bus.MaxBodyBytes(4<<20))
+		caller, began := b.connect("caller.example"), time.Now()
+		for _, path := range []string{"/length", "/echo"} {
+			reader, writer := io.Pipe()
+			body := io.MultiReader(strings.NewReader(strings.Repeat(" ", 64<<10)), reader)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+wordsHost+path, body)
+			require.NoError(t, err)
+			request.ContentLength = 5 << 20
+			request.Header.Set("Content-Type", "application/json")
+			response, err := caller.Do(request)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode, path)
+			require.NoError(t, writer.Close())
+		}
+		assert.Zero(t, time.Since(began))
+	})
+}
