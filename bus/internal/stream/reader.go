@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -146,26 +147,28 @@ func (r *Reader) Read(data []byte) (int, error) {
 }
 
 // ReadAll reads all of from, at most limit bytes, into memory that it takes from held and its caller gives back. Beyond the limit the error is
-// that of [fragment.TooLarge]; without memory, that of [fragment.TooManyParts].
+// that of [fragment.TooLarge]; without memory, that of [fragment.TooManyParts]. The pieces are counted, and not the moment in which they are
+// joined: it is as long as a copy.
 func ReadAll(from io.Reader, limit int, held *fragment.Reservation) ([]byte, error) {
-	const smallest = 4 << 10
-	var body []byte
+	const smallest, largest = 4 << 10, 256 << 10
+	var pieces [][]byte
+	var piece []byte // the last one, which is not full
+	size := 0
 	for {
-		if len(body) == cap(body) {
-			size := min(max(2*cap(body), smallest), limit+1)
-			if err := held.Grow(size); err != nil { // the smaller piece is still held
+		if len(piece) == cap(piece) {
+			more := min(max(2*cap(piece), smallest), largest)
+			if err := held.Grow(more); err != nil {
 				return nil, err
 			}
-			held.Shrink(cap(body))
-			body = append(make([]byte, 0, size), body...)
+			pieces, piece = append(pieces, piece), make([]byte, 0, more)
 		}
-		n, err := from.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		switch {
-		case len(body) > limit:
-			return nil, fragment.TooLarge(int64(len(body)), limit)
+		n, err := from.Read(piece[len(piece):cap(piece)])
+		piece = piece[:len(piece)+n]
+		switch size += n; {
+		case size > limit:
+			return nil, fragment.TooLarge(int64(size), limit)
 		case errors.Is(err, io.EOF):
-			return body, nil
+			return slices.Concat(append(pieces, piece)...), nil
 		case err != nil:
 			return nil, err
 		}
