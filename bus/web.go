@@ -71,10 +71,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 			return nil, err
 		}
 		defer removeUploads(request)
-		w := &webResponse{
-			in: in, ctx: request.Context(), isHead: request.Method == http.MethodHead, header: make(http.Header), held: in.Reserve(),
-		}
-		defer w.held.Free()
+		w := &webResponse{in: in, ctx: request.Context(), isHead: request.Method == http.MethodHead, header: make(http.Header)}
 		if err := handler(w, request); err != nil {
 			return nil, executed(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
@@ -28,10 +27,9 @@ type webResponse struct {
 	sent     http.Header // the header as it was when the status was written
 	wrote    bool
 	status   int
-	body     bytes.Buffer         // until there is a stream
-	held     fragment.Reservation // memory for body
-	counted  int                  // bytes of it
-	written  int64                // bytes of the body
+	body     bytes.Buffer // until there is a stream
+	counted  int          // bytes of body that are counted
+	written  int64        // bytes of the body
 	stream   *stream.Writer
 	failed   error          // why the stream was not opened
 	response *wire.Response // of the stream
@@ -70,7 +68,14 @@ func (w *webResponse) Write(data []byte) (int, error) {
 	case w.stream != nil:
 		return w.stream.Write(data)
 	}
-	if !w.mayStream() || w.keeps(len(data)) {
+	if w.keeps(len(data)) {
+		return w.body.Write(data)
+	}
+	if !w.mayStream() {
+		if w.failed = w.in.HoldResponse(w.body.Len() + len(data)); w.failed != nil {
+			w.body = bytes.Buffer{}
+			return 0, w.failed
+		}
 		return w.body.Write(data)
 	}
 	first := 0
@@ -91,11 +96,11 @@ func (w *webResponse) keeps(more int) bool {
 	if size <= max(uncounted, w.counted) {
 		return true
 	}
-	if announced, _ := w.announced(); announced > streamAfter || size > streamAfter || w.held.IsTight() {
+	if announced, _ := w.announced(); announced > streamAfter || size > streamAfter || w.in.IsMemoryTight() {
 		return false
 	}
 	size = max(size, 2*w.counted)
-	if w.held.TryGrow(size-w.counted) != nil {
+	if w.in.HoldResponse(size) != nil {
 		return false
 	}
 	w.body.Grow(size - w.body.Len())
@@ -122,7 +127,7 @@ func (w *webResponse) begin() error {
 	w.stream.SetDeadline(w.deadline)
 	_, err := w.stream.Write(w.body.Bytes())
 	w.body = bytes.Buffer{}
-	w.held.Free()
+	w.in.FreeResponse()
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
@@ -66,7 +67,8 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 		in.held.Free()
 		in.release(slots) // before the caller can make its next call
 		s.awaitBroker(in)
-		s.respond(in, response)
+		s.respond(in, s.holdResponse(in, response))
+		in.FreeResponse()
 	}()
 	if err := in.expired(); err != nil {
 		response = s.Service.Reject(in, err)
@@ -79,6 +81,20 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 		answer.Body = nil
 	}
 	response = answer
+}
+
+// holdResponse counts a large response that waits to be sent, or replaces it. A caller in this process takes it at once.
+func (s *Server) holdResponse(in *Incoming, response *wire.Response) *wire.Response {
+	if len(response.Body) < natsconn.Large || in.ReplyTo == "" || response.Stream != nil {
+		return response
+	}
+	err := in.HoldResponse(len(response.Body))
+	if err == nil {
+		return response
+	}
+	rejected := *status.Of(err)
+	rejected.Executed = status.ExecutedYes
+	return s.Service.Encode(in, &rejected)
 }
 
 // release frees the slot of a request.

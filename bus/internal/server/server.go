@@ -123,6 +123,8 @@ type Incoming struct {
 	*Escaping
 
 	held    fragment.Reservation // of a large body in one message, or that was collected
+	answer  fragment.Reservation // of a large response, until it was sent
+	counted int                  // bytes of answer
 	server  *Server              // nil until the request is admitted
 	via     *subscribedRoute
 	queued  bool            // waited in a backlog for its handler

@@ -265,7 +265,7 @@ func (in *Incoming) Collect(body io.Reader, limit int) ([]byte, error) {
 	if in.stream != nil { // else an interceptor has made a stream of it
 		in.stream.reader.SetDeadline(in.Began.Add(requestWait))
 	}
-	in.held = in.Reserve()
+	in.held = in.reserve()
 	read, err := stream.ReadAll(body, limit, &in.held)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = status.Errorf(http.StatusRequestTimeout, status.ExecutedNo, err, "the request body did not come within %s", requestWait)
@@ -280,10 +280,35 @@ func (in *Incoming) Authorized() {
 	}
 }
 
-// Reserve returns a reservation for what the sender of the request has the handler buffer.
-func (in *Incoming) Reserve() fragment.Reservation {
+// reserve returns a reservation for what the sender of the request makes this instance hold.
+func (in *Incoming) reserve() fragment.Reservation {
 	return in.server.Memory.Reserve(KeyOf(in.Request).sender())
 }
+
+// HoldResponse counts so many bytes of a response in memory, until it was sent or [Incoming.FreeResponse]. It returns an error if there is no
+// memory.
+func (in *Incoming) HoldResponse(bytes int) error {
+	if bytes <= in.counted {
+		return nil
+	}
+	if in.counted == 0 {
+		in.answer = in.reserve()
+	}
+	if err := in.answer.TryGrow(bytes - in.counted); err != nil {
+		return status.TooBusy("too busy: too many large responses wait to be sent")
+	}
+	in.counted = bytes
+	return nil
+}
+
+// FreeResponse ends what HoldResponse began.
+func (in *Incoming) FreeResponse() {
+	in.answer.Free()
+	in.counted = 0
+}
+
+// IsMemoryTight reports whether more than half of the memory for peers is held.
+func (in *Incoming) IsMemoryTight() bool { return in.server.Memory.IsTight() }
 
 // endRequestStream reads no more of a request.
 func (s *Server) endRequestStream(in *Incoming) {
