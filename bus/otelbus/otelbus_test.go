@@ -3,6 +3,7 @@ package otelbus_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -275,6 +276,7 @@ func TestTrace_WithoutProvider(t *testing.T) {
 		if failed := asError(t, err); failed.TraceID != "" {
 			t.Errorf("the error is of the trace %s", failed.TraceID)
 		}
+		require.NoError(t, errors.Join(caller.Close(t.Context()), callee.Close(t.Context()))) // they have written their lines
 		if strings.Contains(log.String(), "traceId") {
 			t.Errorf("logged as %s", log)
 		}
