@@ -119,7 +119,9 @@ type localReplier struct{ caller *Conn }
 // Reply passes on an ack or a response.
 func (r localReplier) Reply(to *server.Incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	in, _ := to.Values.(*serverCall)
-	in.lent = in.lent || response == &in.response
+	if response == &in.response { // of the handler's goroutine; windows come from others
+		in.lent = true
+	}
 	r.caller.client.Deliver(response)
 	return nil
 }
