@@ -443,3 +443,29 @@ func TestStreamLimit_Announced(t *testing.T) {
 		assert.Zero(t, time.Since(began))
 	})
 }
+
+// TestStreamLimit_Executed holds that a handler whose stream finds no place has run, so that its caller does not call again.
+func TestStreamLimit_Executed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee := b.connect(streamHost, bus.WithMaxHandlers(16))
+		require.NoError(t, callee.Handle("GET", "/events", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := http.NewResponseController(w).Flush(); err == nil {
+				<-r.Context().Done()
+			}
+		})))
+		caller := b.connect("caller.example")
+		for range 6 {
+			response, err := get(t.Context(), caller, "/events")
+			require.NoError(t, err)
+			defer response.Body.Close()
+		}
+		response, err := get(t.Context(), caller, "/events")
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
+		assert.Contains(t, string(text), "the limit of concurrent streams is reached")
+		assert.NotContains(t, string(text), `"executed":"no"`)
+	})
+}

@@ -184,7 +184,7 @@ func (w *webResponse) CloseNotify() <-chan bool {
 func (w *webResponse) finish(ctx context.Context) (*wire.Response, error) {
 	w.WriteHeader(http.StatusOK)
 	if w.failed != nil {
-		return nil, w.failed
+		return nil, executed(w.failed)
 	}
 	if w.status < 200 || w.status > 599 {
 		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", w.status)

@@ -89,13 +89,13 @@ func (c *Conn) onReconnect() {
 func (c *Conn) reconnect(ctx context.Context) error {
 	c.log(c.logger.Error().Err(c.NATS().LastError()), "the broker connection was closed; opening a new one")
 	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
-		made, err := c.redial(ctx, nil)
+		fresh, err := c.redial(ctx, nil)
 		if err == nil {
-			if err = c.switchConn(ctx, made); err == nil {
+			if err = c.switchConn(ctx, fresh); err == nil {
 				c.dispatcher.sweep(ctx)
 				return nil
 			}
-			made.Close()
+			fresh.Close()
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -126,9 +126,9 @@ func (c *Conn) move(ctx context.Context) {
 		if !old.IsConnected() {
 			return
 		}
-		made, err := c.redial(ctx, old)
+		fresh, err := c.redial(ctx, old)
 		if err == nil {
-			c.moveTo(ctx, old, made)
+			c.moveTo(ctx, old, fresh)
 			return
 		}
 		c.log(c.logger.Debug().Err(err), "no other broker can be reached yet")
