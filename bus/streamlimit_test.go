@@ -458,7 +458,7 @@ func TestStreamLimit_Executed(t *testing.T) {
 		for range 6 {
 			response, err := get(t.Context(), caller, "/events")
 			require.NoError(t, err)
-			defer response.Body.Close()
+			t.Cleanup(func() { _ = response.Body.Close() })
 		}
 		response, err := get(t.Context(), caller, "/events")
 		require.NoError(t, err)
