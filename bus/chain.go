@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/busline/busline/bus/internal/callctx"
-	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
 )
@@ -201,7 +201,7 @@ func (e *endpoint) limitStream(x *Exchange) error {
 	}
 	switch {
 	case limit > 0 && request.ContentLength > limit:
-		return fragment.TooLarge(request.ContentLength, int(limit))
+		return stream.TooLarge(request.ContentLength, int(limit))
 	case isWeb && limit > 0:
 		request.Stream = &limitedBody{ReadCloser: request.Stream, limit: limit, left: limit}
 		return nil

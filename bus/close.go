@@ -72,7 +72,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	}
 	c.session.Drain(ctx, "")
 	c.broker.Barrier(ctx)
-	c.server.StopReassembling()
+	c.server.StopWaiting()
 	if c.Connected() {
 		c.announce(ctx, server.ByePath, nil)
 	}
@@ -102,7 +102,7 @@ func (c *Conn) abandon() {
 	c.differing.end()
 	c.telemetry.tap.close()
 	c.closeVerifier()
-	c.server.StopReassembling()
+	c.server.StopWaiting()
 	c.shared.local.remove(c)
 	c.shared.services.Leave(microService{c})
 	c.session.Leave()

@@ -15,8 +15,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/claims"
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/testbroker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/openapi"
@@ -88,7 +88,7 @@ func environmentConfig() *connectConfig {
 		shortCircuit: shortCircuit,
 		circuitErr:   circuitErr,
 		handlerLimit: defaultHandlerLimit,
-		messageLimit: fragment.DefaultMessageLimit,
+		messageLimit: stream.DefaultMessageLimit,
 		ackWait:      defaultAckWait,
 		claimsConfig: claims.Config{
 			KeySet: os.Getenv("BUS_JWKS"), Issuer: os.Getenv("BUS_JWT_ISSUER"), Audience: os.Getenv("BUS_JWT_AUDIENCE"),
@@ -145,8 +145,8 @@ func (c *connectConfig) validate() error {
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithMaxHandlers", c.handlerLimit)
 	}
-	if c.messageLimit < fragment.MinMessageLimit || c.messageLimit > fragment.MaxMessageLimit {
-		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMaxMessageBytes", c.messageLimit, fragment.MinMessageLimit, fragment.MaxMessageLimit)
+	if c.messageLimit < stream.MinMessageLimit || c.messageLimit > stream.MaxMessageLimit {
+		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMaxMessageBytes", c.messageLimit, stream.MinMessageLimit, stream.MaxMessageLimit)
 	}
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)

@@ -13,10 +13,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/client"
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 )
@@ -130,7 +130,7 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 		telemetry: telemetry{tap: newTap(), throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second}},
 	}
 	conn.plans.destinations = newDestinations(conn)
-	memory := fragment.NewMemory(fragment.DefaultMemory(config.messageLimit, debug.SetMemoryLimit(-1)))
+	memory := stream.NewMemory(stream.DefaultMemory(config.messageLimit, debug.SetMemoryLimit(-1)))
 	conn.server = server.New(server.Config{
 		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, Memory: memory, AllowResponses: config.allowResponses,
 		Broker: shared.broker, Inflight: shared.inflight, Base: base, Handlers: worker.NewLimiter(config.handlerLimit), Controls: worker.NewLimiter(0), Logger: conn.logger,

@@ -59,13 +59,13 @@ func RunningRequests(c *Conn) int { return c.shared.inflight.Count(c) }
 
 // HeldByParts returns how many bytes messages in parts hold.
 func HeldByParts(c *Conn) int {
-	_, held := c.server.Partial() // the account is that of the client, too
+	_, held := c.server.Waiting() // the account is that of the client, too
 	return held
 }
 
 // UnfinishedMessages returns of how many requests and responses parts are still to come.
 func UnfinishedMessages(c *Conn) int {
-	requests, _ := c.server.Partial()
+	requests, _ := c.server.Waiting()
 	return requests + c.client.Counts().Partial
 }
 

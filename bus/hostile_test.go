@@ -526,8 +526,8 @@ func TestMulticast_MalformedResponseOfNoSender(t *testing.T) {
 	}
 }
 
-// TestMalformedResponse_FreesItsFragments has a multicast go on, for which no parts of the malformed response are kept.
-func TestMalformedResponse_FreesItsFragments(t *testing.T) {
+// TestMalformedResponse_FreesItsParts has a multicast go on, for which no parts of the malformed response are kept.
+func TestMalformedResponse_FreesItsParts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		f, caller := newForeign(t, b.testBus, false), b.connect("caller.example")

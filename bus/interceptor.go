@@ -43,7 +43,7 @@ import (
 // counted.
 //
 // Before the interceptors run, a request is acked. It is rejected if its time budget has ended, if it is nested too
-// deep, or if too many handlers run; a request that comes in fragments is also rejected if its token is invalid.
+// deep, or if too many handlers run; a request that comes in parts is also rejected if its token is invalid.
 // Requests of the framework on port 888 do not pass through interceptors.
 type Interceptor func(next CallFunc) CallFunc
 

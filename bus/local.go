@@ -11,8 +11,8 @@ import (
 
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/client"
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -246,7 +246,7 @@ func (c *Conn) write(request *clientCall) error {
 	} else {
 		request.Header = slices.Concat(written.Header, request.Header) // fields added by the chain of calls
 	}
-	return fragment.CheckBody(request.Body, c.config.messageLimit)
+	return stream.CheckBody(request.Body, c.config.messageLimit)
 }
 
 // copyArgs copies the arguments of a request for its endpoint; false if they have to travel as text.

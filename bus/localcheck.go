@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/strictjson"
@@ -87,7 +87,7 @@ func (k *shortCircuitCheck) request(sent *clientCall) error {
 		return nil // its body can be read once
 	}
 	found := &comparison{call: callName(sent), message: "request"}
-	read, err := fragment.ArrivedRequest(&sent.Request, k.payload())
+	read, err := stream.ArrivedRequest(&sent.Request, k.payload())
 	if err != nil {
 		return found.lost(err)
 	}
@@ -118,7 +118,7 @@ func (k *shortCircuitCheck) response(to *clientCall, sent *wire.Response) error 
 	if sent.OpCode == wire.OpAck {
 		found.message = "ack"
 	}
-	read, err := fragment.ArrivedResponse(sent, k.payload())
+	read, err := stream.ArrivedResponse(sent, k.payload())
 	if err != nil {
 		return found.lost(err)
 	}

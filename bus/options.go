@@ -173,7 +173,7 @@ func WithMaxHandlers(limit int) ConnectOption {
 // A body that exceeds the broker's own limit is sent in fragments. Default: 32 MiB.
 //
 // A connection holds at most 48 MiB for its peers, or a quarter of GOMEMLIMIT where that is set, and at least 1.5 times this size: messages
-// in fragments, and what was not read of streams. One sender has three quarters of it; beyond that the answer is 503. [MaxBodyBytes]
+// in parts, and what was not read of streams. One sender has three quarters of it; beyond that the answer is 503. [MaxBodyBytes]
 // sets how much an endpoint accepts within this limit.
 func WithMaxMessageBytes(bytes int) ConnectOption {
 	return func(c *connectConfig) { c.messageLimit = bytes }

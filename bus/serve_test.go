@@ -17,8 +17,8 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/bus/internal/fragment"
 	internalstatus "github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 )
 
 // twins has two methods that can be given one path.
@@ -357,7 +357,7 @@ func TestError_OfInternalPackage(t *testing.T) {
 	t.Parallel()
 	full := internalstatus.Error{
 		Status: 503, Detail: "too busy", Host: "bytes.example", ID: "b1aaaaaaaa", MsgID: "m1", Executed: internalstatus.ExecutedNo,
-		RetryAfter: time.Second, Internal: true, Cause: fragment.ErrMemoryFull,
+		RetryAfter: time.Second, Internal: true, Cause: stream.ErrMemoryFull,
 	}
 	for detail, err := range map[string]error{
 		"too busy":                 &full,
@@ -376,7 +376,7 @@ func TestError_OfInternalPackage(t *testing.T) {
 		assert.Equal(t, full.Status, bus.StatusOf(err))
 		assert.True(t, bus.IsInternal(err))
 		assert.True(t, bus.IsInternal(failed))
-		assert.ErrorIs(t, failed, fragment.ErrMemoryFull)
+		assert.ErrorIs(t, failed, stream.ErrMemoryFull)
 	}
 }
 

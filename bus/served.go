@@ -61,7 +61,7 @@ func (s service) New() *server.Incoming { return &s.conn.newServerCall().Incomin
 // Free takes back the memory of an answered request, unless code outside of this package may refer to it.
 func (s service) Free(received *server.Incoming) {
 	in := callOf(received)
-	if in.endpoint().unseen && !in.seen.crashed && !in.lent && !in.CameInFragments() && !in.Streams() {
+	if in.endpoint().unseen && !in.seen.crashed && !in.lent && !in.IsInParts() {
 		*in = serverCall{}
 		s.conn.shared.spare.incoming.Put(in)
 	}

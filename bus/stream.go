@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -254,7 +253,7 @@ func readLine(from *bufio.Reader, limit int) ([]byte, error) {
 	long := slices.Clone(line)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		if len(long) > limit {
-			return nil, fragment.TooLarge(int64(len(long)), limit)
+			return nil, stream.TooLarge(int64(len(long)), limit)
 		}
 		line, err = from.ReadSlice('\n')
 		long = append(long, line...)

@@ -36,20 +36,19 @@ const importTable = `
 	bus/internal/worker:
 	bus/internal/logqueue:
 	bus/internal/status:
-	bus/internal/fragment: bus/wire bus/internal/status
-	bus/internal/stream: bus/wire bus/internal/fragment bus/internal/status
+	bus/internal/stream: bus/wire bus/internal/status
 	bus/internal/callctx: bus/wire bus/claims bus/internal/status bus/internal/worker
 	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status bus/internal/testbroker bus/internal/worker
 	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
-	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap/strictjson
+	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap/strictjson
 	reflectapi:         reflectapi/similar restmap/strictjson
 	restmap:            reflectapi restmap/strictjson
-	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap
+	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap
 	bus/internal/durable: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
 	restmap/asyncapi:   reflectapi restmap restmap/openapi restmap/strictjson
-	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/fragment bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi/similar reflectapi restmap restmap/strictjson restmap/openapi restmap/asyncapi
+	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi/similar reflectapi restmap restmap/strictjson restmap/openapi restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
 	bus/interceptors:   bus bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire

@@ -19,11 +19,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/callctx"
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
@@ -37,9 +35,9 @@ type Config struct {
 	Owner           any // the connection, which is the Owner in the contexts of its handlers
 	Host, ID, Plane string
 	AckWait         time.Duration
-	MaxMessage      int              // bytes of a body
-	Memory          *fragment.Memory // what peers make this connection buffer
-	AllowResponses  bool             // see bus.WithAllowResponses
+	MaxMessage      int            // bytes of a body
+	Memory          *stream.Memory // what peers make this connection buffer
+	AllowResponses  bool           // see bus.WithAllowResponses
 	Broker          *natsconn.Conn
 	Membership      *Membership
 	Base            context.Context //nolint:containedctx // ends when the owner gives up on its calls
@@ -177,10 +175,10 @@ func (c *Client) prepare(ctx context.Context, request *Outgoing) (err error) {
 		}
 	}
 	callctx.Inherit(ctx, &request.Request, request.Fields)
-	if err := fragment.CheckHead(len(request.Target)+len(request.Actor), request.Header); err != nil {
+	if err := stream.CheckHead(len(request.Target)+len(request.Actor), request.Header); err != nil {
 		return err
 	}
-	return fragment.CheckBody(request.Body, c.config.MaxMessage)
+	return stream.CheckBody(request.Body, c.config.MaxMessage)
 }
 
 // setAttemptHeaders sets what differs between the attempts of a request: the message id, the reply subject and the time budget.
@@ -195,7 +193,7 @@ func (c *Client) log(event *zerolog.Event, message string) { c.broker.Lines.Add(
 type Counts struct {
 	Pending   int // calls that wait for an ack or a response
 	Watched   int // instances that probes ask the broker for
-	Partial   int // calls with an incomplete response in fragments
+	Partial   int // calls with an incomplete response in parts
 	PartBytes int // bytes held by these responses
 }
 
@@ -205,7 +203,7 @@ func (c *Client) Counts() Counts {
 	release := c.Hold()
 	for i := range c.pending.shards {
 		counts.Pending += len(c.pending.shards[i].slots)
-		counts.Partial += len(c.pending.shards[i].partial)
+		counts.Partial += len(c.pending.shards[i].incoming)
 	}
 	release()
 	c.pending.watching.Lock()
@@ -230,7 +228,7 @@ func (c *Client) Hold() (release func()) {
 func (c *Client) send(ctx context.Context, request *Outgoing) error {
 	streams := request.Stream != nil && request.waiting != nil
 	if streams {
-		c.newUpload(request)
+		c.newUpload(request, stream.Plan{})
 	}
 	if delivered, err := c.config.Deliver(ctx, request); delivered || err != nil {
 		return err
@@ -246,7 +244,7 @@ func (c *Client) send(ctx context.Context, request *Outgoing) error {
 func (c *Client) Publish(ctx context.Context, request *Outgoing) error {
 	fits, err := c.publish(ctx, request.Subject, request.reply, request.Head, &request.Request)
 	if !fits && err == nil {
-		return c.publishFragments(ctx, request)
+		return c.publishParts(ctx, request)
 	}
 	return err
 }
@@ -265,7 +263,7 @@ func (c *Client) newReply() (reply, msgID string) {
 	return reply, reply[len(c.response)+1:]
 }
 
-// publish publishes a request, or a fragment of a request. fits reports whether one message has room for it. head, if it is not nil, is
+// publish publishes a request, or a part of one. fits reports whether one message has room for it. head, if it is not nil, is
 // the beginning that all requests of an operation have in common.
 func (c *Client) publish(ctx context.Context, to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
 	if c.broker.Exceeds(len(request.Body)) { // no need to encode it
@@ -281,34 +279,6 @@ func (c *Client) publish(ctx context.Context, to, reply string, head *wire.Reque
 		*buffer = wire.AppendRequest((*buffer)[:0], request)
 	}
 	return c.broker.Send(ctx, request.TimeBudget, to, reply, buffer)
-}
-
-// publishFragments publishes the first fragment. The others follow after an ack of the first: see [pendingCall.publishFollowing].
-func (c *Client) publishFragments(ctx context.Context, request *Outgoing) error {
-	payload := c.broker.MaxPayload()
-	if request.waiting == nil {
-		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
-			"a multicast request must fit into one broker message of at most %d bytes; its body has %d bytes", payload, len(request.Body))
-	}
-	plan, err := fragment.PlanRequest(&request.Request, payload)
-	if err != nil {
-		return err
-	}
-	if plan.Count == 1 { // a broker with a smaller limit has refused the request, and another one has replaced that broker
-		return c.publishFragment(ctx, request.Subject, request.reply, &request.Request)
-	}
-	request.waiting.sendInFragments(&fragmentSender{Plan: plan, client: c, whole: request, taken: make(chan Peer, 1)})
-	return c.publishFragment(ctx, request.Subject, request.reply, plan.Request(1, &request.Request, ""))
-}
-
-// publishFragment publishes one fragment. A fragment that does not fit was planned for the limit of an earlier broker.
-func (c *Client) publishFragment(ctx context.Context, to, reply string, part *wire.Request) error {
-	fits, err := c.publish(ctx, to, reply, nil, part)
-	if err == nil && !fits {
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nats.ErrMaxPayload,
-			"the broker's message limit changed to %d bytes while a large request was being sent", c.broker.MaxPayload())
-	}
-	return err
 }
 
 // Tell publishes a request without waiting for an answer, outside of any chain of calls.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -139,15 +139,15 @@ type PendingCall = pendingCall
 
 // NewPending returns a Pending without slots, for responses of at most limit bytes.
 func NewPending(unexpected func(*wire.Response), encode func(*status.Error) *wire.Response, limit int) *Pending {
-	return newPending(unexpected, encode, limit, fragment.NewMemory(16*int64(limit)))
+	return newPending(unexpected, encode, limit, stream.NewMemory(16*int64(limit)))
 }
 
-// Open opens the slot of a request to a subject of a host. The request is in fragments if inFragments is true.
-func (p *pending) Open(id, host, subject string, inFragments bool) *PendingCall {
+// Open opens the slot of a request to a subject of a host. The request is in parts if inParts is true.
+func (p *pending) Open(id, host, subject string, inParts bool) *PendingCall {
 	s := p.newCall(host, time.Second)
 	s.subject = subject
-	if inFragments {
-		s.sendInFragments(&fragmentSender{taken: make(chan Peer, 1)})
+	if inParts {
+		s.upload = &upload{plan: stream.Plan{Count: 2}, takers: make(chan Peer, 1)}
 	}
 	p.open(id, s)
 	return s
@@ -156,10 +156,10 @@ func (p *pending) Open(id, host, subject string, inFragments bool) *PendingCall 
 // Close closes a slot.
 func (p *pending) Close(id string) { p.close(id) }
 
-// Deliver takes a message: an ack, a response, or, if size is not 0, a fragment of a response that has size bytes.
+// Deliver takes a message: an ack, a response, or, if size is not 0, a part of a response that has size bytes.
 func (p *pending) Deliver(message *wire.Response, size int) {
 	if size != 0 {
-		p.deliverFragment(message, size)
+		p.deliverPart(message, size)
 	} else {
 		p.deliver(message)
 	}
@@ -180,7 +180,7 @@ func (p *pending) Watch(token string, absent func()) { p.watch(token, absent) }
 // Unwatch removes a token.
 func (p *pending) Unwatch(token string) { p.unwatch(token) }
 
-// BytesHeld returns the bytes held by the fragments of responses.
+// BytesHeld returns the bytes held by the parts of responses.
 func (p *pending) BytesHeld() int { return p.memory.BytesHeld() }
 
 // ExpectReminder registers a call to be reminded.
@@ -219,7 +219,7 @@ var (
 	ErrDenied       = errDenied
 )
 
-// LeftError is the outcome of a request whose taker is gone before the second fragment.
+// LeftError is the outcome of a request whose taker is gone before the second part.
 func LeftError(taker Peer) error { return leftError{taker} }
 
 // Backoff decides when a request is sent again.
@@ -233,7 +233,7 @@ func (b *backoff) Pause(ctx context.Context, known bool, ends time.Time) bool {
 	return b.pause(ctx, known, ends)
 }
 
-// Restart notes that an instance has taken the first fragment, and is gone.
+// Restart notes that an instance has taken the first part, and is gone.
 func (b *backoff) Restart(left Peer) { b.restart(left) }
 
 // FirstPause, LongestPause and ReplaceWindow bound the attempts.
@@ -269,14 +269,14 @@ func (p *unicastProbe) Review() (next time.Duration, gone *Peer) { return p.revi
 // Events returns the channel of the broker's answers.
 func (p *unicastProbe) Events() <-chan struct{} { return p.events() }
 
-// PublishFragments publishes a request as if the broker had just refused it as too large. inFragments reports whether more fragments
+// PublishParts publishes a request as if the broker had just refused it as too large. inParts reports whether more parts
 // follow.
-func (c *Client) PublishFragments(ctx context.Context, request *Outgoing) (inFragments bool, err error) {
+func (c *Client) PublishParts(ctx context.Context, request *Outgoing) (inParts bool, err error) {
 	if err := c.prepare(ctx, request); err != nil {
 		return false, err
 	}
 	c.setAttemptHeaders(request, time.Now().Add(wire.DefaultTimeBudget))
 	request.waiting = c.pending.newCall(request.sender(), c.config.AckWait)
-	err = c.publishFragments(ctx, request)
-	return request.waiting.fragments != nil, err
+	err = c.publishParts(ctx, request)
+	return request.waiting.upload != nil, err
 }

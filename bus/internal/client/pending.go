@@ -10,8 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -30,16 +30,16 @@ type pending struct {
 	unused     sync.Pool            // of *pendingCall
 	unexpected func(*wire.Response) // called with acks and responses without a slot
 	encode     func(*status.Error) *wire.Response
-	limit      int              // of the body of a response, in bytes
-	memory     *fragment.Memory // for responses in fragments
-	client     *Client          // for responses that are streams
+	limit      int            // of the body of a response, in bytes
+	memory     *stream.Memory // for responses in parts
+	client     *Client        // for responses that are streams
 }
 
 // shard holds the slots of some message ids.
 type shard struct {
 	mu        sync.Mutex // protects all below; held during calls of the methods of a slot
 	slots     map[string]slot
-	partial   map[string]partialResponses // by message id; only for open slots
+	incoming  map[string]map[Peer]*incoming // responses in parts, by message id and sender; only for open slots
 	reminders reminders
 }
 
@@ -61,7 +61,7 @@ type slot interface {
 	denied(subject string)
 }
 
-func newPending(unexpected func(*wire.Response), encode func(*status.Error) *wire.Response, limit int, memory *fragment.Memory) *pending {
+func newPending(unexpected func(*wire.Response), encode func(*status.Error) *wire.Response, limit int, memory *stream.Memory) *pending {
 	p := &pending{watches: make(map[string]func()), unexpected: unexpected, encode: encode, limit: limit, memory: memory}
 	p.reminder.callers = p
 	return p
@@ -114,7 +114,7 @@ func (p *pending) take(response *wire.Response) bool {
 	case response.OpCode == wire.OpAck:
 		return s.acknowledge(response)
 	case len(response.Body) > p.limit:
-		s.respond(p.failedResponse(response, fragment.TooLarge(int64(len(response.Body)), p.limit)))
+		s.respond(p.failedResponse(response, stream.TooLarge(int64(len(response.Body)), p.limit)))
 	default:
 		s.respond(response)
 	}
@@ -134,8 +134,8 @@ func (p *pending) noteMalformed(response *wire.Response, err error) {
 	case response.OpCode == wire.OpAck:
 		s.noteMalformedAck(err)
 	default:
-		if part := at.partial[response.MsgID][SenderOf(response)]; part != nil {
-			part.drop()
+		if in := at.incoming[response.MsgID][SenderOf(response)]; in != nil {
+			in.drop()
 		}
 		s.noteMalformed(response, malformed(response, err))
 	}
@@ -227,7 +227,7 @@ func (c *Client) Receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 		return nil
 	}
 	if response.Fragment.IsPart() {
-		c.pending.deliverFragment(response, len(message.Data))
+		c.pending.deliverPart(response, len(message.Data))
 		return nil
 	}
 	c.pending.deliver(response)
@@ -274,7 +274,7 @@ func (c *Client) checkPlace(response *wire.Response, published string) error {
 // Deliver takes an ack or a response from an instance of this process.
 func (c *Client) Deliver(response *wire.Response) {
 	if response.Fragment.IsPart() {
-		c.pending.deliverFragment(response, len(response.Body))
+		c.pending.deliverPart(response, len(response.Body))
 		return
 	}
 	c.pending.deliver(response)
@@ -298,133 +298,6 @@ func (c *Client) unexpected(response *wire.Response) {
 		defer c.calls.Release()
 		c.cancelAll(context.Background(), msgID, from)
 	}()
-}
-
-// partialResponses are the incomplete responses to one request, by sender. The lock of the shard protects them. They end with the slot of
-// the request.
-type partialResponses map[Peer]*partialResponse
-
-// partialResponse is a response with missing fragments.
-type partialResponse struct {
-	parts    *fragment.Reassembly // nil for a dropped response, whose other fragments are skipped
-	response wire.Response
-	held     fragment.Reservation
-}
-
-// deliverFragment takes a fragment of a response, in a message of size bytes. The slot gets a response after the last fragment, or after one
-// that makes the response unreceivable.
-func (p *pending) deliverFragment(part *wire.Response, size int) {
-	incoming, taken := p.streamOf(part)
-	switch {
-	case incoming != nil:
-		taken = !errors.Is(incoming.reader.Take(&part.Fragment, part.Body, part.Header, size), fragment.ErrRepeated)
-	case !taken:
-		taken = p.takeFragment(part, size)
-	}
-	if !taken {
-		p.unexpected(part)
-	}
-}
-
-// takeFragment reports whether the slot expects the fragment.
-func (p *pending) takeFragment(part *wire.Response, size int) bool {
-	at := p.shard(part.MsgID)
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	s := at.slots[part.MsgID]
-	if s == nil || !s.expects(part) {
-		return false
-	}
-	switch response, err := p.collectLocked(at, part, size); {
-	case errors.Is(err, fragment.ErrRepeated):
-		return false
-	case err != nil:
-		s.respond(p.failedResponse(part, err))
-	case response != nil:
-		s.respond(response)
-	default:
-		s.acknowledge(part) // an instance that answers has the request, even if its ack is lost
-	}
-	return true
-}
-
-// collectLocked returns the response if this fragment completes it. After an error other than [fragment.ErrRepeated] the response is lost.
-func (p *pending) collectLocked(at *shard, part *wire.Response, size int) (*wire.Response, error) {
-	known, isNew := p.partialFromLocked(at, part)
-	switch {
-	case isNew:
-		return nil, known.begin(part, size, p.limit)
-	case known == nil || known.parts == nil:
-		return nil, nil //nolint:nilnil // skipped
-	}
-	err := known.add(part, size)
-	if errors.Is(err, fragment.ErrRepeated) || (err == nil && !known.parts.IsComplete()) {
-		return nil, err
-	}
-	response, parts := known.response, known.parts
-	known.drop()
-	if err != nil {
-		return nil, err
-	}
-	response.Body, response.Fragment = parts.Body(), wire.Fragment{}
-	return &response, nil
-}
-
-// partialFromLocked returns the response of the fragment's sender; nil if there are too many senders.
-func (p *pending) partialFromLocked(at *shard, part *wire.Response) (known *partialResponse, isNew bool) {
-	of, from := at.partial[part.MsgID], SenderOf(part)
-	if of == nil {
-		of = make(partialResponses)
-		if at.partial == nil {
-			at.partial = make(map[string]partialResponses)
-		}
-		at.partial[part.MsgID] = of
-	}
-	if of[from] == nil && len(of) < maxResponders {
-		of[from], isNew = &partialResponse{held: p.memory.Reserve(from.ID + "." + from.Host)}, true
-	}
-	return of[from], isNew
-}
-
-// begin takes the first fragment.
-func (r *partialResponse) begin(part *wire.Response, size, limit int) error {
-	if part.Fragment.IsOpen() {
-		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "it is a stream, which this caller did not ask for")
-	}
-	if part.Fragment.Number != 1 {
-		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part 1 of %d was lost on the way", part.Fragment.Count)
-	}
-	parts, err := fragment.NewReassembly(part.Fragment, part.Body, limit)
-	if err != nil {
-		return err
-	}
-	if err := r.held.Grow(2*size - len(part.Body)); err != nil { // the message, and the head again in response
-		return err
-	}
-	r.parts, r.response = parts, *part
-	return nil
-}
-
-// add takes the next fragment.
-func (r *partialResponse) add(part *wire.Response, size int) error {
-	if err := r.parts.Add(part.Fragment, part.Body); err != nil {
-		return err
-	}
-	return r.held.Grow(size)
-}
-
-// drop frees the fragments.
-func (r *partialResponse) drop() {
-	r.parts, r.response = nil, wire.Response{}
-	r.held.Free()
-}
-
-// forgetLocked drops the incomplete responses to a request.
-func (at *shard) forgetLocked(id string) {
-	for _, response := range at.partial[id] {
-		response.drop()
-	}
-	delete(at.partial, id)
 }
 
 // failedResponse returns the response that replaces one that cannot be received. It says so in the name of the sender, which has handled

@@ -35,7 +35,7 @@ type pending struct {
 }
 
 // newPending opens the slot of a request to a host.
-func newPending(t *testing.T, host string, inFragments bool) *pending {
+func newPending(t *testing.T, host string, inParts bool) *pending {
 	t.Helper()
 	p := &pending{t: t}
 	p.Pending = client.NewPending(func(message *wire.Response) { p.unexpected = append(p.unexpected, message.FromID) },
@@ -43,7 +43,7 @@ func newPending(t *testing.T, host string, inFragments bool) *pending {
 			p.encoded = failed
 			return encode(failed)
 		}, limit)
-	p.call = p.Open(msgID, host, endpoint, inFragments)
+	p.call = p.Open(msgID, host, endpoint, inParts)
 	return p
 }
 
@@ -99,12 +99,12 @@ func TestPending_Deliver(t *testing.T) {
 	t.Parallel()
 	stranger := client.Peer{Host: "other.example", ID: "o1aaaaaaaa"}
 	for _, test := range []struct {
-		name        string
-		host        string // as called
-		inFragments bool
-		happens     func(p *pending)
-		response    client.Peer
-		unexpected  []string
+		name       string
+		host       string // as called
+		inParts    bool
+		happens    func(p *pending)
+		response   client.Peer
+		unexpected []string
 	}{
 		{name: "ack", happens: func(p *pending) { p.ack(first) }},
 		{name: "response without an ack", happens: func(p *pending) { p.respond(first) }, response: first},
@@ -119,11 +119,11 @@ func TestPending_Deliver(t *testing.T) {
 		},
 		{name: "not the instance that acked", happens: func(p *pending) { p.ack(first); p.respond(second) }, unexpected: []string{second.ID}},
 		{name: "several acks", happens: func(p *pending) { p.ack(first, second); p.respond(second) }, response: second},
-		{name: "ack of the first fragment that comes second",
-			inFragments: true, happens: func(p *pending) { p.ack(first, second); p.respond(second) }, unexpected: []string{second.ID},
+		{name: "ack of the first part that comes second",
+			inParts: true, happens: func(p *pending) { p.ack(first, second); p.respond(second) }, unexpected: []string{second.ID},
 		},
-		{name: "ack of the first fragment that comes first",
-			inFragments: true, happens: func(p *pending) { p.ack(first, second); p.respond(first) }, response: first,
+		{name: "ack of the first part that comes first",
+			inParts: true, happens: func(p *pending) { p.ack(first, second); p.respond(first) }, response: first,
 		},
 		{name: "closed", happens: func(p *pending) { p.Close(msgID); p.respond(first) }, unexpected: []string{first.ID}},
 	} {
@@ -133,7 +133,7 @@ func TestPending_Deliver(t *testing.T) {
 			if host == "" {
 				host = calculatorHost
 			}
-			p := newPending(t, host, test.inFragments)
+			p := newPending(t, host, test.inParts)
 			test.happens(p)
 			p.checkResponse(test.response)
 			p.checkUnexpected(test.unexpected...)
@@ -171,8 +171,8 @@ func (p *pending) checkMadeUp(code int, detail string) {
 	assert.Equal(p.t, msgID, p.encoded.MsgID)
 }
 
-// deliverFragments delivers fragments of a response of the first instance, each with its number as the body.
-func (p *pending) deliverFragments(numbers string, count, size int) {
+// deliverParts delivers parts of a response of the first instance, each with its number as the body.
+func (p *pending) deliverParts(numbers string, count, size int) {
 	for _, number := range numbers {
 		part := message(wire.OpRes, first)
 		part.Fragment = wire.Fragment{Number: int(number - '0'), Count: count}
@@ -181,12 +181,12 @@ func (p *pending) deliverFragments(numbers string, count, size int) {
 	}
 }
 
-func TestPending_Fragments(t *testing.T) {
+func TestPending_Parts(t *testing.T) {
 	t.Parallel()
 	const half = limit / 2
 	for _, test := range []struct {
 		name       string
-		numbers    string // of the fragments, as they come
+		numbers    string // of the parts, as they come
 		size       int
 		body       string // "": there is no response
 		code       int    // of the made-up response
@@ -196,9 +196,9 @@ func TestPending_Fragments(t *testing.T) {
 		{name: "in order", numbers: "123", size: 1, body: "123"},
 		{name: "repeated", numbers: "11223", size: 1, body: "123", unexpected: []string{first.ID, first.ID}},
 		{name: "incomplete", numbers: "12", size: 1},
-		{name: "lost", numbers: "13", size: 1, code: 502, detail: "part 2 of 3 was lost on the way"},
-		{name: "comes after all", numbers: "1323", size: 1, code: 502, detail: "part 2 of 3 was lost on the way"},
-		{name: "first one is lost", numbers: "23", size: 1, code: 502, detail: "part 1 of 3 was lost on the way"},
+		{name: "lost", numbers: "13", size: 1, code: 502, detail: "part 2 was lost on the way"},
+		{name: "comes after all", numbers: "1323", size: 1, code: 502, detail: "part 2 was lost on the way"},
+		{name: "first one is lost", numbers: "23", size: 1, code: 502, detail: "part 1 was lost on the way"},
 		{name: "as large as may be",
 			numbers: "123", size: limit / 3, body: strings.Repeat("1", limit/3) + strings.Repeat("2", limit/3) + strings.Repeat("3", limit/3),
 		},
@@ -208,7 +208,7 @@ func TestPending_Fragments(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPending(t, calculatorHost, false)
-			p.deliverFragments(test.numbers, 3, test.size)
+			p.deliverParts(test.numbers, 3, test.size)
 			p.checkUnexpected(test.unexpected...)
 			switch {
 			case test.code != 0:
@@ -233,9 +233,9 @@ func TestPending_Fragments(t *testing.T) {
 	}
 }
 
-// TestPending_FragmentsFillMemory holds fragments for other calls until there is no memory left. The request was executed, so the made-up
+// TestPending_PartsFillMemory holds parts for other calls until there is no memory left. The request was executed, so the made-up
 // response suggests no retry.
-func TestPending_FragmentsFillMemory(t *testing.T) {
+func TestPending_PartsFillMemory(t *testing.T) {
 	t.Parallel()
 	p := newPending(t, calculatorHost, false)
 	for i := range 16 {
@@ -249,24 +249,24 @@ func TestPending_FragmentsFillMemory(t *testing.T) {
 	if p.encoded != nil {
 		t.Fatalf("another call has failed: %v", p.encoded)
 	}
-	p.deliverFragments("1", 2, limit)
+	p.deliverParts("1", 2, limit)
 	p.checkMadeUp(http.StatusServiceUnavailable, "the response cannot be received: too busy: too many large messages are under way")
 }
 
-// TestPending_FragmentAcknowledges takes the first fragment of a response for the ack that was lost.
-func TestPending_FragmentAcknowledges(t *testing.T) {
+// TestPending_PartAcknowledges takes the first part of a response for the ack that was lost.
+func TestPending_PartAcknowledges(t *testing.T) {
 	t.Parallel()
 	p := newPending(t, calculatorHost, false)
-	p.deliverFragments("1", 2, 1)
+	p.deliverParts("1", 2, 1)
 	if got := p.call.Acks(); !slices.Equal(got, []client.Peer{first}) {
 		t.Errorf("%v have acked", got)
 	}
 	if p.BytesHeld() == 0 {
-		t.Error("a fragment holds no memory")
+		t.Error("a part holds no memory")
 	}
 	p.NoteMalformed(message(wire.OpRes, first), errors.New("no status line"))
 	if held := p.BytesHeld(); held != 0 {
-		t.Errorf("%d bytes are held after a malformed fragment", held)
+		t.Errorf("%d bytes are held after a malformed part", held)
 	}
 }
 
@@ -327,26 +327,26 @@ func TestPending_Explain(t *testing.T) {
 func TestPending_ReachesNoInstance(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name        string
-		inFragments bool
-		happens     func(p *pending)
-		want        error
+		name    string
+		inParts bool
+		happens func(p *pending)
+		want    error
 	}{
 		{"no responders", false, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
 		{"no responders after an ack", false, func(p *pending) { p.ack(first); p.NoResponders(msgID) }, nil},
 		{"no responders of another request", false, func(p *pending) { p.NoResponders("m2") }, nil},
-		{"no responders for fragments", true, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
-		{"no responders for the second fragment", true, func(p *pending) { p.ack(first, second); p.NoResponders(msgID) }, client.LeftError(first)},
+		{"no responders for parts", true, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
+		{"no responders for the second part", true, func(p *pending) { p.ack(first, second); p.NoResponders(msgID) }, client.LeftError(first)},
 		{"denied", false, func(p *pending) { p.Denied(endpoint) }, client.ErrDenied},
 		{"another subject is denied", false, func(p *pending) { p.Denied("bus.other") }, nil},
 		{"denied after an ack", false, func(p *pending) { p.ack(first); p.Denied(endpoint) }, nil},
-		{"denied after the ack of a fragment", true, func(p *pending) { p.ack(first); p.Denied(endpoint) }, client.ErrDenied},
+		{"denied after the ack of a part", true, func(p *pending) { p.ack(first); p.Denied(endpoint) }, client.ErrDenied},
 		{"no responders, then denied", false, func(p *pending) { p.NoResponders(msgID); p.Denied(endpoint) }, client.ErrNoSubscriber},
 		{"no responders for a request that ended", false, func(p *pending) { p.Close(msgID); p.NoResponders(msgID) }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPending(t, calculatorHost, test.inFragments)
+			p := newPending(t, calculatorHost, test.inParts)
 			test.happens(p)
 			p.checkError(test.want)
 			if want := test.want != nil; (len(p.call.News()) == 1) != want {
@@ -374,19 +374,19 @@ func TestPending_Watch(t *testing.T) {
 func TestPending_Lose(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name        string
-		inFragments bool
-		lost        []client.Peer
-		last        []bool
+		name    string
+		inParts bool
+		lost    []client.Peer
+		last    []bool
 	}{
 		{"one after the other", false, []client.Peer{first, second}, []bool{false, true}},
 		{"instance that has not come", false, []client.Peer{{Host: "other.example", ID: "o1aaaaaaaa"}}, []bool{false}},
-		{"taker of the fragments", true, []client.Peer{second, first}, []bool{false, true}},
+		{"taker of the parts", true, []client.Peer{second, first}, []bool{false, true}},
 		{"taker alone", true, []client.Peer{first}, []bool{true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPending(t, calculatorHost, test.inFragments)
+			p := newPending(t, calculatorHost, test.inParts)
 			p.ack(first, second, first)
 			for i, lost := range test.lost {
 				if got := p.call.Lose(lost); got != test.last[i] {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
@@ -25,15 +24,14 @@ type pendingCall struct {
 	timer   *time.Timer   // used by the caller alone
 	waited  time.Duration // how long the caller waited before it set the timer
 
-	mu           sync.Mutex // protects all below; the caller reads fragments without it
+	mu           sync.Mutex // protects all below; the caller reads upload without it
 	acks         []Peer     // instances that have acked: several if the endpoint has no queue
 	response     *wire.Response
 	failed       error // the reason for no response: the request has reached no instance, or the response is malformed
 	malformedAck error // the error of a dropped ack
 
-	fragments *fragmentSender // nil for a request in one message
-	upload    *upload         // nil for a request that is no stream
-	incoming  *incoming       // nil for a response that is no stream
+	upload   *upload   // nil for a request in one message
+	incoming *incoming // nil for a response that is no stream
 }
 
 // newCall returns an unused slot.
@@ -76,9 +74,6 @@ func (s *pendingCall) acknowledge(ack *wire.Response) bool {
 	from := SenderOf(ack)
 	if len(s.acks) < maxAcks && !slices.Contains(s.acks, from) {
 		s.acks = append(s.acks, from)
-	}
-	if s.fragments != nil {
-		s.fragments.offer(from)
 	}
 	if s.upload != nil {
 		s.upload.acked(from, ack.Window)
@@ -153,7 +148,7 @@ func (s *pendingCall) explain(failed *status.Error) {
 	}
 }
 
-// noResponders ends the call, unless an instance has acked the whole request. If an instance has acked the first fragment, it has left.
+// noResponders ends the call, unless an instance has acked the whole request. If an instance has acked part 1, it has left.
 func (s *pendingCall) noResponders() {
 	taker, streams := s.firstTaker()
 	switch {
@@ -207,7 +202,7 @@ func (s *pendingCall) responseOr(err error) (*wire.Response, error) {
 	return nil, err
 }
 
-// lose removes an instance that is gone, and reports whether the call has lost its last instance, or the one that takes its fragments.
+// lose removes an instance that is gone, and reports whether the call has lost its last instance, or the one that takes its parts.
 func (s *pendingCall) lose(gone Peer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,68 +227,26 @@ func (s *pendingCall) gaveUp(ctx context.Context) error {
 	return failed
 }
 
-// fragmentSender sends a request in fragments.
-type fragmentSender struct {
-	fragment.Plan
-	client   *Client
-	whole    *Outgoing
-	taker    Peer      // the first instance to ack, which gets the other fragments; zero before; the slot's lock protects it
-	taken    chan Peer // passes taker to the caller; buffer of one
-	complete bool      // the last fragment was sent; used by the caller alone
-}
-
-// offer makes the first instance to ack the taker. The caller holds the slot's lock.
-func (d *fragmentSender) offer(acked Peer) {
-	if d.taker == (Peer{}) {
-		d.taker = acked
-		d.taken <- acked
-	}
-}
-
-// sendInFragments sets the sender of the fragments, before the first fragment is sent.
-func (s *pendingCall) sendInFragments(d *fragmentSender) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fragments = d
-}
-
-// taker returns the channel for the instance that takes the fragments; nil for a request in one message.
-func (s *pendingCall) taker() <-chan Peer {
-	if s.fragments == nil {
-		return nil
-	}
-	return s.fragments.taken
-}
-
 // firstTaker returns the instance that takes the other parts of the request, the zero value for none, and whether they are a stream.
 func (s *pendingCall) firstTaker() (taker Peer, streams bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.takerLocked(), s.upload != nil
+	return s.takerLocked(), s.upload != nil && s.upload.isStream()
 }
 
 func (s *pendingCall) takerLocked() Peer {
-	switch {
-	case s.fragments != nil:
-		return s.fragments.taker
-	case s.upload != nil:
-		return s.upload.taker
-	default:
+	if s.upload == nil {
 		return Peer{}
 	}
+	return s.upload.taker
 }
-
-// isWhole reports whether the request is one message.
-func (s *pendingCall) isWhole() bool { return s.fragments == nil && s.upload == nil }
 
 // ackedWholeLocked reports whether an instance has acked a request in one message.
-func (s *pendingCall) ackedWholeLocked() bool {
-	return len(s.acks) > 0 && s.isWhole()
-}
+func (s *pendingCall) ackedWholeLocked() bool { return len(s.acks) > 0 && s.upload == nil }
 
-// mayAnswerLocked reports whether an instance may answer: any that has acked or, for a request in fragments, the taker.
+// mayAnswerLocked reports whether an instance may answer: any that has acked or, for a request in parts, the taker.
 func (s *pendingCall) mayAnswerLocked(from Peer) bool {
-	if !s.isWhole() {
+	if s.upload != nil {
 		return s.takerLocked() == from
 	}
 	return slices.Contains(s.acks, from)
@@ -304,30 +257,6 @@ func (s *pendingCall) idleTakers() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.acks), func(acked Peer) bool { return acked == s.takerLocked() })
-}
-
-// incomplete reports whether a fragment is still to be sent, so that no handler has seen the request.
-func (s *pendingCall) incomplete() bool { return s.fragments != nil && !s.fragments.complete }
-
-// publishFollowing sends all fragments but the first to the taker, on the caller's goroutine, and stops early if the call ends.
-func (s *pendingCall) publishFollowing(ctx context.Context, taker Peer, ends time.Time) error {
-	request, client := s.fragments.whole, s.fragments.client
-	there := request.Address
-	there.Host = taker.ID + "." + taker.Host
-	to, err := there.Subject(client.config.Plane)
-	if err != nil {
-		return status.Unsent(err)
-	}
-	for number := 2; number <= s.fragments.Count; number++ {
-		if s.hasEnded(ctx, ends) {
-			return nil
-		}
-		if err := client.publishFragment(ctx, to, request.reply, s.fragments.Request(number, &request.Request, there.Host)); err != nil {
-			return status.Unsent(err) // the taker lacks a fragment
-		}
-	}
-	s.fragments.complete = true
-	return nil
 }
 
 // hasEnded reports whether the call has ended; await finds the reason.

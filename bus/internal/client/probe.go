@@ -222,9 +222,9 @@ const (
 )
 
 // isRemindable reports whether the reminder may replace the timer at first: the time budget is long enough, and an interval makes no
-// difference to the ack wait. A caller that sends fragments waits for the taker, too.
+// difference to the ack wait. A caller that sends parts waits for the taker, too.
 func (s *pendingCall) isRemindable(left time.Duration) bool {
-	return s.isWhole() && left > remindedAfter && s.ackWait > 10*remindedAfter
+	return s.upload == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
 }
 
 // reminders are the message ids of calls to wake in the next round, and in the round after it. The calls may have ended. The lock of

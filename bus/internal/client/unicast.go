@@ -24,7 +24,7 @@ var (
 	errDenied       = errors.New("the broker does not take the request")
 )
 
-// leftError is the error for an instance that has acked the first fragment of a request, and has left.
+// leftError is the error for an instance that has acked part 1 of a request, and has left.
 type leftError struct{ taker Peer }
 
 func (e leftError) Error() string {
@@ -115,13 +115,13 @@ func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pend
 	if failed, ok := errors.AsType[*status.Error](err); ok {
 		failed.MsgID = sent.MsgID
 		waiting.explain(failed)
-		if waiting.incomplete() {
+		if waiting.upload.isIncomplete() {
 			failed.Executed = status.ExecutedNo
 		}
 		c.left.add(sent.MsgID)
 		c.pending.close(sent.MsgID) // from now on an ack is unexpected
 		c.cancelAll(ctx, sent.MsgID, waiting.unanswered())
-	} else if !waiting.isWhole() {
+	} else if waiting.upload != nil {
 		c.cancelAll(ctx, sent.MsgID, waiting.idleTakers())
 	}
 	return response, err
@@ -153,9 +153,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 				return response, err
 			}
 		case taker := <-s.upload.taken():
-			s.upload.begin(ctx, taker)
-		case taker := <-s.taker():
-			if err := s.publishFollowing(ctx, taker, ends); err != nil {
+			if err := s.upload.begin(ctx, taker, ends); err != nil {
 				return nil, err
 			}
 		case <-s.timer.C:
@@ -228,13 +226,13 @@ type backoff struct {
 	next  time.Duration
 	until time.Time // the time of the last attempt
 	tried time.Time // the beginning of the latest attempt; zero before the first
-	left  []Peer    // instances that have acked a first fragment, and were gone for the second
+	left  []Peer    // instances that have acked part 1, and were gone for the second
 }
 
 func newBackoff() *backoff { return &backoff{next: firstPause, until: time.Now().Add(replaceWindow)} }
 
 // restart begins the window again, as an instance was there until now; the length of the pauses stays. An instance counts once: if it
-// acks a first fragment again, it has not left, and lacks the subscription for the other fragments.
+// acks a part 1 again, it has not left, and lacks the subscription for the other parts.
 func (b *backoff) restart(left Peer) {
 	if !slices.Contains(b.left, left) {
 		b.left, b.until = append(b.left, left), time.Now().Add(replaceWindow)

@@ -6,11 +6,11 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// MaxCallers, MaxRejected and FragmentWait are limits of a server.
+// MaxCallers, MaxRejected and PartWait are limits of a server.
 const (
-	MaxCallers   = maxCallers
-	MaxRejected  = maxRejected
-	FragmentWait = fragmentWait
+	MaxCallers  = maxCallers
+	MaxRejected = maxRejected
+	PartWait    = partWait
 )
 
 // Receive receives a request through the subscription of an endpoint, or, if everyone is true, the one for every instance. It reports
@@ -20,18 +20,18 @@ func (s *Server) Receive(in *Incoming, through *Endpoint, everyone bool) (admitt
 	return s.receive(in, nil)
 }
 
-// AddFragment receives a fragment that is not the first. It returns the admitted request with the last one.
-func (s *Server) AddFragment(message *wire.Request, published string) (admitted *Incoming) {
-	return s.reassemblies.add(message, published, len(message.Body))
+// TakeRest receives a part that is not the first. It returns the admitted request with the last one.
+func (s *Server) TakeRest(message *wire.Request, published string) (admitted *Incoming) {
+	return s.takePart(message, published, len(message.Body))
 }
 
-// NoteMalformed receives a malformed fragment.
-func (s *Server) NoteMalformed(message *wire.Request, published string, err error) (isFragment bool) {
-	return s.reassemblies.noteMalformed(message, published, err)
+// NoteMalformed receives a malformed part.
+func (s *Server) NoteMalformed(message *wire.Request, published string, err error) (isPart bool) {
+	return s.noteMalformed(message, published, err)
 }
 
 // RejectedRequests returns the number of rejected requests that are remembered.
-func (s *Server) RejectedRequests() int { return len(s.reassemblies.rejected.notes) }
+func (s *Server) RejectedRequests() int { return len(s.streams.rejected.notes) }
 
 // ResponseSubject returns the subject for responses to a sender, and whether the sender is valid.
 func (s *Server) ResponseSubject(request *wire.Request, isControl bool) (to string, valid bool) {
@@ -55,7 +55,7 @@ func (r *Router) BypassesClaims(address subject.Address) bool {
 	return r.bypassesClaims(address, r.Find(address))
 }
 
-// PublishFragments publishes a response as if the broker had just refused it as too large.
-func PublishFragments(broker *natsconn.Conn, to *Incoming, response *wire.Response) error {
-	return brokerReplier{broker}.publishFragments(to, response)
+// PublishParts publishes a response as if the broker had just refused it as too large.
+func PublishParts(broker *natsconn.Conn, to *Incoming, response *wire.Response) error {
+	return brokerReplier{broker}.publishParts(to, response)
 }

@@ -63,8 +63,7 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 		}
 		s.Inflight.remove(in.Escaping)
 		s.streamEnded(in)
-		in.freeFragments()
-		in.held.Free()
+		in.freeWhole()
 		in.release(slots) // before the caller can make its next call
 		s.awaitBroker(in)
 		s.respond(in, s.holdResponse(in, response))
@@ -74,7 +73,7 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 		response = s.Service.Reject(in, err)
 		return
 	}
-	in.joinFragments()
+	in.joinParts()
 	in.watchStream()
 	answer := s.Service.Serve(in)
 	if in.Request.Method == http.MethodHead {

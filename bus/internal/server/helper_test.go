@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -49,14 +49,14 @@ func newFixture(t *testing.T, broker *natsconn.Conn, change ...func(*server.Conf
 	}
 	service := new(fakeService)
 	config := server.Config{
-		Owner: service, Host: ownHost, ID: ownID, Plane: "bus", MaxMessage: limit, Memory: fragment.NewMemory(16 * int64(limit)), Broker: broker, Inflight: new(server.Inflight),
+		Owner: service, Host: ownHost, ID: ownID, Plane: "bus", MaxMessage: limit, Memory: stream.NewMemory(16 * int64(limit)), Broker: broker, Inflight: new(server.Inflight),
 		Base: context.Background(), Handlers: worker.NewLimiter(2), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(), Service: service,
 	}
 	for _, each := range change {
 		each(&config)
 	}
 	f := &fixture{t, server.New(config), service}
-	t.Cleanup(f.server.StopReassembling)
+	t.Cleanup(f.server.StopWaiting)
 	return f
 }
 
@@ -113,10 +113,10 @@ type fakeService struct {
 	handler func(*server.Incoming) *wire.Response // answers 200 "done" if nil
 	verify  func(token string) error
 	reply   func(*wire.Response) error // of Reply; nil for no error
-	heads   []*wire.ResponseHead       // arguments of Reply
 
-	mu   sync.Mutex
-	seen []string
+	mu    sync.Mutex // protects all below
+	seen  []string
+	heads []*wire.ResponseHead // arguments of Reply
 }
 
 func (*fakeService) Announced(*wire.Request, bool) {}
@@ -197,7 +197,9 @@ func (s *fakeService) Lost(_ *server.Incoming, what string, err error) {
 func (s *fakeService) Dropped(subject string, err error) { s.recordf("dropped %s: %v", subject, err) }
 
 func (s *fakeService) Reply(_ *server.Incoming, head *wire.ResponseHead, response *wire.Response) error {
+	s.mu.Lock()
 	s.heads = append(s.heads, head)
+	s.mu.Unlock()
 	if s.reply != nil {
 		if err := s.reply(response); err != nil {
 			return err

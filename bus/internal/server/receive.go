@@ -101,13 +101,10 @@ func (s *Server) receiveMessage(message *nats.Msg, reader *wire.Reader, through 
 		}
 		return nil
 	}
-	if err == nil && request.Fragment.Number > 1 && s.streams.takePart(request, message.Subject, len(message.Data)) {
-		return nil
-	}
-	if err == nil && request.Fragment.Number > 1 {
-		return s.reassemblies.add(request, message.Subject, len(message.Data))
-	}
-	if err != nil && s.reassemblies.noteMalformed(request, message.Subject, err) {
+	switch isRest := request.Fragment.Number > 1; {
+	case err == nil && isRest:
+		return s.takePart(request, message.Subject, len(message.Data))
+	case err != nil && s.noteMalformed(request, message.Subject, err):
 		return nil
 	}
 	in.ReplyTo = s.replyTo(to, request, message)
@@ -161,46 +158,46 @@ func (s *Server) Deliver(in *Incoming) {
 	}
 }
 
-// receive acks a request, and then rejects it or admits it to the handlers. err is the error of an earlier step, nil if there is none. If
-// receive returns true the caller has to run the request, on a goroutine that may block.
+// receive places and validates a request, acks it, and then rejects it or admits it to the handlers. err is the error of an earlier step, nil if
+// there is none. If receive returns true the caller has to run the request, on a goroutine that may block.
 func (s *Server) receive(in *Incoming, err error) (admitted bool) {
-	if err == nil {
-		if !in.IsFound() {
-			in.Match = s.Router.Find(in.Address)
-		}
-		switch {
-		case in.via.toAll && (!in.IsFound() || !in.Endpoint.OnAll):
-			in.Match, err = Match{}, s.Service.NotServed(in.Address, nil)
-		case in.IsFound() && !in.via.accepts(in.Endpoint):
-			return false
-		}
+	isOurs, err := s.place(in, err)
+	if !isOurs {
+		return false
 	}
 	err = s.validate(in, err)
-	isStream := in.Request.Fragment.IsOpen()
-	inFragments := in.Request.Fragment.IsPart() && !isStream
-	if isStream && err == nil {
-		err = s.beginStream(in)
-	}
-	if isStream && err != nil {
-		s.reassemblies.ignore(in)
-	}
-	if inFragments {
-		err = s.reassemblies.begin(in, err) // before the ack, which brings the other fragments
-	}
+	waits, err := s.beginParts(in, err)
 	s.acknowledge(in)
-	if inFragments {
-		s.reassemblies.acked(in)
-	}
-	if err == nil && !inFragments {
+	switch {
+	case err != nil:
+	case waits:
+		s.acked(in)
+		return false
+	default:
 		err = s.admit(in)
 	}
 	if err != nil {
 		s.streamEnded(in)
-	}
-	if err != nil {
 		s.reject(in, err)
 	}
-	return err == nil && !inFragments
+	return err == nil
+}
+
+// place finds the endpoint of a request, unless there is an error already. It reports whether the request is for this subscription.
+func (s *Server) place(in *Incoming, err error) (isOurs bool, _ error) {
+	if err != nil {
+		return true, err
+	}
+	if !in.IsFound() {
+		in.Match = s.Router.Find(in.Address)
+	}
+	switch {
+	case in.via.toAll && (!in.IsFound() || !in.Endpoint.OnAll):
+		in.Match = Match{}
+		return true, s.Service.NotServed(in.Address, nil)
+	default:
+		return !in.IsFound() || in.via.accepts(in.Endpoint), nil
+	}
 }
 
 // validate returns err, or an error if the request must not be handled.
@@ -258,13 +255,13 @@ func (s *Server) acquire(in *Incoming) error {
 	}
 }
 
-// hold counts what an admitted request holds while its handler runs: a place among the streams, or a large body in one message. In fragments
+// hold counts what an admitted request holds while its handler runs: a place among the streams, or a large body in one message. In parts
 // that has been counted, and a caller in this process holds it itself.
 func (s *Server) hold(in *Incoming) error {
 	if in.stream != nil {
 		return in.stream.count(s.limiterFor(in.Endpoint))
 	}
-	if in.Size < natsconn.Large || in.partial != nil {
+	if in.Size < natsconn.Large || in.whole != nil {
 		return nil
 	}
 	in.held = s.Memory.Reserve(KeyOf(in.Request).sender())

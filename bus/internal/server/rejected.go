@@ -8,8 +8,8 @@ import (
 // maxRejected bounds the rejected requests that are remembered.
 const maxRejected = 1024
 
-// rejectedRequests remembers the last requests that were rejected after their first fragment, because their other fragments may still
-// arrive: the sender published them before the rejection reached it. A fragment of a request that is not remembered any more costs a log
+// rejectedRequests remembers the last requests that were rejected after their first part, because their other parts may still
+// arrive: the sender published them before the rejection reached it. A part of a request that is not remembered any more costs a log
 // line. It is not safe for concurrent use.
 type rejectedRequests struct {
 	seed  maphash.Seed
@@ -23,7 +23,7 @@ type rejectedNote struct {
 	ends time.Time // end of the time budget
 }
 
-// rejectedKey is a request, and the subject of its other fragments.
+// rejectedKey is a request, and the subject of its other parts.
 type rejectedKey struct {
 	request RequestKey
 	subject string

@@ -8,9 +8,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -53,7 +53,7 @@ func (s *Server) respond(in *Incoming, response *wire.Response) {
 
 // LimitResponse returns an error for a response that is too large for this connection, or for any.
 func (s *Server) LimitResponse(response *wire.Response) error {
-	if err := fragment.CheckHead(0, response.Header); err != nil {
+	if err := stream.CheckHead(0, response.Header); err != nil {
 		return err
 	}
 	return s.checkBody(response.Body)
@@ -118,12 +118,12 @@ type brokerReplier struct{ broker *natsconn.Conn }
 func (b brokerReplier) Reply(to *Incoming, head *wire.ResponseHead, response *wire.Response) error {
 	fits, err := b.publish(to, head, response)
 	if !fits && err == nil {
-		return b.publishFragments(to, response)
+		return b.publishParts(to, response)
 	}
 	return err
 }
 
-// publish publishes an ack, a response, or a fragment of a response; fits reports whether it fits into one message. If the send buffer is
+// publish publishes an ack, a response, or a part of a response; fits reports whether it fits into one message. If the send buffer is
 // full, the response of an admitted request waits until the end of the time budget. Other messages do not wait, as the dispatcher sends them.
 func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
 	if b.broker.Exceeds(len(response.Body)) {
@@ -152,21 +152,21 @@ func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *
 	return b.broker.Send(to.server.Base, within(), to.ReplyTo, "", buffer)
 }
 
-// publishFragments publishes a response that does not fit into one message.
-func (b brokerReplier) publishFragments(to *Incoming, response *wire.Response) error {
-	plan, err := fragment.PlanResponse(response, b.broker.MaxPayload())
+// publishParts publishes a response that does not fit into one message.
+func (b brokerReplier) publishParts(to *Incoming, response *wire.Response) error {
+	plan, err := stream.PlanResponse(response, b.broker.MaxPayload())
 	if err != nil {
 		return err
 	}
-	for number := 1; number <= plan.Count; number++ {
-		fits, err := b.publish(to, nil, plan.Response(number, response))
+	part := *response
+	return plan.Writer(context.Background(), stream.Unsent, func(number wire.Fragment, body []byte) error {
+		part.Fragment, part.Body = number, body
+		fits, err := b.publish(to, nil, &part)
 		if err == nil && !fits {
 			err = status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, nats.ErrMaxPayload,
 				"the broker's message limit changed to %d bytes while a large response was being sent", b.broker.MaxPayload())
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		part.Header = nil // only part 1 has the header of the handler
+		return err
+	}).CloseWith(response.Body)
 }

@@ -249,9 +249,9 @@ func TestServer_ReceiverOfInstance_ReplySubject(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestBrokerReplier_PublishFragments_LargerLimit answers as if a broker had just refused the response as too large, and had then been
+// TestBrokerReplier_PublishParts_LargerLimit answers as if a broker had just refused the response as too large, and had then been
 // replaced by one that takes it in one message.
-func TestBrokerReplier_PublishFragments_LargerLimit(t *testing.T) {
+func TestBrokerReplier_PublishParts_LargerLimit(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, 1<<20)
 	in := p.request("POST", "/add", func(in *server.Incoming) { in.ReplyTo = p.received.Subject })
@@ -261,7 +261,7 @@ func TestBrokerReplier_PublishFragments_LargerLimit(t *testing.T) {
 			Status: http.StatusOK, OpCode: wire.OpRes, FromHost: ownHost, FromID: ownID, MsgID: "m1", Queue: ownHost,
 			Header: wire.Header{{Name: "X-A", Value: "1"}}, Body: body,
 		}
-		if err := server.PublishFragments(p.conn, in, response); err != nil {
+		if err := server.PublishParts(p.conn, in, response); err != nil {
 			t.Errorf("%d bytes are not answered: %v", size, err)
 		}
 		got := p.next(p.received)

@@ -1,8 +1,8 @@
 // Package server is the side of the bus that serves: a request arrives, and is acked, admitted, handled and answered.
 //
 // What arrives goes through receive, in a row of steps: find its endpoint, validate it, ack it, admit it to the handlers. An
-// admitted request is a [worker.Job], which calls the [Service] and sends the response. Reassembly stores a request in fragments until all
-// of them have arrived. Package bus is the Service: it runs the handlers, and encodes errors as responses.
+// admitted request is a [worker.Job], which calls the [Service] and sends the response. A request in parts waits until all of
+// them have come, or is handled meanwhile if it is a stream. Package bus is the Service: it runs the handlers, and encodes errors as responses.
 package server
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/callctx"
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -23,8 +23,8 @@ import (
 type Config struct {
 	Owner           any // the connection that is the Owner of the contexts of its handlers
 	Host, ID, Plane string
-	MaxMessage      int              // bytes of a body
-	Memory          *fragment.Memory // what peers make this connection buffer
+	MaxMessage      int            // bytes of a body
+	Memory          *stream.Memory // what peers make this connection buffer
 	AllowResponses  bool
 	Broker          *natsconn.Conn
 	Inflight        *Inflight
@@ -78,32 +78,21 @@ type Server struct {
 	heads   [2]responseHeads // of endpoints with a queue, and without one
 
 	announcements announcements
-	reassemblies  *reassemblies
-	streams       streams
+	streams       *streams
 }
 
 // New returns a server that serves nothing yet.
 func New(config Config) *Server {
-	s := &Server{Config: config, Router: NewRouter(), ownHost: config.ID + "." + config.Host, callers: newCallers(config.Plane)}
-	s.reassemblies = newReassemblies(s, config.MaxMessage)
+	s := &Server{Config: config, Router: NewRouter(), ownHost: config.ID + "." + config.Host, callers: newCallers(config.Plane), streams: newStreams()}
+	s.Memory.OnFull(s.evict)
 	return s
 }
 
-// StopReassembling drops the requests that lack fragments. From then on the server rejects requests in fragments.
-func (s *Server) StopReassembling() { s.reassemblies.close() }
-
-// Cancel cancels a request whose caller has stopped waiting: it ends the context of the handler, or drops the fragments.
+// Cancel cancels a request whose caller has stopped waiting: it ends the context of the handler, or drops what waits for parts.
 func (s *Server) Cancel(key RequestKey) {
-	if !s.reassemblies.cancel(key) {
+	if !s.cancelWaiting(key) {
 		s.Inflight.cancel(s.Owner, key)
 	}
-}
-
-// Partial returns the number of requests that lack fragments, and the bytes that all requests in fragments hold.
-func (s *Server) Partial() (requests, bytes int) {
-	s.reassemblies.mu.Lock()
-	defer s.reassemblies.mu.Unlock()
-	return len(s.reassemblies.requests), s.reassemblies.memory.BytesHeld()
 }
 
 // Incoming is a request that this instance received, with the Replier that answers it.
@@ -122,14 +111,14 @@ type Incoming struct {
 
 	*Escaping
 
-	held    fragment.Reservation // of a large body in one message, or that was collected
-	answer  fragment.Reservation // of a large response, until it was sent
-	counted int                  // bytes of answer
-	server  *Server              // nil until the request is admitted
+	held    stream.Reservation // of a body that is large, was collected, or has come in parts
+	answer  stream.Reservation // of a large response, until it was sent
+	counted int                // bytes of answer
+	server  *Server            // nil until the request is admitted
 	via     *subscribedRoute
-	queued  bool            // waited in a backlog for its handler
-	partial *partialRequest // set until the first fragment is acked, and when all fragments have arrived; nil for other requests
-	stream  *streaming      // nil unless the request or the response is a stream
+	queued  bool           // waited in a backlog for its handler
+	whole   *stream.Reader // of a body that has come in parts, and is handled as a whole; nil for any other
+	stream  *streaming     // nil unless the request comes in parts, or the response is a stream
 }
 
 // Escaping is the memory that a handler may keep after its return, and so is not reused: the context, and the request.
@@ -151,11 +140,8 @@ func (in *Incoming) Reset() {
 // IsAdmitted reports whether the request was admitted to the handlers.
 func (in *Incoming) IsAdmitted() bool { return in.server != nil }
 
-// CameInFragments reports whether memory is held for the fragments of the request.
-func (in *Incoming) CameInFragments() bool { return in.partial != nil }
-
-// Streams reports whether the body of the request or of its response is a stream.
-func (in *Incoming) Streams() bool { return in.stream != nil }
+// IsInParts reports whether the request has come in parts, or its response is a stream.
+func (in *Incoming) IsInParts() bool { return in.whole != nil || in.stream != nil }
 
 // Replier carries acks and responses back to the sender of a request.
 type Replier interface {
@@ -166,7 +152,7 @@ type Replier interface {
 // RequestKey identifies a request by its sender, so that no other caller can cancel it.
 type RequestKey struct{ Host, ID, MsgID string }
 
-// sender returns the instance that sent the request, as [fragment.Memory] and [worker.Limiter] count it.
+// sender returns the instance that sent the request, as [stream.Memory] and [worker.Limiter] count it.
 func (k RequestKey) sender() string { return k.ID + "." + k.Host }
 
 // KeyOf returns the key of a request.
@@ -175,4 +161,4 @@ func KeyOf(request *wire.Request) RequestKey {
 }
 
 // checkBody returns an error for a body that is larger than MaxMessage.
-func (s *Server) checkBody(body []byte) error { return fragment.CheckBody(body, s.MaxMessage) }
+func (s *Server) checkBody(body []byte) error { return stream.CheckBody(body, s.MaxMessage) }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"io"
@@ -11,97 +12,17 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/worker"
-	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
-// streams are the requests whose body, or whose response, is a stream. It is safe for concurrent use.
-type streams struct {
-	mu       sync.Mutex // protects all below
-	requests map[RequestKey]*streaming
-	arriving int           // those with parts that are still to come
-	arrived  chan struct{} // closed when arriving is 0; nil if nothing waits for that
-}
-
-// add adds a request. It reports false if there is one with that key.
-func (s *streams) add(of *streaming) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.requests[of.key] != nil && s.requests[of.key] != of {
-		return false
-	}
-	if s.requests == nil {
-		s.requests = make(map[RequestKey]*streaming)
-	}
-	s.requests[of.key] = of
-	return true
-}
-
-// requestBegan notes that parts of a request are to come, until requestEnded.
-func (s *streams) requestBegan() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.arriving++
-}
-
-// requestEnded notes that no more parts of a request are to come.
-func (s *streams) requestEnded() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.arriving--; s.arriving == 0 && s.arrived != nil {
-		close(s.arrived)
-		s.arrived = nil
-	}
-}
-
-// Arrived returns a channel that is closed when the requests that are streams have come to their ends; nil if there are none.
-func (s *Server) Arrived() <-chan struct{} {
-	s.streams.mu.Lock()
-	defer s.streams.mu.Unlock()
-	if s.streams.arriving > 0 && s.streams.arrived == nil {
-		s.streams.arrived = make(chan struct{})
-	}
-	return s.streams.arrived
-}
-
-func (s *streams) remove(of *streaming) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.requests[of.key] == of {
-		delete(s.requests, of.key)
-	}
-}
-
-func (s *streams) find(key RequestKey) *streaming {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests[key]
-}
-
-// takePart takes a part of a request that is a stream, and reports whether there is such a request.
-func (s *streams) takePart(part *wire.Request, published string, size int) bool {
-	of := s.find(KeyOf(part))
-	if of == nil || of.reader == nil || of.place != published {
-		return false
-	}
-	of.take(part, size)
-	return true
-}
-
-// TakePart takes a part of a request from a caller in this process, which does not use its body any more.
-func (s *Server) TakePart(part *wire.Request) {
-	if of := s.streams.find(KeyOf(part)); of != nil && of.reader != nil {
-		of.take(part, len(part.Body))
-	}
-}
-
 // Open takes the window for a response that is a stream, in an ack of its caller. It reports whether there is one.
 func (s *Server) Open(ack *wire.Response) bool {
-	of := s.streams.find(RequestKey{ack.FromHost, ack.FromID, ack.MsgID})
+	s.streams.mu.Lock()
+	of := s.streams.requests[RequestKey{ack.FromHost, ack.FromID, ack.MsgID}]
+	s.streams.mu.Unlock()
 	if of == nil {
 		return false
 	}
@@ -113,17 +34,23 @@ func (s *Server) Open(ack *wire.Response) bool {
 	return of.writer != nil
 }
 
-// streaming is what a request keeps of a body that is a stream, its own or that of its response.
+// streaming is what a request keeps of a body that comes in parts, and of a response that is a stream.
 type streaming struct {
 	key    RequestKey
 	in     *Incoming
-	slots  *worker.Limiter      // that counts it; nil for none
-	expiry *time.Timer          // at the expiry of the token; nil for none
-	held   fragment.Reservation // memory for what this takes
+	begun  time.Time
+	slots  *worker.Limiter    // that counts it; nil for none
+	expiry *time.Timer        // at the expiry of the token; nil for none
+	held   stream.Reservation // memory for what this takes
 
-	reader *stream.Reader // of the request's body; nil for one in memory
-	place  string         // the subject of the parts of the request
-	opened int64          // bytes of the request that may come before any are read
+	reader  *stream.Reader // of the request's body; nil for one in memory
+	place   string         // the subject of the parts of the request
+	opened  int64          // bytes of the request that may come before any are read
+	isWhole bool           // the request is handled when all parts have come
+	timer   *time.Timer    // at the end of the time budget, or of the wait for a part; nil unless isWhole
+
+	element    *list.Element // in streams.waiting; the lock of streams protects it
+	isArriving bool          // the request counts as arriving; the lock of streams protects it
 
 	mu       sync.Mutex     // protects all below
 	writer   *stream.Writer // of the response's body; nil until it is opened
@@ -131,16 +58,28 @@ type streaming struct {
 	trailer  wire.Header
 }
 
-// take takes a part of the request. The handler gets the error of a part that does not fit.
-func (of *streaming) take(part *wire.Request, size int) {
-	if first := of.in.Request; part.Method != first.Method || part.Target != first.Target {
-		of.reader.Fail(incomplete(http.StatusBadRequest, nil, "part %d is for %s %s, but part 1 was for %s %s",
-			part.Fragment.Number, part.Method, part.Target, first.Method, first.Target))
-		return
+// takeFirst takes part 1, and memory for what the request costs besides.
+func (of *streaming) takeFirst(cost int) error {
+	if err := of.held.Grow(cost); err != nil {
+		return err
 	}
-	if of.reader.Take(&part.Fragment, part.Body, part.Header, size) == nil && len(part.Body) > 0 {
+	first := of.in.Request
+	return of.reader.Take(&first.Fragment, first.Body, nil, of.in.Size)
+}
+
+// take takes another part. The handler gets the error of a part that does not fit.
+func (of *streaming) take(part *wire.Request, size int) error {
+	if first := of.in.Request; part.Method != first.Method || part.Target != first.Target {
+		err := status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d is for %s %s, but part 1 was for %s %s",
+			part.Fragment.Number, part.Method, part.Target, first.Method, first.Target)
+		of.reader.Fail(incomplete(err.Status, nil, "%s", err.Detail))
+		return err
+	}
+	err := of.reader.Take(&part.Fragment, part.Body, part.Header, size)
+	if err == nil && len(part.Body) > 0 && !of.isWhole {
 		of.extend()
 	}
+	return err
 }
 
 // incomplete is the error of reading a request whose rest does not come. It is [io.ErrUnexpectedEOF], as for a server of net/http.
@@ -151,7 +90,7 @@ func incomplete(code int, cause error, format string, arguments ...any) *status.
 // newStreaming returns what a request keeps of a stream.
 func (s *Server) newStreaming(in *Incoming) *streaming {
 	key := KeyOf(in.Request)
-	return &streaming{key: key, in: in, held: s.Memory.Reserve(key.sender())}
+	return &streaming{key: key, in: in, begun: time.Now(), held: s.Memory.Reserve(key.sender())}
 }
 
 // count counts the stream in the share of its sender, and returns an error if that is used up. Calls of handlers of this instance always
@@ -178,54 +117,27 @@ func (of *streaming) expire() {
 	})
 }
 
-// end frees all that the stream has held, after its handler has returned.
-func (of *streaming) end() {
+// evict gives the memory back at once. The request then has to end.
+func (of *streaming) evict() {
 	of.held.Free()
-	if of.expiry != nil {
-		of.expiry.Stop()
+	of.reader.Evict()
+}
+
+// end frees all that the request has held for its streams, after its handler has returned, or without one.
+func (of *streaming) end() {
+	if of.reader != nil {
+		_ = of.reader.Close()
+	}
+	of.held.Free()
+	for _, timer := range []*time.Timer{of.expiry, of.timer} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	if of.slots != nil {
 		of.slots.EndStream(of.key.sender())
 		of.slots = nil
 	}
-}
-
-// beginStream prepares for the other parts of a request that is a stream, before the ack, which brings them.
-func (s *Server) beginStream(in *Incoming) error {
-	if in.Endpoint.Port == subject.ControlPort {
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "requests to port %d have no body that is a stream", subject.ControlPort)
-	}
-	place, err := s.reassemblies.placeOf(in)
-	if err != nil {
-		return err
-	}
-	of := s.newStreaming(in)
-	of.place, of.opened = place, int64(len(in.Request.Body))+stream.FirstWindow(s.Memory)
-	if err := of.held.Grow(fragment.RequestCost); err != nil {
-		return err
-	}
-	of.reader, err = stream.NewReader(stream.ReaderConfig{
-		Open:  func(limit int64) { s.openWindow(in, limit) },
-		Ended: func(error) { s.streams.requestEnded() },
-		Held:  s.Memory.Reserve(of.key.sender()), Opened: of.opened, Length: in.Request.ContentLength,
-	})
-	if err != nil {
-		of.end()
-		return err
-	}
-	s.streams.requestBegan()
-	if err := of.reader.Take(&in.Request.Fragment, in.Request.Body, nil, in.Size); err != nil {
-		of.end()
-		return err
-	}
-	if !s.streams.add(of) {
-		_ = of.reader.Close()
-		of.end()
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, fragment.ErrRepeated, "part 1 of the request has come before")
-	}
-	in.Request.Fragment, in.Request.Body, in.Request.Stream = wire.Fragment{}, nil, of.reader
-	in.stream = of
-	return nil
 }
 
 // openWindow tells the caller how much of its request it may send.
@@ -281,7 +193,7 @@ func (in *Incoming) Authorized() {
 }
 
 // reserve returns a reservation for what the sender of the request makes this instance hold.
-func (in *Incoming) reserve() fragment.Reservation {
+func (in *Incoming) reserve() stream.Reservation {
 	return in.server.Memory.Reserve(KeyOf(in.Request).sender())
 }
 
@@ -310,23 +222,17 @@ func (in *Incoming) FreeResponse() {
 // IsMemoryTight reports whether more than half of the memory for peers is held.
 func (in *Incoming) IsMemoryTight() bool { return in.server.Memory.IsTight() }
 
-// endRequestStream reads no more of a request.
-func (s *Server) endRequestStream(in *Incoming) {
+// streamEnded ends the streams of a request whose handler has returned, or that was not admitted. What is still to come is ignored. One that only
+// responds is removed after its response.
+func (s *Server) streamEnded(in *Incoming) {
 	of := in.stream
-	if of == nil || of.reader == nil {
+	if of == nil {
 		return
 	}
-	_ = of.reader.Close()
-	s.reassemblies.ignore(in)
-	s.streams.remove(of)
-}
-
-// streamEnded ends the streams of a request whose handler has returned, or that was not admitted.
-func (s *Server) streamEnded(in *Incoming) {
-	s.endRequestStream(in)
-	if in.stream != nil {
-		in.stream.end()
+	if of.reader != nil {
+		s.streams.remove(of, time.Now().Add(in.Request.TimeBudget))
 	}
+	of.end()
 }
 
 // errAnswered is the error of reading a request whose response has begun.
@@ -359,14 +265,14 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 		of.reader.Fail(errAnswered)
 	}
 	writer := stream.NewWriter(stream.WriterConfig{
-		Context: &in.Handler, Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: int64(in.Request.Window), First: -1, Budget: in.Request.TimeBudget,
+		Context: &in.Handler, Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: int64(in.Request.Window), First: stream.Unsent, Budget: in.Request.TimeBudget,
 		Held:   s.Memory.Reserve(of.key.sender()),
 		Failed: func(err error) { in.Handler.End(err, false) },
 	})
 	of.mu.Lock()
 	of.response, of.writer = response, writer
 	of.mu.Unlock()
-	s.streams.add(of)
+	_ = s.streams.add(of)
 	of.extend()
 	context.AfterFunc(&in.Handler, func() { writer.Stop(context.Cause(&in.Handler)) })
 	return writer, nil
@@ -416,7 +322,7 @@ func (of *streaming) extend() {
 // endResponseStream ends a response that is a stream. It reports whether response is still to be sent, in place of the stream.
 func (s *Server) endResponseStream(in *Incoming, response *wire.Response) bool {
 	of := in.stream
-	defer s.streams.remove(of)
+	defer s.streams.remove(of, time.Time{})
 	of.writer.Stop(errAnswered)
 	of.writer.Free()
 	return response != of.response // which the handler has closed

@@ -1,17 +1,17 @@
-// Package stream is a body that travels in parts whose number is not known before the last one: "1/*", "2/*", "3/3".
+// Package stream is a body that travels in parts: broker messages with one message id, each an HTTP message of its own. Part 1 has the whole
+// head, the others what is needed to tell where they belong.
 //
-// A [Writer] cuts what is written into parts, and is ahead of the reader by no more than the window that the reader has opened. A [Reader]
-// takes the parts in order, and opens the window further as they are read, so neither side keeps more than a window. What either side may keep
-// counts in the account of its connection, see [fragment.Memory], a window before it is opened. A part without a body
-// keeps a stream alive: the reader answers it with the window, so each side learns that the other one is there. Both sides see one end: the
-// whole, or an error.
+// The number of parts is known from part 1 on, "1/3", or only with the last one, "1/*", "2/*", "3/3". A [Writer] cuts what is written into parts,
+// and a [Reader] takes them in order. A subscription keeps the order of what one connection publishes, so a part out of turn means that another
+// one is lost, and the body with it.
+//
+// A body of unknown length has a window: the writer is ahead of the reader by no more than the reader has opened, so neither side keeps more. A
+// part without a body keeps it alive: the reader answers it with the window, so each side learns that the other one is there. A body whose
+// parts are known has none: it is small enough to be kept whole, up to a limit, and all of it may be sent at once. What either side keeps counts in
+// the account of its connection, see [Memory], and a window before it is opened. Both sides see one end: the whole, or an error.
 package stream
 
-import (
-	"time"
-
-	"github.com/busline/busline/bus/internal/fragment"
-)
+import "time"
 
 const (
 	// Window is how many bytes a writer may be ahead of its reader at most.
@@ -28,6 +28,9 @@ const (
 	// MaxParts is how many parts a stream has at most.
 	MaxParts = 999_999_999
 
+	// Unsent says that part 1 was not sent yet, see [WriterConfig].
+	Unsent = -1
+
 	// longestPause is the longest time between two parts.
 	longestPause = 5 * time.Second
 	// pausesInBudget is how many parts without a body are sent in the time that a reader waits for a part.
@@ -38,7 +41,7 @@ const (
 func pauseOf(budget time.Duration) time.Duration { return min(budget/pausesInBudget, longestPause) }
 
 // FirstWindow returns how many bytes may be sent of a stream that nothing was read of.
-func FirstWindow(memory *fragment.Memory) int64 {
+func FirstWindow(memory *Memory) int64 {
 	if memory.IsTight() {
 		return tightWindow
 	}

@@ -9,28 +9,34 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
 
-// ReaderConfig is what a reader works with. All fields are set.
+// ReaderConfig is what a reader works with. Open, Opened and Length are those of a body with a window, Limit is that of one whose parts are
+// known. Everything else is set.
 type ReaderConfig struct {
 	// Open tells the writer how many bytes it may send in all. It must not block.
 	Open func(limit int64)
-	// Ended is called once when no more parts are to come: err is nil after the last part, [ErrClosed] after Close, else why the stream failed.
-	Ended func(err error)
-	Held  fragment.Reservation // memory for the window, and for the parts that were not read
 	// Opened is how many bytes the writer knows that it may send, see [FirstWindow].
 	Opened int64
 	// Length is the announced length of the body, in bytes; 0 for none.
 	Length int64
+	// Limit is the largest body, in bytes.
+	Limit int
+	// Ended is called once when no more parts are to come: err is nil after the last part, [ErrClosed] after Close, else why the stream failed.
+	Ended func(err error)
+	Held  Reservation // memory for the window, and for the parts that were not read
 }
 
 var (
 	// ErrClosed says that the stream was closed before its end.
 	ErrClosed = errors.New("the stream was closed before its end")
-	errEnded  = errors.New("the stream has ended")
+	// ErrRepeated says that a part has come before.
+	ErrRepeated = errors.New("this part of the message has already arrived")
+
+	// ErrEnded says that no more parts are taken.
+	ErrEnded = errors.New("the stream has ended")
 )
 
 // Reader is the side of a stream that receives: an [io.ReadCloser]. It has to be read to its end, or closed. Its methods are safe for
@@ -42,6 +48,7 @@ type Reader struct {
 	changed  *sync.Cond
 	parts    []taken // that were not read
 	next     int     // number of the next part
+	count    int     // of all parts; 0 until it is known
 	received int64
 	read     int64
 	opened   int64 // limit of received
@@ -60,30 +67,26 @@ type taken struct {
 	head int    // bytes of the message besides the body
 }
 
-// NewReader returns a reader. The first part is still to be taken. Without memory for the window the error is that of
-// [fragment.TooManyParts].
-func NewReader(config ReaderConfig) (*Reader, error) {
-	if err := config.Held.Grow(int(config.Opened)); err != nil {
-		return nil, err
-	}
+// NewReader returns a reader. The first part is still to be taken.
+func NewReader(config ReaderConfig) *Reader {
 	r := &Reader{config: config, next: 1, opened: config.Opened, window: config.Opened, heardAt: time.Now()}
 	r.changed = sync.NewCond(&r.mu)
-	return r, nil
+	return r
 }
 
-// Take takes a part, which came in a message of size bytes. A repeated one is [fragment.ErrRepeated], and changes nothing; any other error has ended the
+// Take takes a part, which came in a message of size bytes. A repeated one is [ErrRepeated], and changes nothing; any other error has ended the
 // stream. fields are those of the part's head.
 func (r *Reader) Take(part *wire.Fragment, body []byte, fields wire.Header, size int) error {
 	r.mu.Lock()
 	err := r.takeLocked(part, body, fields, size)
-	isLast, isQuestion := err == nil && !part.IsOpen(), err == nil && part.IsOpen() && len(body) == 0 && part.Number > 1
+	isLast, isQuestion := err == nil && r.err != nil, err == nil && part.IsOpen() && len(body) == 0 && part.Number > 1
 	if isQuestion { // a reader that is slow tells of every byte
 		r.opened = max(r.opened, r.read+r.window)
 	}
 	opened := r.opened
 	r.mu.Unlock()
 	switch {
-	case errors.Is(err, fragment.ErrRepeated), errors.Is(err, errEnded):
+	case errors.Is(err, ErrRepeated), errors.Is(err, ErrEnded):
 	case err != nil:
 		r.Fail(err)
 	case isLast:
@@ -95,31 +98,22 @@ func (r *Reader) Take(part *wire.Fragment, body []byte, fields wire.Header, size
 }
 
 func (r *Reader) takeLocked(part *wire.Fragment, body []byte, fields wire.Header, size int) error {
-	switch {
-	case r.err != nil || r.closed:
-		return errEnded
-	case part.Number < r.next:
-		return fragment.ErrRepeated
-	case part.Number > r.next:
-		return lost(r.next)
-	case !part.IsOpen() && part.Count != part.Number && part.IsPart():
-		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "part %d of the stream says that it has %d parts", part.Number, part.Count)
-	case r.received+int64(len(body)) > r.opened:
-		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "part %d of the stream exceeds the window: %d bytes may be sent", part.Number, r.opened)
+	if r.err != nil || r.closed {
+		return ErrEnded
 	}
-	if len(body) > 0 {
-		if err := r.config.Held.Grow(size - len(body)); err != nil { // the window has the memory of the body
-			return err
-		}
-		r.parts = append(r.parts, taken{body, size - len(body)})
+	if err := r.checkLocked(part, body); err != nil {
+		return err
 	}
-	if length := r.config.Length; length > 0 && (r.received+int64(len(body)) > length || !part.IsOpen() && r.received+int64(len(body)) < length) {
-		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "the stream is not as long as announced: %d bytes", length)
+	if err := r.keepLocked(body, size); err != nil {
+		return err
 	}
 	r.next++
 	r.received += int64(len(body))
 	r.heardAt = time.Now()
-	if !part.IsOpen() {
+	if part.IsPart() && !part.IsOpen() {
+		r.count = part.Count
+	}
+	if part.Number == part.Count {
 		r.endLocked(io.EOF)
 		r.trailer = fields
 	}
@@ -127,10 +121,105 @@ func (r *Reader) takeLocked(part *wire.Fragment, body []byte, fields wire.Header
 	return nil
 }
 
-// lost is the error for a part that has not arrived.
-func lost(number int) error {
-	return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, "part %d of the stream was lost on the way", number)
+// checkLocked returns an error for a part that does not follow the ones before it, or is too much.
+func (r *Reader) checkLocked(part *wire.Fragment, body []byte) error {
+	received := r.received + int64(len(body))
+	switch isLast := part.Number == part.Count; {
+	case r.count > 0 && part.Count != r.count:
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d of %d does not match the first part, which announced %d parts", part.Number, part.Count, r.count)
+	case part.Number < r.next:
+		return ErrRepeated
+	case part.Number > r.next:
+		return r.broken("part %d was lost on the way", r.next)
+	case r.config.Opened == 0:
+		return r.checkWholeLocked(part, len(body))
+	case !part.IsOpen() && !isLast:
+		return r.broken("part %d of the stream says that it has %d parts", part.Number, part.Count)
+	case received > r.opened:
+		return r.broken("part %d of the stream exceeds the window: %d bytes may be sent", part.Number, r.opened)
+	case r.config.Length > 0 && (received > r.config.Length || isLast && received < r.config.Length):
+		return r.broken("the stream is not as long as announced: %d bytes", r.config.Length)
+	default:
+		return nil
+	}
 }
+
+// checkWholeLocked is checkLocked for the size of a body without a window. It refuses one that will be too large as soon as that is certain: no part
+// but the last is smaller than the first.
+func (r *Reader) checkWholeLocked(part *wire.Fragment, size int) error {
+	least := r.received + int64(size)
+	if part.Number == 1 {
+		least = max(least, int64(part.Count-1)*int64(size))
+	}
+	switch {
+	case part.Count > maxWholeParts:
+		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil, "the message has %d parts, and the limit is %d", part.Count, maxWholeParts)
+	case least > int64(r.config.Limit):
+		return TooLarge(least, r.config.Limit)
+	default:
+		return nil
+	}
+}
+
+// broken is the error of a part that does not fit. Of a body without a window nothing was read before its end.
+func (r *Reader) broken(format string, arguments ...any) error {
+	if r.config.Opened == 0 {
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil, format, arguments...)
+	}
+	return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, format, arguments...)
+}
+
+// keepLocked keeps the body of a part. Its memory is that of the window, which is reserved with part 1; without a window it is that of the
+// message.
+func (r *Reader) keepLocked(body []byte, size int) error {
+	held := &r.config.Held
+	if r.next == 1 && r.config.Opened > 0 {
+		if err := held.Grow(int(r.config.Opened)); err != nil {
+			return err
+		}
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	head := size - len(body)
+	if r.config.Opened > 0 {
+		size = head
+	}
+	if err := held.Grow(size); err != nil {
+		return err
+	}
+	r.parts = append(r.parts, taken{body, head})
+	return nil
+}
+
+// Body joins what has come and was not read, and keeps the memory until [Reader.Close].
+func (r *Reader) Body() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	body := make([]byte, 0, r.received-r.read)
+	for _, part := range r.parts {
+		body = append(body, part.body...)
+	}
+	r.parts = nil
+	return body
+}
+
+// Progress returns how many parts have come, of how many; 0 if that is not known.
+func (r *Reader) Progress() (come, all int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.next - 1, r.count
+}
+
+// HasEnded reports whether no more parts come.
+func (r *Reader) HasEnded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err != nil || r.closed
+}
+
+// Evict gives the memory back at once, even while a part is being taken. The reader is to be closed then.
+func (r *Reader) Evict() { r.config.Held.Free() }
 
 // Read reads what has arrived, and waits if there is nothing.
 func (r *Reader) Read(data []byte) (int, error) {
@@ -147,9 +236,9 @@ func (r *Reader) Read(data []byte) (int, error) {
 }
 
 // ReadAll reads all of from, at most limit bytes, into memory that it takes from held and its caller gives back. Beyond the limit the error is
-// that of [fragment.TooLarge]; without memory, that of [fragment.TooManyParts]. The pieces are counted, and not the moment in which they are
+// that of [TooLarge]; without memory, that of [TooManyParts]. The pieces are counted, and not the moment in which they are
 // joined: it is as long as a copy.
-func ReadAll(from io.Reader, limit int, held *fragment.Reservation) ([]byte, error) {
+func ReadAll(from io.Reader, limit int, held *Reservation) ([]byte, error) {
 	const smallest, largest = 4 << 10, 256 << 10
 	var pieces [][]byte
 	var piece []byte // the last one, which is not full
@@ -166,7 +255,7 @@ func ReadAll(from io.Reader, limit int, held *fragment.Reservation) ([]byte, err
 		piece = piece[:len(piece)+n]
 		switch size += n; {
 		case size > limit:
-			return nil, fragment.TooLarge(int64(size), limit)
+			return nil, TooLarge(int64(size), limit)
 		case errors.Is(err, io.EOF):
 			return slices.Concat(append(pieces, piece)...), nil
 		case err != nil:

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
@@ -31,7 +30,7 @@ type pair struct {
 	*stream.Writer
 	*stream.Reader
 
-	memory *fragment.Memory
+	memory *stream.Memory
 	parts  atomic.Int64
 	failed chan error // of the writer
 	ended  []error
@@ -39,8 +38,8 @@ type pair struct {
 }
 
 func newPair(change ...func(*stream.WriterConfig)) *pair {
-	p := &pair{memory: fragment.NewMemory(16 << 20), failed: make(chan error, 1)}
-	p.Reader, _ = stream.NewReader(stream.ReaderConfig{
+	p := &pair{memory: stream.NewMemory(16 << 20), failed: make(chan error, 1)}
+	p.Reader = stream.NewReader(stream.ReaderConfig{
 		Open: func(limit int64) {
 			if !p.deaf.Load() {
 				p.Writer.Open(limit)
@@ -50,7 +49,7 @@ func newPair(change ...func(*stream.WriterConfig)) *pair {
 		Held:  p.memory.Reserve(""), Opened: first,
 	})
 	config := stream.WriterConfig{
-		Context: context.Background(), PartSize: stream.PartSize, Window: first, First: -1, Budget: budget, Held: p.memory.Reserve(""),
+		Context: context.Background(), PartSize: stream.PartSize, Window: first, First: stream.Unsent, Budget: budget, Held: p.memory.Reserve(""),
 		Failed: func(err error) { p.failed <- err },
 		Send: func(part wire.Fragment, body []byte) error {
 			p.parts.Add(1)
@@ -163,18 +162,18 @@ func TestStream_Deadlines(t *testing.T) {
 	})
 }
 
-// TestReader_MemoryFull has a stream for whose window there is no memory, and parts with heads for which there is none.
+// TestReader_MemoryFull has a stream for whose window there is no memory, and one with heads for which there is none.
 func TestReader_MemoryFull(t *testing.T) {
 	t.Parallel()
-	p := newPair()
-	other := p.memory.Reserve("")
-	require.NoError(t, other.Grow(16<<20-20_000))
-	_, err := stream.NewReader(stream.ReaderConfig{Held: p.memory.Reserve(""), Opened: first})
-	require.ErrorIs(t, err, fragment.ErrMemoryFull)
-	require.ErrorIs(t, p.Take(&wire.Fragment{Number: 1}, []byte("a"), nil, 10_000), fragment.ErrMemoryFull)
-	_, err = p.Read(make([]byte, 1))
-	require.ErrorIs(t, err, fragment.ErrMemoryFull)
-	assert.Len(t, p.ended, 1)
+	for _, left := range []int{10_000, 20_000} {
+		p := newPair()
+		other := p.memory.Reserve("")
+		require.NoError(t, other.Grow(16<<20-left))
+		require.ErrorIs(t, p.Take(&wire.Fragment{Number: 1}, []byte("a"), nil, 10_000), stream.ErrMemoryFull)
+		_, err := p.Read(make([]byte, 1))
+		require.ErrorIs(t, err, stream.ErrMemoryFull)
+		assert.Len(t, p.ended, 1)
+	}
 }
 
 // TestReader_BeyondWindow has a sender that heeds no window.
@@ -218,7 +217,7 @@ func TestReader_TightMemory(t *testing.T) {
 // TestWriter_Memory holds that small pieces are sent soon if there is no memory to gather them.
 func TestWriter_Memory(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(64 << 10)
+	memory := stream.NewMemory(64 << 10)
 	other := memory.Reserve("")
 	require.NoError(t, other.Grow(62<<10))
 	p := newPair(func(c *stream.WriterConfig) { c.Held = memory.Reserve("") })
@@ -240,7 +239,7 @@ func TestWriter_Memory(t *testing.T) {
 // TestReadAll reads streams to their ends, within limits.
 func TestReadAll(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(64 << 10)
+	memory := stream.NewMemory(64 << 10)
 	held := memory.Reserve("a")
 	text := bytes.Repeat([]byte("0123456789"), 1000)
 	read, err := stream.ReadAll(bytes.NewReader(text), len(text), &held)
@@ -252,7 +251,7 @@ func TestReadAll(t *testing.T) {
 	_, err = stream.ReadAll(bytes.NewReader(text), len(text)-1, &held)
 	require.EqualError(t, err, "413 Request Entity Too Large: a body of at least 10000 bytes exceeds the limit of 9999")
 	held.Free()
-	large := fragment.NewMemory(48 << 20)
+	large := stream.NewMemory(48 << 20)
 	all := large.Reserve("a")
 	read, err = stream.ReadAll(io.LimitReader(neverEnds{}, 32<<20), 32<<20, &all)
 	require.NoError(t, err, "the largest message, of one sender")
@@ -273,11 +272,10 @@ func (neverEnds) Read(data []byte) (int, error) { return len(data), nil }
 func TestReader_Length(t *testing.T) {
 	t.Parallel()
 	for _, sizes := range [][]int{{5}, {11}, {5, 6}} {
-		memory := fragment.NewMemory(1 << 20)
-		r, err := stream.NewReader(stream.ReaderConfig{
+		memory := stream.NewMemory(1 << 20)
+		r := stream.NewReader(stream.ReaderConfig{
 			Open: func(int64) {}, Ended: func(error) {}, Held: memory.Reserve(""), Opened: first, Length: 10,
 		})
-		require.NoError(t, err)
 		for i, size := range sizes {
 			part := wire.Fragment{Number: i + 1}
 			if i == len(sizes)-1 {
@@ -285,7 +283,7 @@ func TestReader_Length(t *testing.T) {
 			}
 			_ = r.Take(&part, make([]byte, size), nil, size)
 		}
-		_, err = io.Copy(io.Discard, r)
+		_, err := io.Copy(io.Discard, r)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		require.ErrorContains(t, err, "not as long as announced: 10 bytes")
 	}

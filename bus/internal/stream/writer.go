@@ -2,27 +2,29 @@ package stream
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
 
-// WriterConfig is what a writer works with. All fields are set.
+// WriterConfig is what a writer works with. Window, Budget and Held are those of a body of unknown length, Plan is that of one whose parts are
+// known. Everything else is set.
 type WriterConfig struct {
-	// Send sends a part, which is the last one if its Count is set. It does not keep the body, unless Keeps is set.
+	Plan Plan
+	// Send sends a part, which is the last one if its Count is its Number. It does not keep the body, unless Keeps is set.
 	Send     func(part wire.Fragment, body []byte) error
 	Keeps    bool
-	Context  context.Context      //nolint:containedctx // nothing is sent after its end
-	PartSize int                  // most bytes of a part
-	Window   int64                // bytes that may be sent before the reader opens its window further
-	First    int                  // bytes of part 1 if that has been sent; -1 if it has not
-	Budget   time.Duration        // longest time without a sign of the reader, and longest wait for its window
-	Held     fragment.Reservation // memory for what was written and not sent
+	Context  context.Context //nolint:containedctx // nothing is sent after its end
+	PartSize int             // most bytes of a part
+	Window   int64           // bytes that may be sent before the reader opens its window further
+	First    int             // bytes of part 1 if that has been sent; [Unsent] if it has not
+	Budget   time.Duration   // longest time without a sign of the reader, and longest wait for its window
+	Held     Reservation     // memory for what was written and not sent
 	// Failed is called once if the stream ends before its last part: the reader is gone, or reads nothing, or a part was not sent. It must
 	// not call the writer.
 	Failed func(error)
@@ -31,7 +33,7 @@ type WriterConfig struct {
 // Writer is the side of a stream that sends. Its methods are safe for concurrent use.
 type Writer struct {
 	config WriterConfig
-	timer  *time.Timer   // of the next part without a body
+	timer  *time.Timer   // of the next part without a body; nil for a body without a window
 	news   chan struct{} // buffer of one; a value stands for news in what mu protects
 
 	sending sync.Mutex // held while parts are sent; protects the fields up to mu
@@ -54,7 +56,11 @@ func NewWriter(config WriterConfig) *Writer {
 	if config.First >= 0 {
 		w.number, w.sent = 1, int64(config.First)
 	}
-	w.timer = time.AfterFunc(pauseOf(config.Budget), w.keepAlive)
+	if config.Plan.Count > 0 {
+		w.limit = math.MaxInt64
+	} else {
+		w.timer = time.AfterFunc(pauseOf(config.Budget), w.keepAlive)
+	}
 	return w
 }
 
@@ -146,9 +152,20 @@ func (w *Writer) Close() error {
 	defer w.sending.Unlock()
 	err := w.flushLocked(true)
 	if err == nil {
-		w.end(errEnded)
+		w.end(ErrEnded)
 	}
 	w.freeLocked()
+	return err
+}
+
+// CloseWith is Write and Close of a body in memory, which is not copied. Nothing else is written.
+func (w *Writer) CloseWith(body []byte) error {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	err := w.sendLocked(body, true)
+	if err == nil {
+		w.end(ErrEnded)
+	}
 	return err
 }
 
@@ -196,7 +213,7 @@ func (w *Writer) sendPart(body []byte, last bool) error {
 		w.Fail(err)
 		return err
 	}
-	part := wire.Fragment{Number: w.number + 1}
+	part := wire.Fragment{Number: w.number + 1, Count: w.config.Plan.Count}
 	if last {
 		part.Count = part.Number
 	}
@@ -223,7 +240,7 @@ func (w *Writer) awaitRoom() (room int, err error) {
 		case err != nil:
 			return 0, err
 		case left > 0:
-			return int(min(left, int64(w.config.PartSize))), nil
+			return int(min(left, int64(w.partSize()))), nil
 		case !deadline.IsZero() && !now.Before(deadline):
 			return 0, os.ErrDeadlineExceeded
 		case began.IsZero():
@@ -248,6 +265,14 @@ func (w *Writer) awaitRoom() (room int, err error) {
 			return 0, err
 		}
 	}
+}
+
+// partSize returns how many bytes the next part has at most.
+func (w *Writer) partSize() int {
+	if w.number == 0 && w.config.Plan.Count > 0 {
+		return w.config.Plan.First
+	}
+	return w.config.PartSize
 }
 
 // keepAlive sends a part without a body if nothing was sent or heard for a pause, and ends the stream if the reader is gone.
@@ -317,7 +342,9 @@ func (w *Writer) end(why error) bool {
 		w.err = why
 	}
 	w.mu.Unlock()
-	w.timer.Stop()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
 	w.wake()
 	return isFirst
 }

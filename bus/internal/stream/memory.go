@@ -1,75 +1,12 @@
-package fragment
+package stream
 
 import (
 	"errors"
 	"math"
-	"net/http"
 	"sync"
 
 	"github.com/busline/busline/bus/internal/status"
-	"github.com/busline/busline/bus/wire"
 )
-
-// Reassembly is a message of which some fragments have come. It is not safe for concurrent use.
-type Reassembly struct {
-	limit  int      // of the body, in bytes
-	count  int      // of all parts
-	bodies [][]byte // of those that have come, in order
-	size   int      // of the bodies, in bytes
-}
-
-// ErrRepeated says that a fragment has come before.
-var ErrRepeated = errors.New("this part of the message has already arrived")
-
-// TooLarge is the error for a body of which at least so many bytes are to come.
-func TooLarge(least int64, limit int) error {
-	return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil, "a body of at least %d bytes exceeds the limit of %d", least, limit)
-}
-
-// NewReassembly begins with the first fragment. It rejects a message that will be larger than limit as soon as that is certain: no
-// fragment but the last is smaller than the first.
-func NewReassembly(first wire.Fragment, body []byte, limit int) (*Reassembly, error) {
-	if first.Count > maxParts {
-		return nil, status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil, "the message has %d parts, and the limit is %d", first.Count, maxParts)
-	}
-	if least := int64(first.Count-1) * int64(len(body)); least > int64(limit) {
-		return nil, TooLarge(least, limit)
-	}
-	return &Reassembly{limit: limit, count: first.Count, bodies: [][]byte{body}, size: len(body)}, nil
-}
-
-// Add takes the next fragment. After [ErrRepeated] the message is as it was before, after any other error it is lost.
-func (r *Reassembly) Add(part wire.Fragment, body []byte) error {
-	due := len(r.bodies) + 1
-	switch {
-	case part.Count != r.count:
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d of %d does not match the first part, which announced %d parts", part.Number, part.Count, r.count)
-	case part.Number < due:
-		return ErrRepeated
-	case part.Number > due:
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil, "part %d of %d was lost on the way", due, r.count)
-	case r.size+len(body) > r.limit:
-		return TooLarge(int64(r.size+len(body)), r.limit)
-	}
-	r.bodies = append(r.bodies, body)
-	r.size += len(body)
-	return nil
-}
-
-// Progress returns how many fragments have come, of how many.
-func (r *Reassembly) Progress() (come, all int) { return len(r.bodies), r.count }
-
-// IsComplete reports whether all fragments have come.
-func (r *Reassembly) IsComplete() bool { return len(r.bodies) == r.count }
-
-// Body puts the fragments together.
-func (r *Reassembly) Body() []byte {
-	body := make([]byte, 0, r.size)
-	for _, part := range r.bodies {
-		body = append(body, part...)
-	}
-	return body
-}
 
 const (
 	// defaultMemory is what a connection buffers at most, in bytes, unless GOMEMLIMIT or a large message limit says otherwise.
@@ -99,7 +36,7 @@ func DefaultMemory(messageLimit int, memoryLimit int64) int64 {
 	return max(total, int64(messageLimit)+int64(messageLimit)/2)
 }
 
-// Memory is the account of the bytes that a connection buffers for its peers: messages in fragments, parts of streams that were not read,
+// Memory is the account of the bytes that a connection buffers for its peers: parts of messages and streams that were not read,
 // bodies that are collected for a function, and what a slow reader has not taken. One sender may hold three quarters of it. It is safe for
 // concurrent use.
 type Memory struct {
@@ -137,11 +74,11 @@ func (m *Memory) IsTight() bool {
 // Reserve returns an empty reservation for a message of an instance, "id.host"; "" stands for a response.
 func (m *Memory) Reserve(sender string) Reservation { return Reservation{memory: m, sender: sender} }
 
-// Reservation is the memory of one message. It is not safe for concurrent use.
+// Reservation is the memory of one message. It is safe for concurrent use.
 type Reservation struct {
 	memory *Memory
 	sender string // "" for a response
-	bytes  int64
+	bytes  int64  // the lock of memory protects it
 }
 
 // ErrMemoryFull is the cause of a rejection that does not depend on the sender.
@@ -150,7 +87,7 @@ var ErrMemoryFull = errors.New("all senders together hold as much as there is")
 // IsTight reports whether more than half of the memory is held, so that its owner should grant less.
 func (r *Reservation) IsTight() bool { return r.memory.IsTight() }
 
-// LeastReservation returns what a request counts at least while fragments of it are to come, in bytes.
+// LeastReservation returns what a request counts at least while parts of it are to come, in bytes.
 func (m *Memory) LeastReservation() int { return int(m.ofAll / maxPartialRequests) }
 
 // Grow is TryGrow, but before it fails because of all senders it has memory freed, see [Memory.OnFull].
@@ -163,7 +100,7 @@ func (r *Reservation) Grow(bytes int) error {
 	}
 }
 
-// TryGrow asks for the memory of a fragment that has come as so many bytes. The error wraps [ErrMemoryFull] if the sender has not used
+// TryGrow asks for the memory of a part that has come as so many bytes. The error wraps [ErrMemoryFull] if the sender has not used
 // up its share.
 func (r *Reservation) TryGrow(bytes int) error {
 	r.memory.mu.Lock()
@@ -188,22 +125,25 @@ func TooManyParts(cause error) error {
 	return refused
 }
 
-// Shrink gives the memory of a fragment back.
-func (r *Reservation) Shrink(bytes int) { r.give(min(int64(bytes)+partCost, r.bytes)) }
+// Shrink gives the memory of a part back.
+func (r *Reservation) Shrink(bytes int) { r.give(int64(bytes) + partCost) }
 
 // Free gives everything back. Another Free changes nothing, and so does that of the zero value.
 func (r *Reservation) Free() {
-	if r.bytes > 0 {
-		r.give(r.bytes)
+	if r.memory != nil {
+		r.give(math.MaxInt64)
 	}
 }
 
+// give gives so many bytes back, if there are as many.
 func (r *Reservation) give(bytes int64) {
-	r.memory.mu.Lock()
-	defer r.memory.mu.Unlock()
-	r.memory.held -= bytes
-	if r.memory.senders[r.sender] -= bytes; r.memory.senders[r.sender] == 0 {
-		delete(r.memory.senders, r.sender)
-	}
+	m := r.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	bytes = min(bytes, r.bytes)
 	r.bytes -= bytes
+	m.held -= bytes
+	if m.senders[r.sender] -= bytes; m.senders[r.sender] == 0 {
+		delete(m.senders, r.sender)
+	}
 }

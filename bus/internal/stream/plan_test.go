@@ -1,4 +1,4 @@
-package fragment_test
+package stream_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -25,48 +25,52 @@ func TestPlan_AnySize(t *testing.T) {
 		filling := rapid.IntRange(0, 200).Draw(t, "head")
 		body := someBytes(size)
 		sent := largeRequest(filling, body)
-		request, err := fragment.ArrivedRequest(sent, payload)
+		request, err := stream.ArrivedRequest(sent, payload)
 		if err != nil || !bytes.Equal(request.Body, body) || request.Header.Get("X-Filling") != sent.Header.Get("X-Filling") || request.Host != sent.Host {
 			t.Fatalf("a request of %d bytes in messages of %d: %v", size, payload, err)
 		}
 		answered := largeResponse(filling, body)
-		response, err := fragment.ArrivedResponse(answered, payload)
+		response, err := stream.ArrivedResponse(answered, payload)
 		if err != nil || !bytes.Equal(response.Body, body) || response.Header.Get("X-Filling") != answered.Header.Get("X-Filling") || response.Status != 200 {
 			t.Fatalf("a response of %d bytes in messages of %d: %v", size, payload, err)
 		}
 	})
 }
 
-// TestPlan_FitsPayload holds that the broker takes every fragment, whichever instance the request goes to, and that only the
-// first one has the header.
+// sent returns the parts that a plan makes of a body.
+func sent(t *testing.T, plan stream.Plan, body []byte) (bodies [][]byte) {
+	t.Helper()
+	err := plan.Writer(t.Context(), stream.Unsent, func(part wire.Fragment, body []byte) error {
+		bodies = append(bodies, body)
+		assert.Equal(t, wire.Fragment{Number: len(bodies), Count: plan.Count}, part)
+		return nil
+	}).CloseWith(body)
+	require.NoError(t, err)
+	require.Len(t, bodies, plan.Count)
+	return bodies
+}
+
+// TestPlan_FitsPayload holds that the broker takes every part, whichever instance the request goes to.
 func TestPlan_FitsPayload(t *testing.T) {
 	t.Parallel()
 	instance := "k3f9x2m7qp." + strings.Repeat("h", 253) // the longest there can be
+	const payload = 1024
 	for _, filling := range []int{0, 200, 500} {
 		for size := 1000; size < 3000; size += 7 {
-			const payload = 1024
-			request, response := largeRequest(filling, someBytes(size)), largeResponse(filling, someBytes(size))
-			requests, err := fragment.PlanRequest(request, payload)
+			request, response := *largeRequest(filling, someBytes(size)), *largeResponse(filling, someBytes(size))
+			requests, err := stream.PlanRequest(&request, payload)
 			require.NoError(t, err)
-			for number := 1; number <= requests.Count; number++ {
-				part := requests.Request(number, request, instance)
-				if text := wire.AppendRequest(nil, part); len(text) > payload {
-					t.Fatalf("fragment %d of a request has %d bytes, the broker takes %d", number, len(text), payload)
-				}
-				isFirst := number == 1
-				require.Equal(t, isFirst, (len(part.Header) > 0), "%d, %s", number, part.Host)
-				require.Equal(t, isFirst, (part.Host == request.Host), "%d, %s", number, part.Host)
+			for i, body := range sent(t, requests, request.Body) {
+				request.Fragment, request.Body = wire.Fragment{Number: i + 1, Count: requests.Count}, body
+				require.LessOrEqual(t, len(wire.AppendRequest(nil, &request)), payload)
+				request.Header, request.Host = nil, instance
 			}
-			responses, err := fragment.PlanResponse(response, payload)
+			responses, err := stream.PlanResponse(&response, payload)
 			require.NoError(t, err)
-			for number := 1; number <= responses.Count; number++ {
-				part := responses.Response(number, response)
-				if text := wire.AppendResponse(nil, part); len(text) > payload {
-					t.Fatalf("fragment %d of a response has %d bytes, the broker takes %d", number, len(text), payload)
-				}
-				if (len(part.Header) > 0) != (number == 1) {
-					t.Fatalf("fragment %d of a response has the header %v", number, part.Header)
-				}
+			for i, body := range sent(t, responses, response.Body) {
+				response.Fragment, response.Body = wire.Fragment{Number: i + 1, Count: responses.Count}, body
+				require.LessOrEqual(t, len(wire.AppendResponse(nil, &response)), payload)
+				response.Header = nil
 			}
 		}
 	}
@@ -77,15 +81,9 @@ func TestPlan_HeadLargerThanPayload(t *testing.T) {
 	t.Parallel()
 	body := someBytes(5000)
 	request, response := largeRequest(600, body), largeResponse(600, body)
-	for name, plan := range map[string]func(payload int) (first []byte, err error){
-		"request": func(payload int) ([]byte, error) {
-			plan, err := fragment.PlanRequest(request, payload)
-			return plan.Request(1, request, "").Body, err
-		},
-		"response": func(payload int) ([]byte, error) {
-			plan, err := fragment.PlanResponse(response, payload)
-			return plan.Response(1, response).Body, err
-		},
+	for name, plan := range map[string]func(payload int) (stream.Plan, error){
+		"request":  func(payload int) (stream.Plan, error) { return stream.PlanRequest(request, payload) },
+		"response": func(payload int) (stream.Plan, error) { return stream.PlanResponse(response, payload) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,11 +95,11 @@ func TestPlan_HeadLargerThanPayload(t *testing.T) {
 				_, err = plan(payload)
 			}
 			first, err := plan(payload)
-			require.NoError(t, err, "the first fragment has %d bytes of the body beside a head that leaves no room", len(first))
-			assert.Empty(t, first, "the first fragment has %d bytes of the body beside a head that leaves no room", len(first))
+			require.NoError(t, err)
+			assert.Zero(t, first.First, "beside a head that leaves no room")
 			first, err = plan(payload + 1)
-			require.NoError(t, err, "the first fragment has %d bytes of the body beside a head that leaves room for one", len(first))
-			assert.Len(t, first, 1, "the first fragment has %d bytes of the body beside a head that leaves room for one", len(first))
+			require.NoError(t, err)
+			assert.Equal(t, 1, first.First, "beside a head that leaves room for one byte")
 		})
 	}
 }
@@ -118,20 +116,19 @@ func checkTooLargeForBroker(t *testing.T, err error, payload int) {
 	}
 }
 
-// TestPlan_MostFragments compares the largest body that travels in as many fragments as a message may have with a byte more.
-func TestPlan_MostFragments(t *testing.T) {
+// TestPlan_MostParts compares the largest body that travels in as many parts as a message may have with a byte more.
+func TestPlan_MostParts(t *testing.T) {
 	t.Parallel()
 	const payload, most = 300, 1 << 16
 	response := largeResponse(0, someBytes(5000))
-	plan, err := fragment.PlanResponse(response, payload)
+	plan, err := stream.PlanResponse(response, payload)
 	require.NoError(t, err)
-	first, following := len(plan.Response(1, response).Body), len(plan.Response(2, response).Body)
-	response.Body = make([]byte, first+(most-1)*following)
-	plan, err = fragment.PlanResponse(response, payload)
+	response.Body = make([]byte, plan.First+(most-1)*plan.Following)
+	plan, err = stream.PlanResponse(response, payload)
 	require.NoError(t, err)
 	assert.Equal(t, most, plan.Count)
 	response.Body = append(response.Body, 0)
-	_, err = fragment.PlanResponse(response, payload)
+	_, err = stream.PlanResponse(response, payload)
 	checkRejected(t, err, 413, fmt.Sprintf("a body of %d bytes needs more than 65536 broker messages of at most 300 bytes each", len(response.Body)))
 	if !errors.Is(err, nats.ErrMaxPayload) {
 		t.Errorf("the cause of %v is not %v", err, nats.ErrMaxPayload)

@@ -70,8 +70,8 @@ func answerPart(number, count int, body string) *wire.Response {
 	}
 }
 
-// TestFragmentedResponse_Arrives answers with parts in any order.
-func TestFragmentedResponse_Arrives(t *testing.T) {
+// TestPartsOfResponse_Arrives answers with parts in any order.
+func TestPartsOfResponse_Arrives(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example", bus.WithMaxMessageBytes(64<<10))
@@ -90,8 +90,8 @@ func TestFragmentedResponse_Arrives(t *testing.T) {
 			{"a repeated part", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(1, 3, "x"), answerPart(3, 3, "c")}, 200, "abc"},
 			{"with another answer", []*wire.Response{answerPart(1, 3, "a"), answerPart(0, 0, "whole"), answerPart(2, 3, "b")}, 200, "whole"},
 			{"among those of others", []*wire.Response{answerPart(1, 2, "a"), from("s2aaaaaaaa", answerPart(2, 2, "x")), answerPart(2, 2, "b")}, 200, "ab"},
-			{"a part is missing", []*wire.Response{answerPart(1, 3, "a"), answerPart(3, 3, "c")}, 502, "part 2 of 3 was lost on the way"},
-			{"the first is missing", []*wire.Response{answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 502, "part 1 of 3 was lost on the way"},
+			{"a part is missing", []*wire.Response{answerPart(1, 3, "a"), answerPart(3, 3, "c")}, 502, "part 2 was lost on the way"},
+			{"the first is missing", []*wire.Response{answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 502, "part 1 was lost on the way"},
 			{"another count", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 2, "b")}, 502, "part 2 of 2 does not match the first part, which announced 3 parts"},
 			{"too many parts", []*wire.Response{answerPart(1, 1<<20, "a")}, 413, "1048576 parts"},
 			{"too large from 1 on", []*wire.Response{answerPart(1, 3, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
@@ -129,9 +129,9 @@ func bodyOf(t *testing.T, response *http.Response) string {
 	return string(body)
 }
 
-// TestFragmentedResponse_AnotherStartsMeanwhile has an instance take the first part of a request and no other, while another instance has begun
+// TestPartsOfResponse_AnotherStartsMeanwhile has an instance take the first part of a request and no other, while another instance has begun
 // to register: that it does not serve the path yet does not mean that no instance does.
-func TestFragmentedResponse_AnotherStartsMeanwhile(t *testing.T) {
+func TestPartsOfResponse_AnotherStartsMeanwhile(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		gone, caller, starts := newScripted(t, b.testBus, scriptedHost, ack), b.connect("caller.example"), b.connect(scriptedHost)
@@ -159,8 +159,8 @@ func TestFragmentedResponse_AnotherStartsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestFragmentedResponse_FragmentServesAsAck has an instance answer in parts, slowly, without an ack before them.
-func TestFragmentedResponse_FragmentServesAsAck(t *testing.T) {
+// TestPartsOfResponse_ServesAsAck has an instance answer in parts, slowly, without an ack before them.
+func TestPartsOfResponse_ServesAsAck(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		server := &answerer{raw: newScripted(t, b.testBus, scriptedHost).raw, plane: b.Plane()}
@@ -181,8 +181,8 @@ func TestFragmentedResponse_FragmentServesAsAck(t *testing.T) {
 	})
 }
 
-// TestFragmentedResponse_FirstFragmentIsTaken has instances that take the first part of a request, and then are not there for the others.
-func TestFragmentedResponse_FirstFragmentIsTaken(t *testing.T) {
+// TestPartsOfResponse_FirstPartIsTaken has instances that take the first part of a request, and then are not there for the others.
+func TestPartsOfResponse_FirstPartIsTaken(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		gone := newScripted(t, b.testBus, scriptedHost, ack)
@@ -227,8 +227,8 @@ func printedForBytes(t *testing.T, options []bus.ConnectOption) map[string]strin
 	}
 }
 
-// TestFragmentedResponse_UnderPermissions sends messages in parts, both ways, with the printed permissions and no more.
-func TestFragmentedResponse_UnderPermissions(t *testing.T) {
+// TestPartsOfResponse_UnderPermissions sends messages in parts, both ways, with the printed permissions and no more.
+func TestPartsOfResponse_UnderPermissions(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -255,9 +255,9 @@ func TestFragmentedResponse_UnderPermissions(t *testing.T) {
 	}
 }
 
-// TestFragmentedResponse_TooFewAllowed has a broker that lets a service answer twice, with an ack and a response. One in parts is cut off:
+// TestPartsOfResponse_TooFewAllowed has a broker that lets a service answer twice, with an ack and a response. One in parts is cut off:
 // the log of the service says why, and smaller ones still arrive.
-func TestFragmentedResponse_TooFewAllowed(t *testing.T) {
+func TestPartsOfResponse_TooFewAllowed(t *testing.T) {
 	t.Parallel()
 	options := []bus.ConnectOption{bus.WithAllowResponses()}
 	blocks := printedForBytes(t, options)
@@ -337,8 +337,8 @@ func TestForgedParts(t *testing.T) {
 	checkNothingLeft(t, caller)
 }
 
-// TestFragmentedResponse_WithoutTheOption has a service answer where its caller does not listen.
-func TestFragmentedResponse_WithoutTheOption(t *testing.T) {
+// TestPartsOfResponse_WithoutTheOption has a service answer where its caller does not listen.
+func TestPartsOfResponse_WithoutTheOption(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		callee := b.Connect(bytesHost, bus.WithoutShortCircuit())

@@ -1,4 +1,4 @@
-package fragment_test
+package stream_test
 
 import (
 	"errors"
@@ -10,34 +10,34 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/stream"
 )
 
 const (
 	// messageLimit is a 16th of the memory in these tests. One sender may take 12 of them, all together 16.
 	messageLimit = 1000
-	// onePart is the size of a fragment that counts as messageLimit bytes, with the 256 that keeping one costs.
+	// onePart is the size of a part that counts as messageLimit bytes, with the 256 that keeping one costs.
 	onePart = messageLimit - 256
 )
 
-// grow takes so many fragments, and expects that there is memory for all of them.
-func grow(t *testing.T, reservation *fragment.Reservation, parts int) {
+// grow takes so many parts, and expects that there is memory for all of them.
+func grow(t *testing.T, reservation *stream.Reservation, parts int) {
 	t.Helper()
 	for i := range parts {
 		if err := reservation.Grow(onePart); err != nil {
-			t.Fatalf("fragment %d: %v", i+1, err)
+			t.Fatalf("part %d: %v", i+1, err)
 		}
 	}
 }
 
 // checkNoMemory expects that there is no memory, for the sender alone or for all, and that the attempt takes none.
-func checkNoMemory(t *testing.T, memory *fragment.Memory, reservation *fragment.Reservation, isFull bool) {
+func checkNoMemory(t *testing.T, memory *stream.Memory, reservation *stream.Reservation, isFull bool) {
 	t.Helper()
 	before := memory.BytesHeld()
 	err := reservation.Grow(onePart)
 	checkRejected(t, err, 503, "too busy: too many large messages are under way")
-	assert.Equal(t, isFull, errors.Is(err, fragment.ErrMemoryFull))
+	assert.Equal(t, isFull, errors.Is(err, stream.ErrMemoryFull))
 	assert.Equal(t, time.Second, status.Of(err).RetryAfter)
 	if after := memory.BytesHeld(); after != before {
 		t.Errorf("%d bytes are held, %d before", after, before)
@@ -47,7 +47,7 @@ func checkNoMemory(t *testing.T, memory *fragment.Memory, reservation *fragment.
 // TestMemory_SenderShare holds that the messages of one sender share three quarters of the memory, and leave the rest to others.
 func TestMemory_SenderShare(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(16 * messageLimit)
+	memory := stream.NewMemory(16 * messageLimit)
 	one, another, other := memory.Reserve("a1.example"), memory.Reserve("a1.example"), memory.Reserve("b1.example")
 	grow(t, &one, 7)
 	grow(t, &another, 5)
@@ -62,7 +62,7 @@ func TestMemory_SenderShare(t *testing.T) {
 // TestMemory_Full holds that all messages together share the memory, and that only the whole of it bounds responses.
 func TestMemory_Full(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(16 * messageLimit)
+	memory := stream.NewMemory(16 * messageLimit)
 	response, request := memory.Reserve(""), memory.Reserve("a1.example")
 	grow(t, &response, 15)
 	grow(t, &request, 1)
@@ -76,7 +76,7 @@ func TestMemory_Full(t *testing.T) {
 // TestMemory_Free frees a message twice, which gives back what it held and nothing of another message of the sender.
 func TestMemory_Free(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(16 * messageLimit)
+	memory := stream.NewMemory(16 * messageLimit)
 	freed, kept := memory.Reserve("a1.example"), memory.Reserve("a1.example")
 	grow(t, &freed, 6)
 	grow(t, &kept, 2)
@@ -103,27 +103,27 @@ func TestDefaultMemory(t *testing.T) {
 		messageLimit      int
 		memoryLimit, want int64
 	}{
-		{fragment.MinMessageLimit, math.MaxInt64, 48 << 20},
-		{fragment.DefaultMessageLimit, math.MaxInt64, 48 << 20},
-		{fragment.DefaultMessageLimit, 1 << 30, 256 << 20},
-		{fragment.DefaultMessageLimit, 64 << 20, 48 << 20},
-		{fragment.MinMessageLimit, 64 << 20, 16 << 20},
-		{fragment.MaxMessageLimit, math.MaxInt64, 768 << 20},
+		{stream.MinMessageLimit, math.MaxInt64, 48 << 20},
+		{stream.DefaultMessageLimit, math.MaxInt64, 48 << 20},
+		{stream.DefaultMessageLimit, 1 << 30, 256 << 20},
+		{stream.DefaultMessageLimit, 64 << 20, 48 << 20},
+		{stream.MinMessageLimit, 64 << 20, 16 << 20},
+		{stream.MaxMessageLimit, math.MaxInt64, 768 << 20},
 	} {
-		assert.Equal(t, test.want, fragment.DefaultMemory(test.messageLimit, test.memoryLimit), "%d, %d", test.messageLimit, test.memoryLimit)
+		assert.Equal(t, test.want, stream.DefaultMemory(test.messageLimit, test.memoryLimit), "%d, %d", test.messageLimit, test.memoryLimit)
 	}
 }
 
-// TestMemory_LeastReservation holds that 4096 requests of which fragments are to come fill the memory, however small they are.
+// TestMemory_LeastReservation holds that 4096 requests of which parts are to come fill the memory, however small they are.
 func TestMemory_LeastReservation(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, 16<<10, fragment.NewMemory(64<<20).LeastReservation())
+	assert.Equal(t, 16<<10, stream.NewMemory(64<<20).LeastReservation())
 }
 
 // TestMemory_Concurrent takes and frees memory for many messages at once.
 func TestMemory_Concurrent(t *testing.T) {
 	t.Parallel()
-	memory := fragment.NewMemory(16 * messageLimit)
+	memory := stream.NewMemory(16 * messageLimit)
 	var messages sync.WaitGroup
 	for i := range 40 {
 		messages.Go(func() {

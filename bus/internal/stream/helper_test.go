@@ -1,4 +1,4 @@
-package fragment_test
+package stream_test
 
 import (
 	"math/rand/v2"
@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// someBytes returns a body whose bytes differ wherever fragments might be mixed up.
+// someBytes returns a body whose bytes differ wherever parts might be mixed up.
 func someBytes(size int) []byte {
 	made := make([]byte, size)
 	source := rand.New(rand.NewPCG(1, uint64(size)))

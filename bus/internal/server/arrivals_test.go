@@ -17,7 +17,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// instanceSubject is the subject of the fragments after the first.
+// instanceSubject is the subject of the parts after the first.
 const instanceSubject = "bus.443.example.calculator." + ownID + ".|.POST.echo"
 
 // inBubble runs a test with a server of POST /echo, which answers with the body, in a synctest bubble.
@@ -30,12 +30,12 @@ func inBubble(t *testing.T, test func(f *fixture), change ...func(*server.Config
 			return &wire.Response{Status: http.StatusOK, Body: in.Request.Body}
 		}
 		test(f)
-		f.server.StopReassembling()
+		f.server.StopWaiting()
 		f.checkPartial("in the end", 0, 0)
 	})
 }
 
-// send receives a fragment, and handles the request if it is complete. change changes the fragment.
+// send receives a part, and handles the request if it is complete. change changes the fragment.
 func (f *fixture) send(number, count int, body string, change ...func(*wire.Request)) {
 	in := f.request("POST", "/echo")
 	in.Read.Fragment, in.Read.Body, in.Size = wire.Fragment{Number: number, Count: count}, []byte(body), len(body)
@@ -44,7 +44,7 @@ func (f *fixture) send(number, count int, body string, change ...func(*wire.Requ
 	}
 	if number == 1 {
 		f.server.Receive(in, nil, false)
-	} else if admitted := f.server.AddFragment(in.Request, instanceSubject); admitted != nil {
+	} else if admitted := f.server.TakeRest(in.Request, instanceSubject); admitted != nil {
 		admitted.Do(false)
 	}
 	synctest.Wait()
@@ -53,7 +53,7 @@ func (f *fixture) send(number, count int, body string, change ...func(*wire.Requ
 // checkPartial expects a number of partial requests, and, if most is 0, no memory in use.
 func (f *fixture) checkPartial(name string, requests, most int) {
 	f.t.Helper()
-	partial, bytes := f.server.Partial()
+	partial, bytes := f.server.Waiting()
 	assert.Equal(f.t, requests, partial, name)
 	assert.LessOrEqual(f.t, bytes, most, name)
 	assert.Equal(f.t, most == 0, (bytes == 0), name)
@@ -63,9 +63,9 @@ func withID(id string) func(*wire.Request) { return func(r *wire.Request) { r.Ms
 
 func from(id string) func(*wire.Request) { return func(r *wire.Request) { r.FromID = id } }
 
-const noFirst = "dropped " + instanceSubject + ": part 2 of 2: this instance has no earlier part of the message"
+const noFirst = "dropped " + instanceSubject + ": part 2: this instance has no earlier part of the message"
 
-func TestReassemblies_Order(t *testing.T) {
+func TestParts_Order(t *testing.T) {
 	t.Parallel()
 	type part struct {
 		number, count int
@@ -74,17 +74,17 @@ func TestReassemblies_Order(t *testing.T) {
 	}
 	unchanged := func(*wire.Request) {}
 	half := strings.Repeat("a", limit/2)
-	repeated := "dropped " + instanceSubject + ": part 2 of 3: this part of the message has already arrived"
+	repeated := "dropped " + instanceSubject + ": part 2: this part of the message has already arrived"
 	for _, test := range []struct {
 		name  string
 		parts []part
 		want  []string // after the ack
 	}{
 		{"in order", []part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {3, 3, "c", unchanged}}, []string{"200 abc", "freed"}},
-		{"empty fragment", []part{{1, 3, "a", unchanged}, {2, 3, "", unchanged}, {3, 3, "c", unchanged}}, []string{"200 ac", "freed"}},
+		{"empty part", []part{{1, 3, "a", unchanged}, {2, 3, "", unchanged}, {3, 3, "c", unchanged}}, []string{"200 ac", "freed"}},
 		{"repeated", []part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {2, 3, "x", unchanged}, {3, 3, "c", unchanged}}, []string{repeated, "200 abc", "freed"}},
-		{"lost", []part{{1, 4, "a", unchanged}, {2, 4, "b", unchanged}, {4, 4, "d", unchanged}, {3, 4, "c", unchanged}}, []string{"503 part 3 of 4 was lost on the way"}},
-		{"another target", []part{{1, 2, "a", unchanged}, {2, 2, "b", func(r *wire.Request) { r.Target = "/echo?x" }}, {2, 2, "b", unchanged}}, []string{"400 part 2 of 2 is for POST /echo?x, but the first part was for POST /echo"}},
+		{"lost", []part{{1, 4, "a", unchanged}, {2, 4, "b", unchanged}, {4, 4, "d", unchanged}, {3, 4, "c", unchanged}}, []string{"503 part 3 was lost on the way"}},
+		{"another target", []part{{1, 2, "a", unchanged}, {2, 2, "b", func(r *wire.Request) { r.Target = "/echo?x" }}, {2, 2, "b", unchanged}}, []string{"400 part 2 is for POST /echo?x, but part 1 was for POST /echo"}},
 		{"another count", []part{{1, 3, "a", unchanged}, {2, 2, "b", unchanged}, {3, 3, "c", unchanged}}, []string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}},
 		{"another id", []part{{1, 2, "a", unchanged}, {2, 2, "b", withID("m2")}}, []string{noFirst}},
 		{"another sender", []part{{1, 2, "a", unchanged}, {2, 2, "b", from("b1aaaaaaaa")}}, []string{noFirst}},
@@ -93,7 +93,7 @@ func TestReassemblies_Order(t *testing.T) {
 		{"too large at 3", []part{{1, 3, "a", unchanged}, {2, 3, half, unchanged}, {3, 3, half, unchanged}}, []string{"413 a body of at least 65537 bytes exceeds the limit of 65536"}},
 		{"not served", []part{{1, 2, "a", func(r *wire.Request) { r.CallDepth = 65 }}, {2, 2, "b", unchanged}}, []string{"508 calls are nested more than 64 deep"}},
 		{"no time", []part{{1, 2, "a", func(r *wire.Request) { r.TimeBudget = 0 }}, {2, 2, "b", unchanged}}, []string{"504 the time budget was spent before the request arrived", noFirst}},
-		{"not a fragment", []part{{1, 1, "a", unchanged}}, []string{}},
+		{"not a part", []part{{1, 1, "a", unchanged}}, []string{}},
 		{"only the second", []part{{2, 2, "b", unchanged}}, []string{noFirst}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestReassemblies_Order(t *testing.T) {
 				switch test.name {
 				case "only the second":
 					f.check(test.name, test.want...)
-				case "not a fragment": // admitted at once, and not handled by send
+				case "not a part": // admitted at once, and not handled by send
 					f.check(test.name, "202 ")
 				default:
 					f.check(test.name, append([]string{"202 "}, test.want...)...)
@@ -115,7 +115,7 @@ func TestReassemblies_Order(t *testing.T) {
 	}
 }
 
-func TestReassemblies_RepeatedFirst(t *testing.T) {
+func TestParts_RepeatedFirst(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.send(1, 2, "a")
@@ -125,7 +125,7 @@ func TestReassemblies_RepeatedFirst(t *testing.T) {
 	})
 }
 
-func TestReassemblies_Malformed(t *testing.T) {
+func TestParts_Malformed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		malformed := f.request("POST", "/echo").Request
@@ -134,9 +134,9 @@ func TestReassemblies_Malformed(t *testing.T) {
 			malformed.Fragment.Number = number
 			return f.server.NoteMalformed(malformed, published, errors.New("malformed"))
 		}
-		assert.True(t, note(2, instanceSubject), "without a first fragment, only a number makes a fragment")
+		assert.True(t, note(2, instanceSubject), "without a first part, only a number makes a part")
 		assert.False(t, note(0, instanceSubject))
-		f.check("without a first fragment", "dropped "+instanceSubject+": malformed")
+		f.check("without a first part", "dropped "+instanceSubject+": malformed")
 		f.send(1, 2, "a")
 		if note(0, published) {
 			t.Error("a message on another subject belongs to the request")
@@ -151,7 +151,7 @@ func TestReassemblies_Malformed(t *testing.T) {
 	})
 }
 
-func TestReassemblies_MemoryOfSender(t *testing.T) {
+func TestParts_MemoryOfSender(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		body := strings.Repeat("a", limit/2)
@@ -164,7 +164,7 @@ func TestReassemblies_MemoryOfSender(t *testing.T) {
 				}
 			}
 		}
-		partial, _ := f.server.Partial()
+		partial, _ := f.server.Waiting()
 		if partial+rejected != 20 {
 			t.Errorf("%d requests are partial, and %d rejected", partial, rejected)
 		}
@@ -175,7 +175,7 @@ func TestReassemblies_MemoryOfSender(t *testing.T) {
 	})
 }
 
-func TestReassemblies_Eviction(t *testing.T) {
+func TestParts_Eviction(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		body := strings.Repeat("a", limit/2)
@@ -186,22 +186,22 @@ func TestReassemblies_Eviction(t *testing.T) {
 			if seen := f.service.taken(); len(seen) > 1 {
 				f.t.Fatalf("seen %q", seen)
 			}
-			if _, held := f.server.Partial(); held+limit/2+(4<<10) > 16*limit {
+			if _, held := f.server.Waiting(); held+limit/2+(4<<10) > 16*limit {
 				break
 			}
 		}
 		f.send(2, 3, "b", sender(0)) // now the oldest is 1
 		f.send(1, 3, body, sender(count+1))
-		f.check("a request more", "503 too busy: too many large messages are under way", "202 ")
+		assert.ElementsMatch(f.t, []string{"202 ", "503 too busy: too many large messages are under way"}, f.service.taken(), "a request more")
 		f.send(2, 3, "b", sender(1))
-		f.check("a fragment of the evicted request")
+		f.check("a part of the evicted request")
 		f.checkPartial("after the eviction", count+1, 16*limit)
 		f.send(3, 3, "c", sender(0))
 		f.check("the others", "200 "+body+"bc", "freed")
 	})
 }
 
-func TestReassemblies_Timeout(t *testing.T) {
+func TestParts_Timeout(t *testing.T) {
 	t.Parallel()
 	timedOut := func(text string) []string {
 		return []string{"dropped " + instanceSubject + ": 504 Gateway Timeout: " + text, "504 " + text}
@@ -216,27 +216,27 @@ func TestReassemblies_Timeout(t *testing.T) {
 		f.check("the budget", timedOut("only 1 of 3 parts arrived within the time budget")...)
 
 		f.send(1, 3, "a")
-		time.Sleep(server.FragmentWait - 1)
+		time.Sleep(server.PartWait - 1)
 		f.send(2, 3, "b")
-		time.Sleep(server.FragmentWait - 1)
+		time.Sleep(server.PartWait - 1)
 		f.check("in time", "202 ")
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		f.check("the next fragment", timedOut("only 2 of 3 parts arrived and no other for 10s")...)
+		f.check("the next part", timedOut("only 2 of 3 parts arrived and no other for 10s")...)
 		f.checkPartial("timed out", 0, 0)
 	})
 }
 
-func TestReassemblies_TimeBudget(t *testing.T) {
+func TestParts_TimeBudget(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.service.handler = func(in *server.Incoming) *wire.Response {
 			if left := timeLeft(in); left != time.Minute-5*time.Second {
 				t.Errorf("%s are left", left)
 			}
-			_, held := f.server.Partial()
+			_, held := f.server.Waiting()
 			assert.NotZero(t, held)
-			assert.True(t, in.CameInFragments(), "no memory is held while the handler runs")
+			assert.True(t, in.IsInParts(), "no memory is held while the handler runs")
 			return &wire.Response{Status: http.StatusOK}
 		}
 		f.send(1, 2, "a")
@@ -246,7 +246,7 @@ func TestReassemblies_TimeBudget(t *testing.T) {
 	})
 }
 
-func TestReassemblies_Cancel(t *testing.T) {
+func TestParts_Cancel(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.send(1, 2, "a")
@@ -258,15 +258,15 @@ func TestReassemblies_Cancel(t *testing.T) {
 		time.Sleep(time.Hour)
 		f.check("cancelled", "202 ")
 		f.send(2, 2, "b")
-		f.check("the next fragment", noFirst)
+		f.check("the next part", noFirst)
 	})
 }
 
-func TestReassemblies_Close(t *testing.T) {
+func TestParts_Close(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		f.send(1, 2, "a")
-		f.server.StopReassembling()
+		f.server.StopWaiting()
 		f.checkPartial("closed", 0, 0)
 		f.send(2, 2, "b")
 		f.send(1, 2, "a", withID("m2"))
@@ -276,7 +276,7 @@ func TestReassemblies_Close(t *testing.T) {
 	})
 }
 
-func TestReassemblies_Full(t *testing.T) {
+func TestParts_Full(t *testing.T) {
 	t.Parallel()
 	handlers := worker.NewLimiter(1)
 	inBubble(t, func(f *fixture) {
@@ -288,7 +288,7 @@ func TestReassemblies_Full(t *testing.T) {
 	}, func(c *server.Config) { c.Handlers = handlers })
 }
 
-func TestReassemblies_Rejected(t *testing.T) {
+func TestParts_Rejected(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		for i := range server.MaxRejected + 1 { // the first one is forgotten
@@ -304,14 +304,14 @@ func TestReassemblies_Rejected(t *testing.T) {
 		f.send(2, 2, "b", withID(fmt.Sprint("m", server.MaxRejected)))
 		f.check("remembered")
 		f.send(1, 2, "a", withID("m1"))
-		f.check("the first fragment again", "dropped "+instanceSubject+": this part of the message has already arrived", "202 ")
+		f.check("the first part again", "dropped "+instanceSubject+": this part of the message has already arrived", "202 ")
 		time.Sleep(time.Minute)
 		f.send(2, 2, "b", withID("m1"))
 		f.check("after the time budget", noFirst)
 	})
 }
 
-func TestReassemblies_Token(t *testing.T) {
+func TestParts_Token(t *testing.T) {
 	t.Parallel()
 	handlers := worker.NewLimiter(1)
 	inBubble(t, func(f *fixture) {

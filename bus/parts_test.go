@@ -86,8 +86,8 @@ func checkNothingLeft(t *testing.T, conns ...*bus.Conn) {
 	}
 }
 
-// TestFragments_EverySizeAroundTheBrokersLimit moves the end of a message over the end of what one message of the broker holds.
-func TestFragments_EverySizeAroundTheBrokersLimit(t *testing.T) {
+// TestParts_EverySizeAroundTheBrokersLimit moves the end of a message over the end of what one message of the broker holds.
+func TestParts_EverySizeAroundTheBrokersLimit(t *testing.T) {
 	t.Parallel()
 	const payload = 2048
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
@@ -138,8 +138,8 @@ func TestMessage_Limit(t *testing.T) {
 	}
 }
 
-// TestFragments_LargestMessageLimit holds that there is room for messages in parts, also where an int has 32 bits.
-func TestFragments_LargestMessageLimit(t *testing.T) {
+// TestParts_LargestMessageLimit holds that there is room for messages in parts, also where an int has 32 bits.
+func TestParts_LargestMessageLimit(t *testing.T) {
 	t.Parallel()
 	w := transports()["broker"](newBus(t, broker.MaxPayload(8192)))
 	callee, caller := w.connect("bytes.example", bus.WithMaxMessageBytes(512<<20)), w.connect("caller.example", bus.WithMaxMessageBytes(512<<20))
@@ -147,8 +147,8 @@ func TestFragments_LargestMessageLimit(t *testing.T) {
 	checkEcho(t, caller, 100_000)
 }
 
-// TestFragments_LimitOfAnEndpoint sends more in parts than an endpoint takes.
-func TestFragments_LimitOfAnEndpoint(t *testing.T) {
+// TestParts_LimitOfAnEndpoint sends more in parts than an endpoint takes.
+func TestParts_LimitOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
@@ -168,8 +168,8 @@ func TestFragments_LimitOfAnEndpoint(t *testing.T) {
 	}
 }
 
-// TestFragments_CallsAtOnce mixes the parts of many messages.
-func TestFragments_CallsAtOnce(t *testing.T) {
+// TestParts_CallsAtOnce mixes the parts of many messages.
+func TestParts_CallsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, other, caller := w.connect("bytes.example"), w.connect("bytes.example"), w.connect("caller.example")
@@ -218,8 +218,8 @@ func TestMulticast_LargeMessages(t *testing.T) {
 	checkNothingLeft(t, caller)
 }
 
-// TestFragments_WithoutQueue sends a request in parts to an endpoint on which every instance takes the first.
-func TestFragments_WithoutQueue(t *testing.T) {
+// TestParts_WithoutQueue sends a request in parts to an endpoint on which every instance takes the first.
+func TestParts_WithoutQueue(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller := b.connect("caller.example")
@@ -234,8 +234,8 @@ func TestFragments_WithoutQueue(t *testing.T) {
 	})
 }
 
-// TestFragments_HeadLargerThanTheBrokerTakes cannot travel in parts either.
-func TestFragments_HeadLargerThanTheBrokerTakes(t *testing.T) {
+// TestParts_HeadLargerThanTheBrokerTakes cannot travel in parts either.
+func TestParts_HeadLargerThanTheBrokerTakes(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
@@ -247,8 +247,8 @@ func TestFragments_HeadLargerThanTheBrokerTakes(t *testing.T) {
 	assert.ErrorContains(t, err, "does not fit into a message of the broker, whose limit is 4096")
 }
 
-// TestFragments_AnySizeOverAnyBroker makes calls of any size over brokers that take messages of any size.
-func TestFragments_AnySizeOverAnyBroker(t *testing.T) {
+// TestParts_AnySizeOverAnyBroker makes calls of any size over brokers that take messages of any size.
+func TestParts_AnySizeOverAnyBroker(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
 		source := rand.New(rand.NewPCG(seed, 2))
@@ -265,9 +265,9 @@ func TestFragments_AnySizeOverAnyBroker(t *testing.T) {
 	}
 }
 
-// TestFragments_MemoryOfUnfinishedRequests compares what first parts take with what they are said to take, on which the
+// TestParts_MemoryOfUnfinishedRequests compares what first parts take with what they are said to take, on which the
 // bounds rely.
-func TestFragments_MemoryOfUnfinishedRequests(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
+func TestParts_MemoryOfUnfinishedRequests(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	for _, fields := range []int{0, 8} {
 		t.Run(fmt.Sprintf("%d fields", fields), func(t *testing.T) {
 			w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
@@ -311,8 +311,8 @@ func awaitUnfinished(t *testing.T, callee *bus.Conn, count int) {
 	}
 }
 
-// TestFragments_ReplacedInstanceLosesNoCall replaces instances while they are sent requests in parts.
-func TestFragments_ReplacedInstanceLosesNoCall(t *testing.T) {
+// TestParts_ReplacedInstanceLosesNoCall replaces instances while they are sent requests in parts.
+func TestParts_ReplacedInstanceLosesNoCall(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
@@ -342,9 +342,9 @@ func TestFragments_ReplacedInstanceLosesNoCall(t *testing.T) {
 	checkNothingLeft(t, caller)
 }
 
-// TestFragments_CallOutlivesInstances has each instance leave when it has the first part, and together they take far
+// TestParts_CallOutlivesInstances has each instance leave when it has the first part, and together they take far
 // longer than a host may be away.
-func TestFragments_CallOutlivesInstances(t *testing.T) {
+func TestParts_CallOutlivesInstances(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, next := b.connect("caller.example"), b.connect("bytes.example")
@@ -390,8 +390,8 @@ func TestClose_DoesNotWaitForParts(t *testing.T) {
 	})
 }
 
-// TestFragments_CallerLeaves has callers give up while their request, or the response, is on its way.
-func TestFragments_CallerLeaves(t *testing.T) {
+// TestParts_CallerLeaves has callers give up while their request, or the response, is on its way.
+func TestParts_CallerLeaves(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
@@ -413,8 +413,8 @@ func TestFragments_CallerLeaves(t *testing.T) {
 	})
 }
 
-// TestFragments_AnotherBrokerTakesLess replaces the broker by one that takes smaller messages, and by one that takes larger ones.
-func TestFragments_AnotherBrokerTakesLess(t *testing.T) {
+// TestParts_AnotherBrokerTakesLess replaces the broker by one that takes smaller messages, and by one that takes larger ones.
+func TestParts_AnotherBrokerTakesLess(t *testing.T) {
 	t.Parallel()
 	running, err := broker.Start(broker.Listen("127.0.0.1:0"))
 	require.NoError(t, err)

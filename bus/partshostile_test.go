@@ -84,8 +84,8 @@ func (s *sender) heard() (told []string) {
 	return told
 }
 
-// TestHostileFragments_NotInOrder sends what no connection of ours would.
-func TestHostileFragments_NotInOrder(t *testing.T) {
+// TestHostileParts_NotInOrder sends what no connection of ours would.
+func TestHostileParts_NotInOrder(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(64<<10))
@@ -106,14 +106,14 @@ func TestHostileFragments_NotInOrder(t *testing.T) {
 			{"a repeated part", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(2, 3, "x"), s.part(3, 3, "c")}, []string{"200 abc"}, 1},
 			{"a repeated first part", []*wire.Request{s.part(1, 2, "a"), s.part(1, 2, "x"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
 			{"parts after the last", []*wire.Request{s.part(1, 2, "a"), s.part(2, 2, "b"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
-			{"a part is missing", []*wire.Request{s.part(1, 4, "a"), s.part(2, 4, "b"), s.part(4, 4, "d")}, []string{"503 part 3 of 4 was lost on the way"}, 0},
+			{"a part is missing", []*wire.Request{s.part(1, 4, "a"), s.part(2, 4, "b"), s.part(4, 4, "d")}, []string{"503 part 3 was lost on the way"}, 0},
 			{"no first part", []*wire.Request{s.part(2, 2, "b")}, nil, 1},
 			{"another count", []*wire.Request{s.part(1, 3, "a"), s.part(2, 2, "b"), s.part(3, 3, "c")}, []string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}, 0},
 			{"too many parts", []*wire.Request{s.part(1, 1<<20, "a"), s.part(2, 1<<20, "b")}, []string{"413 the message has 1048576 parts, and the limit is 65536"}, 0},
 			{"too large from 1 on", []*wire.Request{s.part(1, 4, strings.Repeat("a", 30_000)), s.part(2, 4, "b")}, []string{"413 a body of at least 90000 bytes exceeds the limit of 65536"}, 0},
 			{"too large from 3 on", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, strings.Repeat("b", 40_000)), s.part(3, 3, strings.Repeat("c", 40_000))}, []string{"413 a body of at least 80001 bytes exceeds the limit of 65536"}, 0},
 			{"another path", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			{"another query", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target += "?x=1" })}, []string{"400 part 2 of 2 is for POST /echo?x=1, but the first part was for POST /echo"}, 0},
+			{"another query", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target += "?x=1" })}, []string{"400 part 2 is for POST /echo?x=1, but part 1 was for POST /echo"}, 0},
 			{"not to the instance", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Host = "bytes.example" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
 			{"from another instance", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromID = "x1aaaaaaaa" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
 			{"from another host", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromHost = "x.example" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
@@ -161,8 +161,8 @@ func checkTold(t *testing.T, name string, told, want []string) {
 	}
 }
 
-// TestHostileFragments_Malformed sends numbers that are no part of anything.
-func TestHostileFragments_Malformed(t *testing.T) {
+// TestHostileParts_Malformed sends numbers that are no part of anything.
+func TestHostileParts_Malformed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example")
@@ -232,8 +232,8 @@ func TestMalformedPart(t *testing.T) {
 	})
 }
 
-// TestHostileFragments_ThousandsUnfinished holds that they take no more memory than allowed, and none when their time is over.
-func TestHostileFragments_ThousandsUnfinished(t *testing.T) {
+// TestHostileParts_ThousandsUnfinished holds that they take no more memory than allowed, and none when their time is over.
+func TestHostileParts_ThousandsUnfinished(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const share = 36 << 20
@@ -270,9 +270,9 @@ func TestHostileFragments_ThousandsUnfinished(t *testing.T) {
 	})
 }
 
-// TestHostileFragments_ForgedSenders floods an instance with first parts, those that are refused and those of many senders: they leave
+// TestHostileParts_ForgedSenders floods an instance with first parts, those that are refused and those of many senders: they leave
 // nothing, and an honest sender has its large calls answered.
-func TestHostileFragments_ForgedSenders(t *testing.T) {
+func TestHostileParts_ForgedSenders(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
@@ -309,8 +309,8 @@ func countRefused(told []string) (refused int) {
 	return refused
 }
 
-// TestHostileFragments_CancelFreesTheRest calls off a request of which a part has come.
-func TestHostileFragments_CancelFreesTheRest(t *testing.T) {
+// TestHostileParts_CancelFreesTheRest calls off a request of which a part has come.
+func TestHostileParts_CancelFreesTheRest(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee := b.connect("bytes.example")
@@ -431,9 +431,9 @@ func (k slowKeys) become(t *testing.T, keys ...*claimstest.Key) {
 	k <- string(text)
 }
 
-// TestHostileFragments_WhileTheTokenIsVerified holds that a request is answered once, whether its parts have come first or the key of
+// TestHostileParts_WhileTheTokenIsVerified holds that a request is answered once, whether its parts have come first or the key of
 // its token.
-func TestHostileFragments_WhileTheTokenIsVerified(t *testing.T) {
+func TestHostileParts_WhileTheTokenIsVerified(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		for _, test := range []struct {
