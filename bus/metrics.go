@@ -14,12 +14,16 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// measureServed returns a function that counts a request of an endpoint, by caller.
+// measureServed returns a function that counts a request of an endpoint, by caller. One that was cancelled has neither failed nor been refused.
 func (c *Conn) measureServed(e *endpoint) func(endedCall) {
 	return func(x endedCall) {
-		e.served.Of(x.Request.FromHost).Observe(x.took, x.status)
-		if x.status >= http.StatusBadRequest {
-			e.lastError.Store(int32(x.status))
+		status := x.status
+		if x.isCancelled() {
+			status = 0
+		}
+		e.served.Of(x.Request.FromHost).Observe(x.took, status)
+		if status >= http.StatusBadRequest {
+			e.lastError.Store(int32(status))
 		}
 	}
 }

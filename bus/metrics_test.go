@@ -2,7 +2,9 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -10,8 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -387,4 +391,71 @@ func TestStats_CountCallsOfHandlers(t *testing.T) {
 		assert.Equal(t, int64(1), one)
 		assert.Equal(t, int64(3), other)
 	})
+}
+
+// quitter ends with its caller.
+type quitter struct{}
+
+func (quitter) Wait(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (quitter) Fail(ctx context.Context) error {
+	<-ctx.Done()
+	return errors.New("the disk is full")
+}
+
+func (quitter) Tick(ctx context.Context) iter.Seq2[tick, error] {
+	return func(yield func(tick, error) bool) {
+		if yield(tick{}, nil) {
+			<-ctx.Done()
+			yield(tick{}, ctx.Err())
+		}
+	}
+}
+
+func (quitter) TickOn(context.Context) iter.Seq2[tick, error] {
+	return func(yield func(tick, error) bool) {
+		for yield(tick{}, nil) {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// TestTraffic_CallerLeaves holds that a handler that ends because its caller left has not failed, and one with another reason has.
+func TestTraffic_CallerLeaves(t *testing.T) {
+	t.Parallel()
+	for path, failed := range map[string]int64{"/wait": 0, "/fail": 1, "/tick": 0, "/tick-on": 0, "/abort": 0} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bubble) {
+				log := new(lines)
+				callee := b.connect("quitter.example", bus.WithLogger(zerolog.New(log)))
+				serve(t, callee, quitter{})
+				require.NoError(t, callee.Handle("POST", "/abort", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					<-r.Context().Done()
+					panic(http.ErrAbortHandler)
+				})))
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				for _, err := range bus.NewOperation[struct{}, tick](b.connect("caller.example"), "POST https://quitter.example"+path).Stream(ctx, struct{}{}) {
+					if err == nil {
+						continue
+					}
+					assert.Equal(t, http.StatusServiceUnavailable, bus.StatusOf(err))
+				}
+				synctest.Wait()
+				time.Sleep(time.Second)
+				for _, served := range callee.Traffic().Served {
+					if served.Path == path {
+						assert.Equal(t, int64(1), served.Total())
+						assert.Equal(t, failed, served.Failed)
+						assert.Zero(t, served.Refused)
+					}
+				}
+				assert.Equal(t, failed == 1, strings.Contains(log.text.String(), `"level":"error"`), log.text.String())
+			})
+		})
+	}
 }

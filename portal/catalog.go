@@ -51,7 +51,9 @@ type catalog struct {
 
 func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token string) *catalog {
 	c := &catalog{conn: conn, token: token, patience: config.patience, discovery: known}
-	c.snapshots = shared[*snapshot]{age: always[*snapshot](maxAge), timeout: config.patience.documents, now: config.now, look: c.gather}
+	c.snapshots = shared[*snapshot]{
+		age: always[*snapshot](maxAge), timeout: config.patience.documents, soon: config.patience.readers, now: config.now, look: c.gather,
+	}
 	c.events = shared[*eventsDocument]{age: always[*eventsDocument](maxAge), timeout: config.patience.documents, now: config.now, look: c.gatherEvents}
 	c.documents.parallel, c.eventDocuments.parallel = parallelFetches, parallelEvents
 	for _, each := range []*versions{&c.served.openapi, &c.served.asyncapi, &c.served.instances, &c.served.figures, &c.served.live} {

@@ -198,7 +198,7 @@ func TestVersions_OverHTTP(t *testing.T) {
 	t.Parallel()
 	ingress := open(t)
 	var later atomic.Int64
-	ingress.register(portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }))
+	ingress.register(portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }), portal.WithPatience(time.Minute))
 	ingress.calculate("calculator.example")
 	ingress.heard()
 	type reading struct {

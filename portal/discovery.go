@@ -20,12 +20,14 @@ const (
 	// pingAge is how long the portal relies on announcements while it is looked at. Then it asks the whole plane, to find instances that
 	// died without an announcement.
 	pingAge = time.Minute
-	// maxAsked is how many instances are asked one by one; if more have announced themselves, it is cheaper to ask the whole plane.
+	// missedAge is how long the portal does not ask the whole plane again although announcements were missed: in a flood some always are.
+	missedAge = 5 * time.Second
+	// maxAsked is how many instances are asked one by one; if more have announced themselves, the whole plane is asked.
 	maxAsked = 128
 )
 
 // discovery knows which instances run on the plane, for all callers. It asks the whole plane at first, when announcements may have been
-// missed, and once a minute; in between, only instances that have announced that they come, leave or changed. An instance that
+// missed, every 5 s at most, and once a minute; in between, only instances that have announced that they come, leave or changed. An instance that
 // announces that it leaves is asked, too: others could say so in its name. Without a reader nothing is asked. It is safe for concurrent use.
 type discovery struct {
 	conn     *bus.Conn
@@ -36,9 +38,10 @@ type discovery struct {
 	looks    shared[*presence]
 
 	mu       sync.Mutex        // protects all below
-	marked   map[peer]struct{} // to be asked by the next look; at most maxPeers
+	marked   map[peer]struct{} // to be asked by the next look; at most maxAsked
 	doubted  map[peer]struct{} // those that were marked without an announcement, since the whole plane was asked; at most maxPeers
-	missed   bool              // the whole plane is to be asked by the next look
+	missed   bool              // the whole plane is to be asked, missedAge after asked
+	asked    time.Time         // when the whole plane was asked the last time
 	due      time.Time         // when the whole plane is to be asked at the latest
 	overflow int64             // messages that the connection had dropped at the last look
 	latest   *presence
@@ -72,7 +75,7 @@ func (d *discovery) heard(announced bus.Announcement) {
 }
 
 func (d *discovery) markLocked(of peer) {
-	if len(d.marked) < maxPeers {
+	if len(d.marked) < maxAsked {
 		d.marked[of] = struct{}{}
 	} else {
 		d.missed = true
@@ -112,9 +115,15 @@ func (d *discovery) changed() bool {
 	overflow := d.conn.Stats().SlowConsumerDropped
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.missed = d.missed || overflow != d.overflow || !d.now().Before(d.due)
+	d.missed = d.missed || overflow != d.overflow
 	d.overflow = overflow
-	return d.missed || len(d.marked) > 0
+	return d.isDueLocked() || len(d.marked) > 0
+}
+
+// isDueLocked reports whether the whole plane is to be asked now.
+func (d *discovery) isDueLocked() bool {
+	now := d.now()
+	return !now.Before(d.due) || d.missed && now.Sub(d.asked) >= missedAge
 }
 
 // read returns what runs. The result is the same as before if nothing has changed.
@@ -134,9 +143,10 @@ func (d *discovery) look(ctx context.Context, began time.Time) (*presence, error
 	d.count++
 	d.mu.Lock()
 	before, marked := d.latest, slices.Collect(maps.Keys(d.marked))
-	all := d.missed || len(marked) > maxAsked
+	all := d.isDueLocked()
 	clear(d.marked)
-	if d.missed = false; all {
+	if all {
+		d.missed = false
 		clear(d.doubted)
 	}
 	d.mu.Unlock()
@@ -151,7 +161,7 @@ func (d *discovery) look(ctx context.Context, began time.Time) (*presence, error
 		return nil, err
 	}
 	d.mu.Lock()
-	d.due = began.Add(d.pause)
+	d.asked, d.due = began, began.Add(d.pause)
 	d.mu.Unlock()
 	return d.settle(a), nil
 }

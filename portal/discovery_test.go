@@ -181,7 +181,24 @@ func TestDiscovery_Storm(t *testing.T) {
 		assert.LessOrEqual(t, p.all.Load(), int64(30))
 		assert.LessOrEqual(t, p.alone.Load(), int64(3000))
 	})
-	assert.Equal(t, 4096, portal.Marked(100_000))
+	assert.Equal(t, 128, portal.Marked(100_000))
+}
+
+// TestDiscovery_Flood holds that the whole plane is asked every 5 s at most while so much is announced that some is missed.
+func TestDiscovery_Flood(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		p := newPlane(t, b)
+		serveCounter(t, b.Connect("counter.example"))
+		w := p.watch(b)
+		require.Equal(t, "counter.example", w.hosts())
+		begun := time.Now()
+		for range 10 {
+			p.announceInvented(0, 6000)
+			assert.Equal(t, "counter.example", w.hosts())
+		}
+		assert.InDelta(t, time.Since(begun)/(5*time.Second), p.all.Load(), 2)
+	})
 }
 
 // TestDocumentCache_Hello counts how often documents are fetched: at first, when the host announces something, and about once a minute.

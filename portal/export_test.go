@@ -28,7 +28,7 @@ type patienceOption time.Duration
 
 func (o patienceOption) applyToPortal(c *portalConfig) {
 	long := time.Duration(o)
-	c.patience = patience{discovery: long, documents: long, traffic: long, logs: long}
+	c.patience = patience{discovery: long, documents: long, traffic: long, logs: long, readers: long}
 }
 
 // NewServer is Listen with a listener of the test.

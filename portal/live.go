@@ -60,7 +60,7 @@ func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 		return newTrafficSummary(window), nil
 	}
 	return &live{
-		summaries: shared[*trafficSummary]{age: (*trafficSummary).age, timeout: config.patience.traffic, now: config.now, look: look},
+		summaries: shared[*trafficSummary]{age: (*trafficSummary).age, timeout: config.patience.traffic, soon: config.patience.readers, now: config.now, look: look},
 		catalogs:  all, now: config.now, viewers: make(map[string]*viewer),
 	}
 }
@@ -68,13 +68,13 @@ func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 // ServeHTTP serves the traffic that the caller may see, as JSON.
 func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token := bus.ActorOf(r.Context())
-	current, err := l.summaries.read(r.Context())
+	current, err := l.summaries.readSoon(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
 	catalog := l.catalogs.of(token)
-	described, err := catalog.read(r.Context())
+	described, err := catalog.snapshots.readSoon(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return

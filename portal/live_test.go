@@ -273,6 +273,32 @@ func TestLiveOf_InstancesThatComeAndGo(t *testing.T) {
 	})
 }
 
+// TestLive_SlowLook holds that a look that takes long keeps readers waiting for half a second, but for the first one.
+func TestLive_SlowLook(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		newForeignInstance(t, b, "foreign.example").tells("/traffic", "hang")
+		w := watch(t, b)
+		first := w.look("")
+		look := func() time.Duration {
+			asked := time.Now()
+			got := w.look("")
+			assert.Equal(t, first.Taken, got.Taken)
+			assert.Equal(t, "foreign.example", got.names())
+			return time.Since(asked)
+		}
+		time.Sleep(time.Second)
+		assert.Equal(t, 500*time.Millisecond, look(), "it starts a look")
+		assert.Zero(t, look(), "it finds one that runs")
+		time.Sleep(2 * time.Second)
+		assert.True(t, w.look("").Taken.After(first.Taken), "the look has ended")
+		time.Sleep(time.Minute)
+		asked := time.Now()
+		w.look("")
+		assert.GreaterOrEqual(t, time.Since(asked), time.Second, "the last view is too old")
+	})
+}
+
 // TestLive_LostCallsOfShownServices names no host that the viewer has not been shown.
 func TestLive_LostCallsOfShownServices(t *testing.T) {
 	t.Parallel()

@@ -32,10 +32,14 @@ type patience struct {
 	documents time.Duration // to return their documents, discovery included
 	traffic   time.Duration // to return their counts
 	logs      time.Duration // that JetStream has to describe all logs
+	readers   time.Duration // of the map, until they get the last one
 }
 
 func defaultPatience() patience {
-	return patience{discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond, logs: 3 * time.Second}
+	return patience{
+		discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond, logs: 3 * time.Second,
+		readers: 500 * time.Millisecond,
+	}
 }
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at

@@ -3,6 +3,8 @@ package portal
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ type shared[T any] struct {
 	age     func(T) time.Duration // how long a result is recent
 	changed func() bool           // whether a result is no longer recent for another reason; nil: there is none
 	timeout time.Duration         // of a lookup
+	soon    time.Duration         // how long a lookup keeps a reader of readSoon waiting
 	now     func() time.Time
 	look    func(ctx context.Context, began time.Time) (T, error)
 
@@ -34,20 +37,41 @@ type sharedLook[T any] struct {
 // read returns a recent result. The first reader that finds none starts a lookup; readers that come meanwhile wait for
 // it. An error is returned to those who waited for it, and the next reader tries again.
 func (s *shared[T]) read(ctx context.Context) (T, error) {
+	look, _ := s.join()
+	return look.wait(ctx)
+}
+
+// staleAge is how old a result of readSoon may be.
+const staleAge = 10 * time.Second
+
+// readSoon is read, but returns the last result when a lookup takes longer than soon, as it may while others flood the plane.
+func (s *shared[T]) readSoon(ctx context.Context) (T, error) {
+	look, last := s.join()
+	if look == last || last == nil || s.now().Sub(last.began) >= staleAge {
+		return look.wait(ctx)
+	}
+	timer := time.NewTimer(s.soon - s.now().Sub(look.began))
+	defer timer.Stop()
+	select {
+	case <-look.done:
+		return look.seen, look.err
+	case <-timer.C:
+		return last.seen, nil
+	}
+}
+
+// join returns the lookup whose result is recent, or will be, and the last one that has succeeded, nil if none has.
+func (s *shared[T]) join() (look, last *sharedLook[T]) {
 	s.mu.Lock()
-	if s.isRecentLocked() {
-		defer s.mu.Unlock()
-		return s.latest.seen, nil
+	defer s.mu.Unlock()
+	switch {
+	case s.isRecentLocked():
+		return s.latest, s.latest
+	case s.running == nil:
+		s.running = &sharedLook[T]{began: s.now(), done: make(chan struct{})}
+		go s.run(s.running)
 	}
-	if running := s.running; running != nil {
-		s.mu.Unlock()
-		return running.wait(ctx)
-	}
-	running := &sharedLook[T]{began: s.now(), done: make(chan struct{})}
-	s.running = running
-	s.mu.Unlock()
-	s.run(running)
-	return running.seen, running.err
+	return s.running, s.latest
 }
 
 // isRecentLocked reports whether the last result may be returned.
@@ -74,6 +98,9 @@ func (s *shared[T]) run(running *sharedLook[T]) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
 	defer func() {
+		if reason := recover(); reason != nil {
+			running.err = fmt.Errorf("asking what is on the bus panicked: %v\n%s", reason, debug.Stack())
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if running.err == nil {
@@ -82,6 +109,6 @@ func (s *shared[T]) run(running *sharedLook[T]) {
 		s.running = nil
 		close(running.done)
 	}()
-	running.err = errors.New("asking what is on the bus never ended") // kept only if the lookup panics or exits
+	running.err = errors.New("asking what is on the bus never ended") // kept only if the lookup exits
 	running.seen, running.err = s.look(ctx, running.began)
 }

@@ -67,7 +67,10 @@ func (c *Conn) follow(ctx context.Context) (leaving, closed bool) {
 			c.state.begin(OutageGrace)
 		}
 		select {
-		case <-changes:
+		case change := <-changes:
+			if change != nats.CONNECTED {
+				c.state.begin(OutageGrace) // a short one is over already
+			}
 		case of := <-c.leaving:
 			if of == connection && connection.IsConnected() {
 				return true, false

@@ -218,3 +218,28 @@ func TestConn_Reconnect_NothingSubscribed(t *testing.T) {
 	await(t, m.back)
 	assert.NoError(t, r.conn.AwaitOpen(t.Context()))
 }
+
+// heldMember is held in Reconnected until it is released.
+type heldMember struct {
+	*member
+	release chan struct{}
+}
+
+func (m heldMember) Reconnected() {
+	m.member.Reconnected()
+	<-m.release
+}
+
+// TestConn_Reconnect_Short holds that members are told of an outage that is over before the connection looks.
+func TestConn_Reconnect_Short(t *testing.T) {
+	t.Parallel()
+	conn, m := dialInProcess(t), heldMember{newMember(), make(chan struct{})}
+	t.Cleanup(conn.Open(m, "", zerolog.Nop()).Leave)
+	require.NoError(t, conn.NATS().ForceReconnect())
+	await(t, m.back)
+	connected := conn.NATS().StatusChanged(nats.CONNECTED)
+	require.NoError(t, conn.NATS().ForceReconnect())
+	await(t, connected)
+	close(m.release)
+	await(t, m.back)
+}
