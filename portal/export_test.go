@@ -33,7 +33,7 @@ func (o patienceOption) applyToPortal(c *portalConfig) {
 
 // NewServer is Listen with a listener of the test.
 func NewServer(listener net.Listener, handler http.Handler) *Server {
-	return newServer(listener, handler, &serverConfig{grace: defaultGrace, errorLog: log.New(io.Discard, "", 0)})
+	return newServer(listener, handler, &serverConfig{grace: defaultGrace, most: defaultConnections, errorLog: log.New(io.Discard, "", 0)})
 }
 
 // Roster remembers instances over several looks.
