@@ -9,7 +9,7 @@ import (
 )
 
 // defaultConnections is how many connections a server has at a time. Each costs some 40 KiB while its request is carried.
-const defaultConnections = 2048
+const defaultConnections = 1024
 
 // connections bounds the connections of a server, and counts the heads that they send. It is safe for concurrent use.
 type connections struct {

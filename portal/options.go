@@ -166,7 +166,7 @@ func WithUnencryptedHTTP2() ServerOption {
 // WithMaxConnections sets how many connections the server has at a time, at least 1. For a further one it closes the one that has waited for its
 // client for longest, first of the client with the most; if none waits, the oldest of that client, or the new one if it is that client's.
 // A client is an IP address, by IPv6 a network of 64 bits; so all behind a proxy are one. An [Ingress] that another server serves has no such
-// bound: that server has to set one. Default: 2048.
+// bound: that server has to set one. Default: 1024.
 func WithMaxConnections(connections int) ServerOption {
 	return serverOption(func(c *serverConfig) { c.most = connections })
 }
