@@ -6,10 +6,14 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // defaultConnections is how many connections a server has at a time. Each costs some 40 KiB while its request is carried.
 const defaultConnections = 1024
+
+// leastWait is how long a connection has at least waited for its client when it makes place for another client that has more.
+const leastWait = time.Second
 
 // connections bounds the connections of a server, and counts the heads that they send. It is safe for concurrent use.
 type connections struct {
@@ -17,7 +21,6 @@ type connections struct {
 	heads *inFlight
 
 	mu      sync.Mutex // protects all below, and the same part of each connection
-	turn    uint64     // of the last change of a connection
 	open    map[*connection]struct{}
 	clients map[netip.Addr]int // how many connections each has
 }
@@ -30,8 +33,8 @@ type connection struct {
 	client netip.Addr
 
 	// protected by of.mu
-	since  uint64 // the turn of its last change
-	served bool   // its request is served; else it is the client's turn
+	since  time.Time // of its last change
+	served bool      // its request is served; else it is the client's turn
 
 	mu     sync.Mutex // protects all below
 	inBody bool       // the head was read
@@ -83,16 +86,15 @@ func (c *connections) admit(conn net.Conn) *connection {
 		closing = leaving.Conn
 		c.remove(leaving)
 	}
-	c.turn++
-	admitted.since = c.turn
+	admitted.since = time.Now()
 	c.open[admitted] = struct{}{}
 	c.clients[admitted.client]++
 	return admitted
 }
 
 // leaving returns the connection that makes place for one of a client; nil if there is none. It is the one that has waited for its client for
-// longest: one of the client with the most connections, else any. If none waits, it is the oldest request of that client, if that is another
-// one. So no client keeps others out.
+// longest: one of the client with the most connections, else one that has waited for leastWait. If none waits, it is the oldest request of that
+// client, if that is another one. So no client keeps others out.
 func (c *connections) leaving(client netip.Addr) (found *connection) {
 	greediest := client
 	most := c.clients[client] + 1
@@ -102,11 +104,12 @@ func (c *connections) leaving(client netip.Addr) (found *connection) {
 		}
 	}
 	const kept = 3
+	now := time.Now()
 	rank := func(of *connection) int {
 		switch {
 		case !of.served && of.client == greediest:
 			return 0
-		case !of.served:
+		case !of.served && now.Sub(of.since) >= leastWait:
 			return 1
 		case of.client == greediest && greediest != client:
 			return 2
@@ -116,7 +119,7 @@ func (c *connections) leaving(client netip.Addr) (found *connection) {
 	}
 	best := kept
 	for each := range c.open {
-		if at := rank(each); at < best || at == best && found != nil && each.since < found.since {
+		if at := rank(each); at < best || at == best && found != nil && each.since.Before(found.since) {
 			found, best = each, at
 		}
 	}
@@ -141,8 +144,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		return
 	}
 	c.mu.Lock()
-	c.turn++
-	of.since, of.served = c.turn, state != http.StateIdle
+	of.since, of.served = time.Now(), state != http.StateIdle
 	c.mu.Unlock()
 
 	of.mu.Lock()

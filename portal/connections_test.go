@@ -60,18 +60,20 @@ func TestMaxConnections(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		before [3]from
-		last   string // the client of the last one
-		closed int    // which is closed
+		apart  time.Duration // they come
+		last   string        // the client of the last one
+		closed int           // which is closed
 	}{
-		{"the one that is idle for longest", [3]from{{a, works}, {a, idle}, {a, idle}}, a, 1},
-		{"one that has sent nothing", [3]from{{a, silent}, {a, works}, {a, idle}}, a, 0},
-		{"one that has sent half a head", [3]from{{a, works}, {a, half}, {a, idle}}, a, 1},
-		{"one of the client with the most", [3]from{{b, idle}, {a, idle}, {a, idle}}, c, 1},
-		{"one of another client, as none of it waits", [3]from{{a, works}, {a, works}, {b, idle}}, a, 2},
-		{"a request of the client with the most", [3]from{{b, works}, {a, works}, {a, works}}, c, 1},
-		{"the last one, of the client with the most", [3]from{{b, works}, {a, works}, {a, works}}, a, 3},
-		{"the last one, of the same network", [3]from{{b, works}, {a, works}, {a, works}}, sameAsA, 3},
-		{"the last one, of a client with as many", [3]from{{a, works}, {b, works}, {c, works}}, "192.0.2.4", 3},
+		{"the one that is idle for longest", [3]from{{a, works}, {a, idle}, {a, idle}}, time.Second, a, 1},
+		{"one that has sent nothing", [3]from{{a, silent}, {a, works}, {a, idle}}, time.Second, a, 0},
+		{"one that has sent half a head", [3]from{{a, works}, {a, half}, {a, idle}}, time.Second, a, 1},
+		{"one of the client with the most", [3]from{{b, idle}, {a, idle}, {a, idle}}, time.Second, c, 1},
+		{"one of another client, as none of it waits", [3]from{{a, works}, {a, works}, {b, idle}}, time.Second, a, 2},
+		{"the last one, as that of another client has waited too short", [3]from{{a, works}, {a, works}, {b, idle}}, time.Millisecond, a, 3},
+		{"a request of the client with the most", [3]from{{b, works}, {a, works}, {a, works}}, time.Second, c, 1},
+		{"the last one, of the client with the most", [3]from{{b, works}, {a, works}, {a, works}}, time.Second, a, 3},
+		{"the last one, of the same network", [3]from{{b, works}, {a, works}, {a, works}}, time.Second, sameAsA, 3},
+		{"the last one, of a client with as many", [3]from{{a, works}, {b, works}, {c, works}}, time.Second, "192.0.2.4", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -96,6 +98,7 @@ func TestMaxConnections(t *testing.T) {
 						sendHead(t, conn, "/", "\r\n")
 						assert.Equal(t, http.StatusOK, readAnswer(t, conn))
 					}
+					time.Sleep(test.apart)
 					synctest.Wait()
 				}
 				conns = append(conns, listener.dialFrom(test.last))

@@ -34,7 +34,7 @@ func newInFlight(limit int64) *inFlight {
 	return &inFlight{limit: limit, seed: maphash.MakeSeed(), expected: make(map[uint64]int64)}
 }
 
-// smallShare: what takes at most 1/smallShare of the limit counts as small. That is 4 KiB of 32 MiB, and no more than a connection costs anyway.
+// smallShare: what takes at most 1/smallShare of the limit counts as small. That is 3 KiB of 24 MiB, and no more than a connection costs anyway.
 const smallShare = 8 << 10
 
 // What the head of a request costs.
@@ -194,7 +194,7 @@ const (
 	maxHeaderBytes    = 64 << 10
 	maxHeaderFields   = 232 // a call has 240 at most, including up to 7 for tracing and X-Forwarded
 	noLimit           = math.MaxInt64
-	defaultInFlight   = 32 << 20
+	defaultInFlight   = 24 << 20
 	defaultTimeBudget = wire.DefaultTimeBudget
 )
 

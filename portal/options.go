@@ -109,7 +109,7 @@ func WithBodyLimit(bytes int64) IngressOption {
 // is the same 503, and that to any other method is a 503 without Retry-After that says that the call was executed. The
 // next call of that method and address finds its room before it is made, or is answered 503 as not executed. A request
 // that takes at most an 8192nd of the limit always has room, so that large ones that arrive slowly keep no others out, and so has
-// one that is alone. What comes as a stream, in either direction, is not held. Default: 32 MiB.
+// one that is alone. What comes as a stream, in either direction, is not held. Default: 24 MiB.
 func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }
@@ -164,8 +164,8 @@ func WithUnencryptedHTTP2() ServerOption {
 }
 
 // WithMaxConnections sets how many connections the server has at a time, at least 1. For a further one it closes the one that has waited for its
-// client for longest, first of the client with the most; if none waits, the oldest of that client, or the new one if it is that client's.
-// A client is an IP address, by IPv6 a network of 64 bits; so all behind a proxy are one. An [Ingress] that another server serves has no such
+// client for longest, first of the client with the most; if none has waited for a second, the oldest of that client, or the new one if it is that
+// client's. A client is an IP address, by IPv6 a network of 64 bits; so all behind a proxy are one. An [Ingress] that another server serves has no such
 // bound: that server has to set one. Default: 1024.
 func WithMaxConnections(connections int) ServerOption {
 	return serverOption(func(c *serverConfig) { c.most = connections })
