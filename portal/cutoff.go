@@ -39,8 +39,16 @@ func (l *cutOffLog) admit(now time.Time) (leftOut int, ok bool) {
 	return leftOut, true
 }
 
-// rejectBody refuses a request whose body cannot be had, and logs that if it did not arrive in time.
+// drainTimeout is how long net/http reads on when a body had no room.
+const drainTimeout = 200 * time.Millisecond
+
+// rejectBody refuses a request whose body cannot be had, and logs that if it did not arrive in time. Without room for the body the connection ends
+// soon: else a client that sends no more would keep it for as long as a whole request may take.
 func (i *Ingress) rejectBody(w http.ResponseWriter, r *http.Request, err error) {
+	if bus.StatusOf(err) == http.StatusServiceUnavailable && r.ContentLength != 0 && r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTimeout)) // not every server supports this
+	}
 	if bus.StatusOf(err) == http.StatusRequestTimeout {
 		i.logCutOff(r, "a client was cut off: it did not send its request in time")
 	}

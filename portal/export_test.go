@@ -32,8 +32,12 @@ func (o patienceOption) applyToPortal(c *portalConfig) {
 }
 
 // NewServer is Listen with a listener of the test.
-func NewServer(listener net.Listener, handler http.Handler) *Server {
-	return newServer(listener, handler, &serverConfig{grace: defaultGrace, errorLog: log.New(io.Discard, "", 0)})
+func NewServer(listener net.Listener, handler http.Handler, options ...ServerOption) *Server {
+	config := &serverConfig{grace: defaultGrace, most: defaultConnections, errorLog: log.New(io.Discard, "", 0)}
+	for _, option := range options {
+		option.applyToServer(config)
+	}
+	return newServer(listener, handler, config)
 }
 
 // Roster remembers instances over several looks.

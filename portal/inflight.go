@@ -18,7 +18,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// inFlight counts the bytes of bodies in memory of an ingress: request bodies until they are answered, response bodies
+// inFlight counts the bytes of large heads and of bodies in memory of an ingress: those of requests until they are answered, response bodies
 // until the client has received them. It remembers how large the responses were that had no room, so that the next such
 // call waits for its room before the service has done anything. It is safe for concurrent use.
 type inFlight struct {
@@ -34,9 +34,17 @@ func newInFlight(limit int64) *inFlight {
 	return &inFlight{limit: limit, seed: maphash.MakeSeed(), expected: make(map[uint64]int64)}
 }
 
-// smallShare: a body of at most 1/smallShare of the limit counts as small. That is 64 KiB of 64 MiB, as much as any
-// request's header.
-const smallShare = 1 << 10
+// smallShare: what takes at most 1/smallShare of the limit counts as small. That is 3 KiB of 24 MiB, and no more than a connection costs anyway.
+const smallShare = 8 << 10
+
+// What the head of a request costs.
+const (
+	freeHead   = 4 << 10 // as much as net/http reads at a time
+	headCopies = 3       // what was read, its fields, and the message
+)
+
+// headCost returns how many bytes a head of a size counts.
+func headCost(size int) int64 { return headCopies * max(0, int64(size)-freeHead) }
 
 // maxExpected is the largest number of calls whose size is remembered.
 const maxExpected = 1 << 10
@@ -165,7 +173,7 @@ func (r *loadReader) Read(data []byte) (int, error) {
 func (f *inFlight) full(executed bus.Executed) error {
 	return &bus.Error{
 		Status: http.StatusServiceUnavailable, Executed: executed, RetryAfter: time.Second,
-		Detail: fmt.Sprintf("the ingress already holds as many bytes of bodies as it may, %d: try again in a second", f.limit),
+		Detail: fmt.Sprintf("the ingress already holds as many bytes of heads and bodies as it may, %d: try again in a second", f.limit),
 	}
 }
 
@@ -175,7 +183,7 @@ func (f *inFlight) lost(response *http.Response) error {
 	return &bus.Error{
 		Status: http.StatusServiceUnavailable, Executed: bus.ExecutedYes,
 		Detail: fmt.Sprintf("the call was executed, and the service answered with status %d; its body of %d bytes was dropped, because "+
-			"the ingress already holds as many bytes of bodies as it may, %d: find out what the call has done before you repeat it",
+			"the ingress already holds as many bytes of heads and bodies as it may, %d: find out what the call has done before you repeat it",
 			response.StatusCode, response.ContentLength, f.limit),
 	}
 }
@@ -186,23 +194,28 @@ const (
 	maxHeaderBytes    = 64 << 10
 	maxHeaderFields   = 232 // a call has 240 at most, including up to 7 for tracing and X-Forwarded
 	noLimit           = math.MaxInt64
-	defaultInFlight   = 64 << 20
+	defaultInFlight   = 24 << 20
 	defaultTimeBudget = wire.DefaultTimeBudget
 )
 
 // checkRequest refuses what can be refused before the body is read.
-func (c *ingressConfig) checkRequest(r *http.Request) error {
+// It counts the head.
+func (c *ingressConfig) checkRequest(r *http.Request, load *reservation) error {
 	if !carried(r.Method) {
 		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not forwarded; use capital letters, and neither CONNECT nor TRACE", r.Method)
 	}
 	if length := len(cmp.Or(r.RequestURI, r.URL.RequestURI())); length > maxURILength {
 		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d; send long values in the body of a POST", length, maxURILength)
 	}
-	if err := checkHeader(r); err != nil {
+	size, err := checkHeader(r)
+	if err != nil {
 		return err
 	}
 	if r.ContentLength > c.bodyLimit {
 		return tooLarge(c.bodyLimit)
+	}
+	if cost := headCost(size + len(r.RequestURI)); cost > 0 && !load.take(cost) {
+		return load.of.full(bus.ExecutedNo)
 	}
 	return nil
 }
@@ -218,8 +231,8 @@ func carried(method string) bool {
 	return method != "" && method != http.MethodConnect && method != http.MethodTrace && method != "PRI"
 }
 
-// checkHeader checks the size of the header as it is written, with a colon, a space and a line end for each field.
-func checkHeader(r *http.Request) error {
+// checkHeader checks the size of the header as it is written, with a colon, a space and a line end for each field, and returns it.
+func checkHeader(r *http.Request) (size int, err error) {
 	const perField = len(": \r\n")
 	size, fields := len("Host")+len(r.Host)+perField, 1
 	for name, values := range r.Header {
@@ -229,12 +242,12 @@ func checkHeader(r *http.Request) error {
 		fields += len(values)
 	}
 	if size > maxHeaderBytes {
-		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "a header of %d bytes exceeds the limit of %d; send less, for example fewer cookies", size, maxHeaderBytes)
+		return 0, bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "a header of %d bytes exceeds the limit of %d; send less, for example fewer cookies", size, maxHeaderBytes)
 	}
 	if fields > maxHeaderFields {
-		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "%d header fields exceed the limit of %d; send fewer", fields, maxHeaderFields)
+		return 0, bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "%d header fields exceed the limit of %d; send fewer", fields, maxHeaderFields)
 	}
-	return nil
+	return size, nil
 }
 
 // heldBody is how large a body may be that is read before the call is made, in bytes. Others are sent as they arrive.
@@ -334,10 +347,11 @@ func bodyFailure(err error) error {
 // readBody reads the request's body up to the limit. It counts bytes as they arrive and not as announced, so that a
 // client that announces a large body and sends nothing takes no room. It stops reading when there is no room.
 func (c *ingressConfig) readBody(body io.Reader, r *http.Request, load *reservation) ([]byte, error) {
-	if !load.take(max(0, r.ContentLength)) {
+	announced := max(0, r.ContentLength)
+	if !load.take(announced) {
 		return nil, load.of.full(bus.ExecutedNo)
 	}
-	load.release()
+	load.take(-announced)
 	return c.read(body, load, math.MaxInt64)
 }
 

@@ -53,7 +53,7 @@ func post(ingress *testIngress, path string, size int, chunked bool) answer {
 
 func checkTurnedAway(t *testing.T, what string, got answer, executed string) {
 	t.Helper()
-	const detail = `"detail":"the ingress already holds as many bytes of bodies as it may, 1000: try again in a second"`
+	const detail = `"detail":"the ingress already holds as many bytes of heads and bodies as it may, 1000: try again in a second"`
 	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, what)
 	assert.Equal(t, "1", got.Header.Get("Retry-After"), what)
 	assert.Contains(t, got.text, detail, what)
@@ -264,7 +264,7 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 // TestInFlight_SmallBodiesAlwaysHaveRoom fills an ingress with a body that comes slowly, and makes small calls meanwhile.
 func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	t.Parallel()
-	const limit, small = 1 << 20, 1 << 10
+	const limit, small = 1 << 20, 1 << 7
 	ingress := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
 	ingress.serve("echo.example", 443, echo)
 	ingress.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", small)) })

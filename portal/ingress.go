@@ -22,7 +22,7 @@ import (
 
 // Ingress lets outside HTTP onto the bus: it maps /<host>[:<port>]/<path> to https://<host>:<port>/<path>, where an
 // instance ID may precede the host. It is an http.Handler that may be mounted anywhere and used by many goroutines at
-// once. Make one with [NewIngress].
+// once. Make one with [NewIngress]. [Listen] bounds the connections; any other server has to do so itself.
 //
 // It also redirects / and /portal to the portal's page, and reports its health at /-/healthy (it runs) and /-/ready
 // (the broker is there). At /-/metrics are its own metrics in the text format of Prometheus, at /-/metrics/all those of
@@ -80,8 +80,10 @@ func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve dispatches a request by its path.
 func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
-	if err := i.config.checkRequest(r); err != nil {
-		i.rejectRequest(w, r, err)
+	load := &reservation{of: i.bodies}
+	defer load.release()
+	if err := i.config.checkRequest(r, load); err != nil {
+		i.rejectBody(w, r, err)
 		return
 	}
 	from := i.config.forwarding(r)
@@ -100,13 +102,13 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	case i.config.events && namesEvent(path):
 		i.serveEvents(w, r, path)
 	default:
-		i.carry(w, r, path, &from)
+		i.carry(w, r, path, &from, load)
 	}
 }
 
 // carry calls a service for a request. The time budget starts when the body has arrived; the call is cancelled when the
 // client disconnects.
-func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, from *forwarding) {
+func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, from *forwarding, load *reservation) {
 	if err := checkWorker(r, path); err != nil {
 		i.rejectRequest(w, r, err)
 		return
@@ -125,8 +127,6 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		i.rejectRequest(w, r, err)
 		return
 	}
-	load := &reservation{of: i.bodies}
-	defer load.release()
 	arriving := i.config.arriving(w, r)
 	defer arriving.finish()
 	body, err := i.config.bodyOf(arriving, r, load)

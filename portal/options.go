@@ -104,12 +104,12 @@ func WithBodyLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
 }
 
-// WithInFlightLimit sets how many bytes of request and response bodies the ingress holds at a time. If there is no
-// room, a request is answered 503 with Retry-After: 1. A response without room is dropped: the answer to a GET or HEAD
+// WithInFlightLimit sets how many bytes of request and response bodies the ingress holds at a time. A head beyond 4 KiB counts three times, for
+// its copies; while it is read, in a server of [Listen], a connection without room for it is closed. If there is no room, a request is answered 503 with Retry-After: 1. A response without room is dropped: the answer to a GET or HEAD
 // is the same 503, and that to any other method is a 503 without Retry-After that says that the call was executed. The
-// next call of that method and address finds its room before it is made, or is answered 503 as not executed. A body of
-// at most a 1024th of the limit always has room, so that large ones that arrive slowly keep no others out, and so has
-// one that is alone. What comes as a stream, in either direction, is not held. Default: 64 MiB.
+// next call of that method and address finds its room before it is made, or is answered 503 as not executed. A request
+// that takes at most an 8192nd of the limit always has room, so that large ones that arrive slowly keep no others out, and so has
+// one that is alone. What comes as a stream, in either direction, is not held. Default: 24 MiB.
 func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }
@@ -129,7 +129,8 @@ func WithEvents() IngressOption {
 }
 
 // WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. One client has at most a quarter
-// of them: the subject of a token, else an address. Behind a proxy name it in [WithTrustedProxies], or all are one client. Default: 10 000.
+// of them: the subject of a token, else an address. Behind a proxy name it in [WithTrustedProxies], or all are one client. A server of [Listen]
+// has no more than [WithMaxConnections] either. Default: 10 000.
 func WithEventStreamLimit(streams int) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.eventStreams = streams })
 }
@@ -160,6 +161,14 @@ func WithGracePeriod(longest time.Duration) ServerOption {
 // front; an Upgrade to it is ignored. Default: HTTP/1.1 alone.
 func WithUnencryptedHTTP2() ServerOption {
 	return serverOption(func(c *serverConfig) { c.http2 = true })
+}
+
+// WithMaxConnections sets how many connections the server has at a time, at least 1. For a further one it closes the one that has waited for its
+// client for longest, first of the client with the most; if none has waited for a second, the oldest of that client, or the new one if it is that
+// client's. A client is an IP address, by IPv6 a network of 64 bits; so all behind a proxy are one. An [Ingress] that another server serves has no such
+// bound: that server has to set one. Default: 1024.
+func WithMaxConnections(connections int) ServerOption {
+	return serverOption(func(c *serverConfig) { c.most = connections })
 }
 
 // WithLogger sets the logger for errors of HTTP connections, which have no level. Default: none are logged.

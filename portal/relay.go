@@ -188,6 +188,10 @@ func breakOff(connection *http.ResponseController, r *http.Request) {
 
 // reset closes a connection so that the other side sees an error.
 func reset(conn net.Conn) {
+	if bounded, ok := conn.(*connection); ok {
+		defer func() { _ = bounded.Close() }()
+		conn = bounded.Conn
+	}
 	for secured, ok := conn.(*tls.Conn); ok; secured, ok = conn.(*tls.Conn) {
 		conn = secured.NetConn()
 	}

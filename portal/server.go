@@ -48,6 +48,7 @@ type serverConfig struct {
 	baseURL  string
 	grace    time.Duration
 	http2    bool        // without TLS
+	most     int         // connections at a time
 	errorLog *log.Logger // of HTTP connections
 }
 
@@ -62,6 +63,7 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 		address:  cmp.Or(os.Getenv("BUS_HTTP_ADDR"), defaultAddress),
 		baseURL:  strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
 		grace:    defaultGrace,
+		most:     defaultConnections,
 		errorLog: log.New(io.Discard, "", 0),
 	}
 	for i, option := range options {
@@ -75,6 +77,9 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	}
 	if config.grace < 0 {
 		return nil, fmt.Errorf("listen: the grace period %s is below zero; see portal.WithGracePeriod", config.grace)
+	}
+	if config.most < 1 {
+		return nil, fmt.Errorf("portal.WithMaxConnections: %d connections are too few", config.most)
 	}
 	if config.errorLog == nil {
 		return nil, errors.New("portal.WithSlog: the logger is nil")
@@ -95,6 +100,11 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(config.http2)
 	stopping, stop := context.WithCancel(context.Background())
+	heads := newInFlight(defaultInFlight)
+	if ingress, ok := handler.(*Ingress); ok {
+		heads = ingress.bodies
+	}
+	bounded := newConnections(config.most, heads)
 	server := &http.Server{
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), stoppingKey{}, stopping)
@@ -107,8 +117,9 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeadRead,
 		ErrorLog:          config.errorLog,
+		ConnState:         bounded.changed,
 	}
-	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace, stop: stop}
+	return &Server{listener: &boundedListener{listener, bounded}, http: server, baseURL: baseURL, grace: config.grace, stop: stop}
 }
 
 // stoppingKey is the key of a context in that of requests, which ends when the server begins to stop. It reaches an ingress that any other

@@ -138,6 +138,7 @@ func TestListenErrors(t *testing.T) {
 		{portal.WithBaseURL("api.example.com"), []string{`"api.example.com" is not an address`, "BUS_BASE_URL", "https://api.example.com"}},
 		{portal.WithBaseURL("ftp://api.example.com"), []string{"not an address such as"}},
 		{portal.WithGracePeriod(-time.Second), []string{"the grace period -1s is below zero", "portal.WithGracePeriod"}},
+		{portal.WithMaxConnections(0), []string{"portal.WithMaxConnections: 0 connections are too few"}},
 		{portal.WithSlog(nil), []string{"portal.WithSlog: the logger is nil"}},
 	}
 	for _, test := range tests {

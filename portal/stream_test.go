@@ -146,6 +146,7 @@ func TestStream_HTTP10(t *testing.T) {
 		}
 		fmt.Fprint(w, "end")
 	})
+	server, stop := listenTo(t, ingress.handler)
 	for _, test := range []struct {
 		target string
 		status int
@@ -157,7 +158,7 @@ func TestStream_HTTP10(t *testing.T) {
 		{"/broken?size=100", 500, 0, false},
 		{"/broken?size=2000000", 200, -1, true},
 	} {
-		conn, err := net.Dial("tcp", ingress.server.Listener.Addr().String())
+		conn, err := net.Dial("tcp", server.Addr().String())
 		require.NoError(t, err)
 		_, err = io.WriteString(conn, "GET /stream.example"+test.target+" HTTP/1.0\r\n\r\n")
 		require.NoError(t, err)
@@ -177,6 +178,7 @@ func TestStream_HTTP10(t *testing.T) {
 		response.Body.Close()
 		_ = conn.Close()
 	}
+	assert.NoError(t, stop())
 }
 
 // failingEvents stream an element and an error.
