@@ -302,7 +302,7 @@ func TestHostileParts_ForgedSenders(t *testing.T) {
 
 func countRefused(told []string) (refused int) {
 	for _, text := range told {
-		if strings.HasPrefix(text, "503 ") && strings.Contains(text, "too many large messages are under way") {
+		if strings.HasPrefix(text, "503 ") && strings.Contains(text, "the messages under way take as much memory as they may") {
 			refused++
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // defaultConnections is how many connections a server has at a time. Each costs some 40 KiB while its request is carried.
@@ -17,8 +19,10 @@ const leastWait = time.Second
 
 // connections bounds the connections of a server, and counts the heads that they send. It is safe for concurrent use.
 type connections struct {
-	limit int
-	heads *inFlight
+	limit   int
+	heads   *inFlight
+	logger  zerolog.Logger
+	cutOffs cutOffLog
 
 	mu      sync.Mutex // protects all below, and the same part of each connection
 	open    map[*connection]struct{}
@@ -42,8 +46,8 @@ type connection struct {
 	load   reservation
 }
 
-func newConnections(limit int, heads *inFlight) *connections {
-	return &connections{limit: limit, heads: heads, open: make(map[*connection]struct{}), clients: make(map[netip.Addr]int)}
+func newConnections(limit int, heads *inFlight, logger zerolog.Logger) *connections {
+	return &connections{limit: limit, heads: heads, logger: logger, open: make(map[*connection]struct{}), clients: make(map[netip.Addr]int)}
 }
 
 // boundedListener is a listener with a bound on its connections.
@@ -72,7 +76,7 @@ func (c *connections) admit(conn net.Conn) *connection {
 	var closing net.Conn
 	defer func() {
 		if closing != nil {
-			_ = closing.Close()
+			c.closeFull(closing)
 		}
 	}()
 	c.mu.Lock()
@@ -90,6 +94,15 @@ func (c *connections) admit(conn net.Conn) *connection {
 	c.open[admitted] = struct{}{}
 	c.clients[admitted.client]++
 	return admitted
+}
+
+// closeFull closes a connection that makes place, or has none. It logs that ten times in 10 s at most.
+func (c *connections) closeFull(closing net.Conn) {
+	if leftOut, ok := c.cutOffs.admit(time.Now()); ok {
+		c.logger.Warn().Stringer("client", closing.RemoteAddr()).Int("limit", c.limit).Int("leftOut", leftOut).
+			Msg("a connection was closed, as there are too many; see portal.WithMaxConnections")
+	}
+	_ = closing.Close()
 }
 
 // leaving returns the connection that makes place for one of a client; nil if there is none. It is the one that has waited for its client for

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -100,11 +102,11 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(config.http2)
 	stopping, stop := context.WithCancel(context.Background())
-	heads := newInFlight(defaultInFlight)
+	heads, logger := newInFlight(defaultInFlight), zerolog.Nop()
 	if ingress, ok := handler.(*Ingress); ok {
-		heads = ingress.bodies
+		heads, logger = ingress.bodies, ingress.conn.Logger()
 	}
-	bounded := newConnections(config.most, heads)
+	bounded := newConnections(config.most, heads, logger)
 	server := &http.Server{
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), stoppingKey{}, stopping)

@@ -250,7 +250,7 @@ func TestPending_PartsFillMemory(t *testing.T) {
 		t.Fatalf("another call has failed: %v", p.encoded)
 	}
 	p.deliverParts("1", 2, limit)
-	p.checkMadeUp(http.StatusServiceUnavailable, "the response cannot be received: too busy: too many large messages are under way")
+	p.checkMadeUp(http.StatusServiceUnavailable, "the response cannot be received: too busy: the messages under way take as much memory as they may")
 }
 
 // TestPending_PartAcknowledges takes the first part of a response for the ack that was lost.

@@ -161,7 +161,7 @@ func (s *Server) beginStream(in *Incoming, place string) (waits bool, err error)
 		return false, err
 	}
 	config := stream.ReaderConfig{Held: s.Memory.Reserve(of.key.sender()), Ended: func(error) {}}
-	cost := in.Size - len(in.Request.Body) + stream.RequestCost // the head is in memory twice: as it was received, and parsed
+	cost := in.cost() - in.Size + stream.RequestCost
 	if of.isWhole {
 		config.Limit = min(s.MaxMessage, in.Endpoint.BodyLimit)
 		cost = max(cost, s.Memory.LeastReservation()-in.Size)
@@ -323,7 +323,7 @@ func (s *Server) evict() bool {
 		defer s.Controls.Done()
 		defer s.Controls.Release()
 		of.end()
-		s.reject(of.in, stream.TooManyParts(nil))
+		s.reject(of.in, stream.MemoryFull(nil))
 	}()
 	return true
 }

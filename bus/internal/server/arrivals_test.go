@@ -192,7 +192,7 @@ func TestParts_Eviction(t *testing.T) {
 		}
 		f.send(2, 3, "b", sender(0)) // now the oldest is 1
 		f.send(1, 3, body, sender(count+1))
-		assert.ElementsMatch(f.t, []string{"202 ", "503 too busy: too many large messages are under way"}, f.service.taken(), "a request more")
+		assert.ElementsMatch(f.t, []string{"202 ", "503 too busy: the messages under way take as much memory as they may"}, f.service.taken(), "a request more")
 		f.send(2, 3, "b", sender(1))
 		f.check("a part of the evicted request")
 		f.checkPartial("after the eviction", count+1, 16*limit)

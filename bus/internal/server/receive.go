@@ -255,17 +255,30 @@ func (s *Server) acquire(in *Incoming) error {
 	}
 }
 
-// hold counts what an admitted request holds while its handler runs: a place among the streams, or a large body in one message. In parts
+// hold counts what an admitted request holds while its handler runs: a place among the streams, or the memory of a whole message. In parts
 // that has been counted, and a caller in this process holds it itself.
 func (s *Server) hold(in *Incoming) error {
 	if in.stream != nil {
 		return in.stream.count(s.limiterFor(in.Endpoint))
 	}
-	if in.Size < natsconn.Large || in.whole != nil {
+	if in.Size < smallRequest || in.whole != nil {
 		return nil
 	}
 	in.held = s.Memory.Reserve(KeyOf(in.Request).sender())
-	return in.held.Grow(in.Size)
+	return in.held.Grow(in.cost())
+}
+
+const (
+	// smallRequest is the size from which a request in one message counts in the account of memory, in bytes.
+	smallRequest = 1 << 10
+	// fieldCost is about what a field of a head costs besides its text, for a handler of net/http, in bytes.
+	fieldCost = 160
+)
+
+// cost returns what the message of a request takes, in bytes. Its head is in memory twice: as it was received, and parsed.
+func (in *Incoming) cost() int {
+	head := in.Size - len(in.Request.Body)
+	return in.Size + head + fieldCost*len(in.Request.Header)
 }
 
 func errClosing() error {

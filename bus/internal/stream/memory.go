@@ -107,10 +107,10 @@ func (r *Reservation) TryGrow(bytes int) error {
 	defer r.memory.mu.Unlock()
 	more := int64(bytes) + partCost
 	if r.sender != "" && r.memory.senders[r.sender]+more > r.memory.ofSender {
-		return TooManyParts(nil)
+		return MemoryFull(nil)
 	}
 	if r.memory.held+more > r.memory.ofAll {
-		return TooManyParts(ErrMemoryFull)
+		return MemoryFull(ErrMemoryFull)
 	}
 	r.memory.held += more
 	r.memory.senders[r.sender] += more
@@ -118,9 +118,9 @@ func (r *Reservation) TryGrow(bytes int) error {
 	return nil
 }
 
-// TooManyParts is the error for a message that finds no memory.
-func TooManyParts(cause error) error {
-	refused := status.TooBusy("too busy: too many large messages are under way")
+// MemoryFull is the error for a message that finds no memory.
+func MemoryFull(cause error) error {
+	refused := status.TooBusy("too busy: the messages under way take as much memory as they may")
 	refused.Cause = cause
 	return refused
 }

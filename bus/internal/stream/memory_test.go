@@ -36,7 +36,7 @@ func checkNoMemory(t *testing.T, memory *stream.Memory, reservation *stream.Rese
 	t.Helper()
 	before := memory.BytesHeld()
 	err := reservation.Grow(onePart)
-	checkRejected(t, err, 503, "too busy: too many large messages are under way")
+	checkRejected(t, err, 503, "too busy: the messages under way take as much memory as they may")
 	assert.Equal(t, isFull, errors.Is(err, stream.ErrMemoryFull))
 	assert.Equal(t, time.Second, status.Of(err).RetryAfter)
 	if after := memory.BytesHeld(); after != before {
