@@ -174,7 +174,14 @@ func (u *upload) pump() {
 	buffer := make([]byte, pieceSize)
 	for {
 		n, err := u.sent.Stream.Read(buffer)
-		if _, failed := u.writer.Write(buffer[:n]); failed != nil {
+		var failed error
+		if u.sent.Local && n > len(buffer)/2 { // the other side keeps it
+			failed = u.writer.Give(buffer[:n])
+			buffer = make([]byte, pieceSize)
+		} else {
+			_, failed = u.writer.Write(buffer[:n])
+		}
+		if failed != nil {
 			return // the call has the error
 		}
 		switch {

@@ -38,6 +38,7 @@ type Writer struct {
 
 	sending sync.Mutex // held while parts are sent; protects the fields up to mu
 	buffer  []byte
+	usual   int // bytes of the latest part that was buffered, as the next one will likely have as many
 	number  int // of the latest part
 	sent    int64
 
@@ -89,6 +90,18 @@ func (w *Writer) Write(data []byte) (written int, err error) {
 	return written, w.failure()
 }
 
+// Give is Write of bytes that the caller does not use any more, so that they need not be copied.
+func (w *Writer) Give(data []byte) error {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	if len(w.buffer) > 0 {
+		if err := w.flushLocked(false); err != nil {
+			return err
+		}
+	}
+	return w.sendLocked(data, false)
+}
+
 // smallestBuffer is what a writer buffers even if there is no memory, in bytes.
 const smallestBuffer = 1 << 10
 
@@ -103,7 +116,7 @@ func (w *Writer) roomLocked(more int) int {
 // growLocked makes room for size bytes, but for no more than a part has, the window takes, and there is memory for.
 func (w *Writer) growLocked(size int) {
 	before := cap(w.buffer)
-	size = min(max(size, 2*before), w.config.PartSize, max(w.left(), smallestBuffer))
+	size = min(max(size, 2*before, w.usual), w.config.PartSize, max(w.left(), smallestBuffer))
 	if size > smallestBuffer && size > before && w.config.Held.Grow(size) != nil {
 		size = min(smallestBuffer, w.config.PartSize)
 	}
@@ -172,6 +185,7 @@ func (w *Writer) CloseWith(body []byte) error {
 // flushLocked sends the buffer.
 func (w *Writer) flushLocked(last bool) error {
 	err := w.sendLocked(w.buffer, last)
+	w.usual = len(w.buffer)
 	if w.config.Keeps {
 		w.freeLocked()
 	} else {
