@@ -3,11 +3,13 @@ package bus
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 )
@@ -34,6 +36,7 @@ func (c *Conn) Close(ctx context.Context) error {
 			return fmt.Errorf("close %s: still closing: %w", c.host, ctx.Err())
 		}
 	}
+	c.hearCancels()
 	c.session.StopSubscribing()
 	drained := make(chan error, 1)
 	go func() {
@@ -50,6 +53,18 @@ func (c *Conn) Close(ctx context.Context) error {
 		return err
 	case <-time.After(closeGrace):
 		return fmt.Errorf("close %s: held up, by the broker, a log writer or a callback, and left to end on its own: %w", c.host, context.Cause(ctx))
+	}
+}
+
+// hearCancels subscribes to what ends handlers whose callers leave, as the subscription to everything for this instance ends before they do.
+func (c *Conn) hearCancels() {
+	cancel := subject.Address{Port: subject.ControlPort, Host: c.ownHost, Method: http.MethodPost, Path: "/cancel"}
+	to, err := cancel.Subject(c.plane)
+	if err == nil {
+		err = c.session.Subscribe(&natsconn.Subscription{Subject: to, Receive: c.server.ReceiverOfInstance(), Answers: true, For: "callers that leave"})
+	}
+	if err != nil {
+		c.log(c.logger.Debug().Err(err), "a closing instance does not hear of callers that leave")
 	}
 }
 

@@ -404,6 +404,40 @@ func (many) F() {}
 func (many) G() {}
 func (many) H() {}
 
+// TestClose_HearsCancels closes an instance whose handlers wait for the end of their contexts: callers that leave meanwhile end them.
+func TestClose_HearsCancels(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		callee, caller := w.connect("slow.example"), w.connect("caller.example")
+		entered := make(chan struct{})
+		require.NoError(t, callee.Handle("GET", "/slow", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			entered <- struct{}{}
+			<-r.Context().Done()
+			assert.ErrorIs(t, context.Cause(r.Context()), bus.ErrCallerLeft)
+		})))
+		ctx, leave := context.WithCancel(t.Context())
+		var called sync.WaitGroup
+		called.Go(func() {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://slow.example/slow", nil)
+			assert.NoError(t, err)
+			_, err = caller.Do(request) //nolint:bodyclose // it fails
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+		<-entered
+		closed, left := make(chan error, 1), make(chan struct{})
+		caller.WatchAnnouncements(func(each bus.Announcement) {
+			if each.Leaves && each.Host == "slow.example" {
+				close(left) // it takes no requests any more
+			}
+		})
+		go func() { closed <- callee.Close(t.Context()) }()
+		<-left
+		leave()
+		require.NoError(t, <-closed)
+		called.Wait()
+	})
+}
+
 // TestClose_WhileServing closes connections that are about to serve something, which is then taken back: both end the same
 // subscriptions, and neither waits for the other.
 func TestClose_WhileServing(t *testing.T) {

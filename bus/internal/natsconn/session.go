@@ -24,7 +24,7 @@ type Receiver func(message *nats.Msg, reader *wire.Reader) worker.Job
 type Subscription struct {
 	Subject, Queue string
 	Receive        Receiver
-	Answers        bool   // it brings responses to our own requests, so it ends last
+	Answers        bool   // it brings responses to our own requests, or ends handlers that still run, so it ends last
 	Pattern        string // the subjects that any instance of the host subscribes to in its place; "" if that is Subject
 	For            string // what it is for, for the list of permissions
 
