@@ -33,6 +33,12 @@ type jsonField struct {
 // jsonFields returns the members of a struct by the rules of encoding/json: fields of embedded structs are promoted; of
 // several fields with one name the shallowest wins, among equals the one whose tag gives the name, otherwise none.
 func jsonFields(root reflect.Type) []jsonField {
+	fields, _ := dominant(allFields(root))
+	return fields
+}
+
+// allFields returns the fields that may be members of a struct.
+func allFields(root reflect.Type) []jsonField {
 	var all []jsonField
 	level, seen := []jsonField{{Type: root}}, map[reflect.Type]bool{root: true}
 	for len(level) > 0 {
@@ -52,16 +58,24 @@ func jsonFields(root reflect.Type) []jsonField {
 		}
 		level = next
 	}
-	return dominant(all)
+	return all
 }
 
-// JSONMembers returns the types of the members of the JSON object that represents a struct, by name.
-func JSONMembers(t reflect.Type) map[string]reflect.Type {
-	members := make(map[string]reflect.Type)
-	for _, f := range jsonFields(t) {
-		members[f.Name] = f.Type
+// JSONMember is a member of the JSON object that represents a struct.
+type JSONMember struct {
+	Name  string
+	Type  reflect.Type
+	Index []int // of the field, through embedded structs and pointers to them
+}
+
+// JSONMembers returns the members of the JSON object that represents a struct, by the rules of encoding/json, in the order of their declaration.
+// ambiguous are the names that it does not have, as several fields have them with equal right.
+func JSONMembers(t reflect.Type) (members []JSONMember, ambiguous []string) {
+	fields, ambiguous := dominant(allFields(t))
+	for _, f := range fields {
+		members = append(members, JSONMember{f.Name, f.Type, f.index})
 	}
-	return members
+	return members, ambiguous
 }
 
 // readField reads field i of a struct. Its Name is "" if it is not a member. promotes reports that the fields of its
@@ -104,21 +118,23 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 	return field, false
 }
 
-// dominant returns the one field for each name that JSON shows, in order of declaration.
-func dominant(all []jsonField) []jsonField {
+// dominant returns the one field for each name that JSON shows, in order of declaration, and the names for which there is none, sorted.
+func dominant(all []jsonField) (kept []jsonField, ambiguous []string) {
 	byName := map[string][]jsonField{}
 	for _, f := range all {
 		byName[f.Name] = append(byName[f.Name], f)
 	}
-	var kept []jsonField
 	for _, rivals := range byName {
 		slices.SortStableFunc(rivals, stronger)
 		if len(rivals) == 1 || stronger(rivals[0], rivals[1]) < 0 {
 			kept = append(kept, rivals[0])
+		} else {
+			ambiguous = append(ambiguous, rivals[0].Name)
 		}
 	}
+	slices.Sort(ambiguous)
 	slices.SortFunc(kept, func(a, b jsonField) int { return slices.Compare(a.index, b.index) })
-	return kept
+	return kept, ambiguous
 }
 
 // stronger orders fields of the same name: shallower ones first, then those whose tag gives the name.

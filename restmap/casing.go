@@ -49,7 +49,11 @@ func findMiscased(decoder *jsontext.Decoder, t reflect.Type) (detail string) {
 	}
 	var members map[string]reflect.Type
 	if isStruct {
-		members = reflectapi.JSONMembers(t)
+		members = make(map[string]reflect.Type)
+		all, _ := reflectapi.JSONMembers(t)
+		for _, member := range all {
+			members[member.Name] = member.Type
+		}
 	}
 	_, _ = decoder.ReadToken()
 	for decoder.PeekKind() != jsontext.KindEndObject && decoder.PeekKind() != jsontext.KindEndArray {

@@ -202,7 +202,9 @@ func (f *form) given(members map[string]any, filled reflect.Value, text string) 
 	read := make(map[string]any) // of the arguments in the form
 	for name := range f.namesGiven(text) {
 		if field, known := f.fields[name]; known {
-			read[name] = asJSON(filled.FieldByIndex(field.index))
+			if value, isThere := field.of(filled); isThere {
+				read[name] = asJSON(value)
+			}
 			delete(members, name) // a later value replaces an earlier one
 		}
 	}

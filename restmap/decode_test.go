@@ -73,7 +73,7 @@ type kindOfKey string
 // kind is a number with a name.
 type kind int
 
-// Embedded and embedding are what gorilla/schema is not asked to decode in parts.
+// Embedded and embedding have members of embedded structs.
 type Embedded struct {
 	Deep string `json:"deep"`
 	Over string `json:"over"`
@@ -134,6 +134,36 @@ type twins struct {
 	Embedding
 }
 
+// paging is embedded as Kubernetes types are.
+type paging struct {
+	Limit int `json:"limit"`
+}
+
+type kept struct {
+	paging `json:",inline"`
+
+	Text string `json:"text"`
+}
+
+// split has a name that two fields have with equal right.
+type split struct {
+	Embedded
+	Other
+
+	Limit int `json:"limit"`
+}
+
+// Other is embedded beside Embedded.
+type Other struct {
+	Deep string `json:"deep"`
+}
+
+func (Inputs) Kept(kept kept) {}
+func (Inputs) Split(split split, page struct {
+	Limit int    `json:"limit"`
+	Over  string `json:"over"`
+}, text string) {
+}
 func (Inputs) Bills(b bill, list []bill, pledge pledge, twice twins) {}
 
 func (Inputs) Odd(ids []*int64, names *[]string, kinds []kind, blobs [][]byte, pair [2]int, pp **int, e embedding, list []*embedding) {
@@ -229,12 +259,25 @@ func TestDecode(t *testing.T) {
 				embedding{Embedded: Embedded{Deep: "a"}}, []*embedding{{Plain: 1}, nil}}},
 		{name: "parts beside what embeds", method: "Bills", query: "b.n=1&b.total=::1&b.tip=::2&list.1.total=::3&list.0.n=2",
 			want: []any{bill{N: 1, Total: addr("::1"), Tip: new(addr("::2"))}, []bill{{N: 2}, {Total: addr("::3")}}, pledge{}, twins{}}},
+		{name: "parts of what embeds", method: "Bills", query: "b.open.deep=a&b.case.a=1&b.case.A=2&b.shown.name=c&pledge.n=3&pledge.lines.1.to.x=4&twice.deep=d",
+			want: []any{
+				bill{Open: Embedding{Embedded{Deep: "a"}}, Case: twinLetter{1, 2}, Shown: shown{Name: "c"}}, []bill(nil),
+				pledge{3, []owed{{}, {struct{ *Point }{&point{X: 4}}}}}, twins{Embedded: Embedded{Deep: "d"}},
+			}},
+		{name: "parts of names that differ in case", method: "Alike", query: "p.x=3&P.x=4&tag=a&Tag=b", want: []any{"a", "b", point{X: 3}, point{X: 4}}},
+		{name: "parts of an embedded pointer", method: "Odd", query: "e.deep=a&e.y=2&list.1.x=1",
+			want: []any{[]*int64(nil), (*[]string)(nil), []kind(nil), [][]byte(nil), [2]int{}, (**int)(nil),
+				embedding{Embedded: Embedded{Deep: "a"}, Point: &point{Y: 2}}, []*embedding{nil, {Point: &point{X: 1}}}}},
+		{name: "a map inside of a list", method: "Objects", query: "lines.0.attrs.a.b=c&lines.0.attrs.d=e",
+			want: []any{point{}, (*point)(nil), []line{{Attrs: map[string]string{"a.b": "c", "d": "e"}}}, map[string]int(nil)}},
+		{name: "options without a name", method: "Kept", query: "text=a&limit=5", want: []any{kept{paging{5}, "a"}}},
+		{name: "options without a name, in a form", method: "Kept", contentType: formType, body: "kept.limit=5", want: []any{kept{paging: paging{5}}}},
 		{name: "empty parts", method: "Bills", query: "b.n=&b.tip=&list.1.tip=&list.0.n=2",
 			want: []any{bill{}, []bill{{N: 2}}, pledge{}, twins{}}},
 		{name: "a list of what reads text", method: "Addresses", query: "ips=1.2.3.4&ips=::1", want: []any{[]net.IP{net.ParseIP("1.2.3.4"), net.ParseIP("::1")}}},
 		{name: "a list in one text", method: "Odd", query: "kinds=1,2", want: []any{[]*int64(nil), (*[]string)(nil), []kind{1, 2}}},
 		{name: "a form as an odd type", method: "StoreOdd", contentType: formType, body: "deep=a&over=b&Plain=1&x=2&Skip=c&-=d&none=3",
-			want: []any{&embedding{Embedded: Embedded{Deep: "a"}, Over: "b", Plain: 1}}},
+			want: []any{&embedding{Embedded: Embedded{Deep: "a"}, Point: &point{X: 2}, Over: "b", Plain: 1}}},
 		{name: "a path", method: "File", path: map[string]string{"path": "a/b"}, query: "size=3", want: []any{"a/b", 3}},
 		{name: "a path over everything", method: "Store", path: map[string]string{"id": "7"}, query: "id=8&dry=true&httpRequestBody={}",
 			contentType: jsonType, body: `{"id":9,"n":3}`, want: []any{7, line{N: 3}, true}},
@@ -314,16 +357,13 @@ func TestDecode_Refuses(t *testing.T) {
 			want: "days.a (query): has a key of the wrong type: it expects a date and time (RFC 3339); deep.a.x (query): refers to a part of a map value; write deep as one JSON value; " +
 				"deep.b.x (query): expects a number; lists.a (query): expects an integer; m.a (query): is given more than once; numbers. (query): needs a key after the dot; " +
 				"numbers.200 (query): has a key of the wrong type: it expects an integer from -128 to 127"},
-		{name: "a map inside of a list", method: "Objects", query: "lines.0.attrs.a=b", want: "lines.0.attrs.a (query): cannot be given in parts; write lines as one JSON value"},
 		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is not the name of an element; repeat tags"},
 		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is not the name of an element; repeat lines.0.notes"},
-		{name: "parts of an odd type", method: "Odd", query: "e.deep=b&pair.0=1", want: "e.deep (query): cannot be given in parts; write e as one JSON value; pair.0 (query): cannot be given in parts; write pair as one JSON value"},
-		{name: "parts of what embeds", method: "Bills", query: "b.open.deep=a&b.case.a=1&b.shown.name=a&pledge.n=1&pledge.lines.0.to.x=1&twice.deep=1",
-			want: "b.case.a (query): cannot be given in parts; write b as one JSON value; b.open.deep (query): cannot be given in parts; write b as one JSON value; " +
-				"b.shown.name (query): cannot be given in parts; write b as one JSON value; " +
-				"pledge.lines.0.to.x (query): cannot be given in parts, because of pledge.lines.to; write pledge as one JSON value; " +
-				"pledge.n (query): cannot be given in parts, because of pledge.lines.to; write pledge as one JSON value; twice.deep (query): cannot be given in parts; write twice as one JSON value"},
-		{name: "parts of names that differ in case", method: "Alike", query: "p.x=3", want: "p.x (query): cannot be given in parts; write p as one JSON value"},
+		{name: "parts of an odd type", method: "Odd", query: "pair.0=1", want: "pair.0 (query): cannot be given in parts; write pair as one JSON value"},
+		{name: "a name of several fields", method: "Split", query: "deep=a&over=b&text=c&limit=5&page.over=c",
+			want: "deep (query): is the name of several fields of embedded structs, and so of none, as in JSON; " +
+				"limit (query): is a member of several arguments: write page.limit or split.limit; " +
+				"over (query): is a member of several arguments: write page.over or split.over"},
 		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index above 999"},
 		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index above 999"},
 		{name: "sparse lists that are many", method: "Objects", query: strings.Join(tenSparse, "&"),

@@ -23,9 +23,9 @@ import (
 //	p.x=1&line.0.n=2   a struct or a list of structs, in parts
 //	m.a=1&m.b=2        a map, by its keys
 //
-// gorilla/schema decodes the parts that it can distinguish, into a separate struct, the shape, so that fields that a
-// request does not mention keep their values. It only gets names that match exactly, with no more values and no higher
-// index than allowed.
+// gorilla/schema converts the texts of whole arguments, into a separate struct, the shape, so that fields that a request does not mention keep their
+// values. It gets the names of the shape, and no more values than allowed. Parts are set where their names lead, by the rules of JSON: members of
+// embedded structs are members.
 type form struct {
 	fields  map[string]formField
 	shape   reflect.Type
@@ -33,16 +33,22 @@ type form struct {
 	strict  bool     // unknown names are refused
 	inPath  []string // names of arguments that are in the path, which wins
 
-	short map[string]string // first names of members, and the argument that they are in; see shorten
+	short     map[string]string   // first names of members, and the argument that they are in; see shorten
+	ambiguous map[string][]string // first names of members of several arguments, and these arguments
 }
 
 // formField is one field of the struct to be filled.
 type formField struct {
-	formPart
-	index []int // in the struct to be filled, see reflect.Value.FieldByIndex
-	shape int   // index in the shape; -1 if gorilla/schema could not distinguish it
+	formPart     // its index is that in the struct to be filled
+	shape    int // index in the shape; -1 if gorilla/schema does not convert it
 
 	hasDefault bool // an empty text leaves it as it is
+}
+
+// of returns the field in a filled struct; false if it is in an embedded struct that is not there.
+func (f formField) of(filled reflect.Value) (reflect.Value, bool) {
+	field, err := filled.FieldByIndexErr(f.index)
+	return field, err == nil
 }
 
 // decode fills dst, an addressable struct, and returns the errs of the values, sorted by name. Unknown names are
@@ -68,11 +74,10 @@ type formDecoding struct {
 	form      *form
 	dst       reflect.Value
 	place     string              // "query" or "body"
-	shape     reflect.Value       // made on first use
-	mentioned map[int]formField   // the fields of the shape that have a value
+	mentioned map[string]string   // names of the fields of the shape that have a value, and of the arguments
 	values    map[string][]string // what gorilla/schema decodes into the shape
 	lists     listSizes
-	maps      map[string]bool // names of the maps that this form has begun to fill
+	begun     map[string]bool // names of the arguments that this form has begun to fill
 	errs      []ArgumentError
 }
 
@@ -91,35 +96,87 @@ func (d *formDecoding) take(name string, texts []string) {
 	if field.hasDefault && strings.Join(texts, "") == "" {
 		return
 	}
-	part := field.formPart
-	if dotted && part.keyed {
-		d.setMember(name, field, behind, texts)
-		return
-	}
-	if dotted {
-		var err error
-		part, known, err = part.follow(argument, behind, &d.lists)
-		if err != nil {
-			d.reject(name, err.Error())
-		}
-		if mistake := field.miscased(behind); err == nil && !known && (d.form.strict || mistake != "") {
-			d.reject(name, cmp.Or(mistake, unknownName))
-		}
-		if err != nil || !known {
-			return
-		}
-	}
 	switch {
-	case len(texts) > 1 && !part.list:
-		d.reject(name, "is given more than once"+remedy(part.typ, argument))
-	case dotted && part.typ.Kind() == reflect.Pointer && strings.Join(texts, "") == "":
-		// It is absent, of which gorilla/schema would make a pointer to zero.
-	case part.decodable && (dotted || texts[0] != ""):
-		d.mention(field)
-		d.values[name] = texts
+	case field.typ == nil:
+		d.reject(name, errAmbiguous.Error())
+	case dotted:
+		d.setPart(name, field, behind, texts)
+	case len(texts) > 1 && !field.list:
+		d.reject(name, "is given more than once"+remedy(field.typ, argument))
+	case field.shape >= 0 && texts[0] != "":
+		if d.values == nil {
+			d.values, d.mentioned = make(map[string][]string), make(map[string]string)
+		}
+		d.values[shapeName(field.shape)], d.mentioned[shapeName(field.shape)] = texts, name
 	default:
 		d.set(name, field, texts)
 	}
+}
+
+// setPart sets a part of an argument by the names that lead to it, as in p.x=1, line.0.n=2 or m.a=1.
+func (d *formDecoding) setPart(name string, field formField, behind string, texts []string) {
+	argument, _, _ := strings.Cut(name, ".")
+	part, way, known, err := field.follow(argument, behind, &d.lists)
+	isEmpty := strings.Join(texts, "") == ""
+	switch mistake := field.miscased(behind); {
+	case err != nil:
+		d.reject(name, err.Error())
+		return
+	case !known && (d.form.strict || mistake != ""):
+		d.reject(name, cmp.Or(mistake, unknownName))
+		return
+	case !known, part.typ.Kind() == reflect.Pointer && isEmpty && !part.keyed:
+		return
+	case len(texts) > 1 && !part.list && !part.keyed:
+		d.reject(name, "is given more than once"+remedy(part.typ, argument))
+		return
+	}
+	if err := d.setAt(field, argument, part, way, texts); err != nil {
+		d.errs = append(d.errs, argumentError(name, d.place, err))
+	}
+}
+
+// setAt sets the part of an argument that a way leads to.
+func (d *formDecoding) setAt(field formField, argument string, part formPart, way []step, texts []string) error {
+	var value, key reflect.Value
+	var err error
+	if part.keyed {
+		key, value, err = memberOf(pointed(part.typ), argument, way[len(way)-1].key, texts)
+	} else {
+		value, err = fromTexts(part.typ, texts)
+	}
+	if err != nil {
+		return err
+	}
+	object, err := d.begin(argument, field)
+	if err == nil {
+		object, err = walk(object, way)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !part.keyed:
+		object.Set(value)
+		return nil
+	case object.IsNil():
+		object.Set(reflect.MakeMap(object.Type()))
+	}
+	object.SetMapIndex(key, value)
+	return nil
+}
+
+// begin returns the field of an argument, without what did not come from this form.
+func (d *formDecoding) begin(argument string, field formField) (reflect.Value, error) {
+	object, err := fieldAt(d.dst, field.index)
+	if err != nil || d.begun[argument] {
+		return object, err
+	}
+	if d.begun == nil {
+		d.begun = make(map[string]bool)
+	}
+	d.begun[argument] = true
+	object.SetZero()
+	return object, nil
 }
 
 // remedy says how to send a value that may be a list but cannot be sent by repeating its name.
@@ -144,6 +201,8 @@ func (d *formDecoding) unknown(argument, name string) {
 	switch {
 	case mistake != "":
 		d.reject(argument, mistake)
+	case len(d.form.ambiguous[argument]) > 0:
+		d.reject(argument, "is a member of several arguments: write "+strings.Join(d.form.ambiguous[argument], "."+name+" or ")+"."+name)
 	case found && known:
 		d.reject(argument, "is written with brackets; repeat "+before+", or write "+before+".0.name")
 	case d.form.strict && !slices.Contains(d.form.inPath, argument):
@@ -167,39 +226,34 @@ func (d *formDecoding) set(name string, field formField, texts []string) {
 	if err == nil {
 		err = checkNames(field.typ, texts[0], d.form.strict)
 	}
-	switch {
-	case err != nil:
+	if err == nil {
+		var object reflect.Value
+		if object, err = d.begin(name, field); err == nil { // its parts may follow
+			object.Set(value)
+		}
+	}
+	if err != nil {
 		d.errs = append(d.errs, argumentError(name, d.place, err))
-	case field.shape >= 0:
-		d.mention(field).Set(value) // its parts may follow
-	default:
-		d.dst.FieldByIndex(field.index).Set(value)
-		d.begin(name, field) // its members may follow
 	}
 }
 
-// mention returns the field in the shape, and records that it has a value.
-func (d *formDecoding) mention(field formField) reflect.Value {
-	if d.mentioned == nil {
-		d.mentioned = make(map[int]formField)
-		d.values = make(map[string][]string)
-		d.shape = reflect.New(d.form.shape).Elem()
-	}
-	d.mentioned[field.shape] = field
-	return d.shape.Field(field.shape)
-}
-
-// decodeShape has gorilla/schema decode what was left to it, and copies the fields that the form mentions.
+// decodeShape has gorilla/schema convert what was left to it, and copies the fields that the form mentions.
 func (d *formDecoding) decodeShape() {
-	if len(d.mentioned) == 0 {
+	if len(d.values) == 0 {
 		return
 	}
-	if err := d.form.decoder.Decode(d.shape.Addr().Interface(), d.values); err != nil {
+	shape := reflect.New(d.form.shape)
+	if err := d.form.decoder.Decode(shape.Interface(), d.values); err != nil {
 		d.translate(err)
 		return
 	}
-	for i, field := range d.mentioned {
-		d.dst.FieldByIndex(field.index).Set(d.shape.Field(i))
+	for name, argument := range d.mentioned {
+		object, err := fieldAt(d.dst, d.form.fields[argument].index)
+		if err != nil {
+			d.reject(argument, err.Error())
+			continue
+		}
+		object.Set(shape.Elem().FieldByName(name))
 	}
 }
 
@@ -211,9 +265,9 @@ func (d *formDecoding) translate(err error) {
 	}
 	for name, err := range failed {
 		if conversion, ok := errors.AsType[schema.ConversionError](err); ok {
-			d.reject(name, conversionDetail(conversion, d.values[name]))
+			d.reject(d.mentioned[name], conversionDetail(conversion, d.values[name]))
 		} else {
-			d.reject(name, "cannot be decoded")
+			d.reject(d.mentioned[name], "cannot be decoded")
 		}
 	}
 }

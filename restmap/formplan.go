@@ -1,70 +1,61 @@
 package restmap
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gorilla/schema"
-)
 
-// formTag is the tag with the names in forms: those of JSON.
-const formTag = "json"
+	"github.com/busline/busline/reflectapi"
+)
 
 // target is a field that a form may set.
 type target struct {
 	name  string
-	typ   reflect.Type
-	index []int // in the struct to be filled
+	typ   reflect.Type // nil for the name of several fields
+	index []int        // in the struct to be filled, through embedded structs and pointers to them
 
 	hasDefault bool // an empty text leaves it as it is
 }
 
-// targetsOf returns the fields of a struct type that have names in JSON, including those of embedded structs; of two
-// with the same name the shallower one. Fields behind an embedded pointer are left out.
-func targetsOf(t reflect.Type) []target {
-	var all []target
-	for i := range t.NumField() {
-		f := t.Field(i)
-		switch name := jsonName(f); {
-		case isInlined(f) && f.Type.Kind() == reflect.Struct:
-			for _, inner := range targetsOf(f.Type) {
-				inner.index = append([]int{i}, inner.index...)
-				all = append(all, inner)
-			}
-		case isInlined(f) && f.Type.Kind() == reflect.Pointer:
-		case name != "":
-			all = append(all, target{name: name, typ: f.Type, index: []int{i}})
-		}
+// targetsOf returns the members of a struct type, those that JSON has. A name that several fields have with equal right has no type.
+func targetsOf(t reflect.Type) (targets []target) {
+	members, ambiguous := reflectapi.JSONMembers(t)
+	for _, member := range members {
+		targets = append(targets, target{name: member.Name, typ: member.Type, index: member.Index})
 	}
-	slices.SortStableFunc(all, func(a, b target) int { return len(a.index) - len(b.index) })
-	seen := make(map[string]bool)
-	return slices.DeleteFunc(all, func(t target) bool {
-		hidden := seen[t.name]
-		seen[t.name] = true
-		return hidden
-	})
+	for _, name := range ambiguous {
+		targets = append(targets, target{name: name})
+	}
+	return targets
 }
 
-// isInlined reports whether the members of a field take its place.
-func isInlined(f reflect.StructField) bool { return f.Anonymous && f.Tag.Get(formTag) == "" }
-
-// jsonName returns the name of a field in JSON, "" if it has none.
-func jsonName(f reflect.StructField) string {
-	tag := f.Tag.Get(formTag)
-	name, _, _ := strings.Cut(tag, ",")
-	switch {
-	case tag == "-" || !f.IsExported():
-		return ""
-	case name == "":
-		return f.Name
-	default:
-		return name
+// fieldAt returns a field of an addressable struct, and allocates the embedded structs on the way.
+func fieldAt(v reflect.Value, index []int) (reflect.Value, error) {
+	for i, at := range index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() && !v.CanSet() {
+				return v, fmt.Errorf("cannot be set: the embedded %v is not exported", v.Type())
+			}
+			v = reached(v)
+		}
+		v = v.Field(at)
 	}
+	return v, nil
+}
+
+// reached follows the pointers of an addressable value, and allocates those that are nil.
+func reached(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = v.Elem()
+	}
+	return v
 }
 
 // formPlanner plans one form.
@@ -76,23 +67,16 @@ type formPlanner struct {
 // newForm plans a form that sets these fields.
 func newForm(targets []target) *form {
 	planner := &formPlanner{decoder: schema.NewDecoder(), parts: make(map[reflect.Type]map[string]formPart)}
-	planner.decoder.SetAliasTag(formTag)
-	planner.decoder.IgnoreUnknownKeys(true)
 	planner.decoder.MaxSize(maxElements)
 
 	f := &form{fields: make(map[string]formField), decoder: planner.decoder}
 	var shape []reflect.StructField
 	for _, t := range targets {
-		field := formField{formPart: planner.part(t.typ), index: t.index, shape: -1, hasDefault: t.hasDefault}
-		if (field.decodable || field.parts != nil) && !alike(targets, t.name) {
+		field := formField{formPart: planner.part(t.typ), shape: -1, hasDefault: t.hasDefault}
+		field.index = t.index
+		if field.plain && planner.converts(t.typ) {
 			field.shape = len(shape)
-			shape = append(shape, reflect.StructField{
-				Name: "F" + strconv.Itoa(len(shape)),
-				Type: t.typ,
-				Tag:  reflect.StructTag(formTag + ":" + strconv.Quote(t.name)),
-			})
-		} else {
-			field.decodable, field.parts = false, nil
+			shape = append(shape, reflect.StructField{Name: shapeName(len(shape)), Type: t.typ})
 		}
 		f.fields[t.name] = field
 	}
@@ -100,44 +84,56 @@ func newForm(targets []target) *form {
 	return f
 }
 
-// alike reports whether several names differ at most in case, which gorilla/schema ignores.
-func alike(targets []target, name string) bool {
-	same := func(t target) bool { return strings.EqualFold(t.name, name) }
-	first := slices.IndexFunc(targets, same)
-	return slices.ContainsFunc(targets[first+1:], same)
-}
+// shapeName is the name of a field of the shape, also for gorilla/schema, which ignores case.
+func shapeName(i int) string { return "F" + strconv.Itoa(i) }
 
-// part plans a value of type t. gorilla/schema follows one pointer itself, but no more.
+// part plans a value of type t.
 func (p *formPlanner) part(t reflect.Type) formPart {
-	part := formPart{typ: t, list: isTextList(t)}
-	switch whole := withoutPointer(t); {
-	case isText(t):
-		part.decodable = p.convertible(whole)
-	case readsJSON(whole):
+	if t == nil {
+		return formPart{}
+	}
+	part := formPart{typ: t, list: isTextList(t), plain: IsText(t)}
+	switch whole := pointed(t); {
+	case part.plain, readsJSON(whole):
 	case whole.Kind() == reflect.Struct:
-		part.parts, part.hindrance = p.structParts(whole)
+		part.parts = p.structParts(whole)
 	case whole.Kind() == reflect.Map:
 		part.keyed = readsText(whole.Key()) || !readsJSON(whole.Key()) && isText(whole.Key())
-	case part.list && whole.Kind() == reflect.Slice:
-		element := withoutPointer(whole.Elem())
-		part.decodable = element.Kind() != reflect.Struct && p.convertible(element)
-	case whole.Kind() == reflect.Slice && withoutPointer(whole.Elem()).Kind() == reflect.Struct:
-		part.parts, part.hindrance = p.structParts(withoutPointer(whole.Elem()))
-		part.indexed = true
+	case whole.Kind() == reflect.Slice:
+		if element := pointed(whole.Elem()); element.Kind() == reflect.Struct && !readsJSON(element) {
+			part.parts, part.indexed = p.structParts(element), true
+		}
 	}
 	return part
 }
 
-func withoutPointer(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem()
+// structParts plans the members of a struct type.
+func (p *formPlanner) structParts(t reflect.Type) map[string]formPart {
+	if parts, seen := p.parts[t]; seen {
+		return parts
 	}
-	return t
+	parts := make(map[string]formPart)
+	p.parts[t] = parts
+	for _, target := range targetsOf(t) {
+		part := p.part(target.typ)
+		part.index = target.index
+		parts[target.name] = part
+	}
+	return parts
 }
 
-// convertible registers a converter from text to a type with gorilla/schema, if it is safe to use it there.
-func (p *formPlanner) convertible(t reflect.Type) bool {
-	if _, hindered := inseparable(t, make(map[reflect.Type]bool)); hindered {
+// converts registers a converter from text to a type with gorilla/schema, and reports whether it can decode the type: it follows one pointer, and
+// looks into structs for tags of its own.
+func (p *formPlanner) converts(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if isTextList(t) {
+		if t = t.Elem(); t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+	}
+	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
 		return false
 	}
 	p.decoder.RegisterConverter(reflect.Zero(t).Interface(), func(text string) reflect.Value {
@@ -150,127 +146,6 @@ func (p *formPlanner) convertible(t reflect.Type) bool {
 	return true
 }
 
-// structParts plans the fields of a struct type; nil if it cannot be sent in parts, with the way to the member that
-// keeps it from that, if it is not the type itself.
-func (p *formPlanner) structParts(t reflect.Type) (parts map[string]formPart, member string) {
-	member, hindered := inseparable(t, make(map[reflect.Type]bool))
-	if hindered || readsJSON(t) || !isSeparable(t) {
-		return nil, member
-	}
-	if parts, seen := p.parts[t]; seen {
-		return parts, ""
-	}
-	parts = make(map[string]formPart)
-	p.parts[t] = parts
-	for _, target := range targetsOf(t) {
-		parts[target.name] = p.part(target.typ)
-	}
-	return parts, ""
-}
-
-// isSeparable reports whether the names of a struct's fields are enough for gorilla/schema to tell them apart: none is
-// promoted from an embedded one, and no two differ only in case. It also finds unexported fields, and sets nothing then.
-func isSeparable(t reflect.Type) bool {
-	var named []target
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get(formTag), ",")
-		switch {
-		case f.Anonymous:
-			return false
-		case name != "-":
-			named = append(named, target{name: cmp.Or(name, f.Name)})
-		}
-	}
-	return !slices.ContainsFunc(named, func(f target) bool { return alike(named, f.name) })
-}
-
-// inseparable looks for what keeps gorilla/schema from decoding any part of a value, since it visits all others, too:
-// embedded pointers, which it allocates although the form does not mention them; two embedded structs, whose fields it
-// takes for one another; and tags that it would interpret as an option. member is the way to it, "line.price", or "" if
-// it is the type itself.
-func inseparable(t reflect.Type, seen map[reflect.Type]bool) (member string, found bool) {
-	for !seen[t] && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
-		seen[t] = true // "type T []T" is legal Go
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || seen[t] {
-		return "", false
-	}
-	seen[t] = true
-	embedded := 0
-	for f := range t.Fields() {
-		_, options, _ := strings.Cut(f.Tag.Get(formTag), ",")
-		if f.Anonymous {
-			embedded++
-		}
-		if strings.Contains(options, "required") || strings.Contains(options, "default:") || f.Anonymous && f.Type.Kind() == reflect.Pointer || embedded > 1 {
-			return "", true
-		}
-	}
-	for f := range t.Fields() {
-		inner, found := inseparable(f.Type, seen)
-		switch {
-		case found && isInlined(f):
-			return inner, true
-		case found:
-			return strings.TrimSuffix(jsonName(f)+"."+inner, "."), true
-		}
-	}
-	return "", false
-}
-
-// setMember sets the member of a map by its key, as in m.a=1.
-func (d *formDecoding) setMember(name string, field formField, key string, texts []string) {
-	argument, _, _ := strings.Cut(name, ".")
-	index, value, err := memberOf(pointed(field.typ), argument, key, texts)
-	if err != nil {
-		d.errs = append(d.errs, argumentError(name, d.place, err))
-		return
-	}
-	object := d.dst.FieldByIndex(field.index)
-	if !d.maps[argument] {
-		object.SetZero() // the previous content did not come from this form
-		d.begin(argument, field)
-	}
-	for object.Kind() == reflect.Pointer {
-		if object.IsNil() {
-			object.Set(reflect.New(object.Type().Elem()))
-		}
-		object = object.Elem()
-	}
-	if object.IsNil() {
-		object.Set(reflect.MakeMap(object.Type()))
-	}
-	object.SetMapIndex(index, value)
-}
-
-// begin records that a map has content from this form.
-func (d *formDecoding) begin(argument string, field formField) {
-	if !field.keyed {
-		return
-	}
-	if d.maps == nil {
-		d.maps = make(map[string]bool)
-	}
-	d.maps[argument] = true
-}
-
-// memberOf parses a key and a value of a map.
-func memberOf(t reflect.Type, argument, key string, texts []string) (index, value reflect.Value, err error) {
-	plain := IsText(t.Elem()) || t.Elem().Kind() == reflect.Interface
-	switch {
-	case key == "":
-		return index, value, errors.New("needs a key after the dot")
-	case !plain && strings.Contains(key, "."):
-		return index, value, errors.New("refers to a part of a map value; write " + argument + " as one JSON value")
-	}
-	if index, err = fromText(t.Key(), key); err != nil {
-		return index, value, errors.New("has a key of the wrong type: it " + err.Error())
-	}
-	value, err = member(t.Elem(), texts)
-	return index, value, err
-}
-
 // Limits of dotted names in forms.
 const (
 	maxParts    = 32     // names between dots
@@ -280,43 +155,81 @@ const (
 
 // formPart is what one name of a form refers to: a whole argument, or a part after a dot.
 type formPart struct {
-	typ       reflect.Type
-	list      bool                // its name may be repeated
-	decodable bool                // gorilla/schema decodes its texts
-	indexed   bool                // a list of structs, whose parts follow an index
-	keyed     bool                // a map, with a key after the dot
-	parts     map[string]formPart // the names allowed after a dot; nil if there are none
-	hindrance string              // the way to the member because of which there are none, if it is one, see [hindrance]
+	typ     reflect.Type        // nil for the name of several fields
+	index   []int               // in the struct that it is a field of
+	list    bool                // its name may be repeated
+	plain   bool                // it is written as texts
+	indexed bool                // a list of structs, whose parts follow an index
+	keyed   bool                // a map, with a key after the dot
+	parts   map[string]formPart // the names allowed after a dot; nil if there are none
 }
 
-// follow resolves the names after an argument's dot: "x", "0.sku", "child.name". It returns the last part, and whether
-// all names are known.
-func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, bool, error) {
+// step leads from a value to a part of it: to a field of a struct, an element of a list, or, if neither is set, to the value of a key in a map.
+type step struct {
+	field   []int
+	element int
+	key     string
+	isKey   bool
+}
+
+// follow resolves the names after an argument's dot: "x", "0.sku", "child.name". It returns the last part, the way to it, and whether all names
+// are known.
+func (p formPart) follow(argument, behind string, lists *listSizes) (last formPart, way []step, known bool, err error) {
 	if strings.Count(behind, ".") >= maxParts {
-		return p, false, fmt.Errorf("has more than %d parts", maxParts)
+		return p, nil, false, fmt.Errorf("has more than %d parts", maxParts)
 	}
 	names := strings.Split(behind, ".")
 	for i, name := range names {
-		switch {
+		switch next, isMember := p.parts[name]; {
+		case p.keyed:
+			way = append(way, step{key: strings.Join(names[i:], "."), isKey: true})
+			return p, way, true, nil
 		case p.parts == nil:
-			return p, false, p.indivisible(argument, strings.Join(append([]string{argument}, names[:i]...), "."))
+			return p, nil, false, p.indivisible(argument, strings.Join(append([]string{argument}, names[:i]...), "."))
 		case p.indexed:
-			if err := lists.grow(argument+"."+strings.Join(names[:i], "."), name); err != nil {
-				return p, false, err
+			element, err := lists.grow(argument+"."+strings.Join(names[:i], "."), name)
+			if err != nil {
+				return p, nil, false, err
 			}
-			p.indexed = false
+			way = append(way, step{element: element})
+			p.indexed, p.typ = false, pointed(p.typ).Elem()
+		case !isMember:
+			return p, nil, false, nil
+		case next.typ == nil:
+			return p, nil, false, errAmbiguous
 		default:
-			next, known := p.parts[name]
-			if !known {
-				return p, false, nil
-			}
-			p = next
+			p, way = next, append(way, step{field: next.index})
 		}
 	}
-	if !p.decodable {
-		return p, false, errors.New("is not a plain value; write " + argument + " as one JSON value")
+	if !p.plain {
+		return p, nil, false, errors.New("is not a plain value; write " + argument + " as one JSON value")
 	}
-	return p, true, nil
+	return p, way, true, nil
+}
+
+var errAmbiguous = errors.New("is the name of several fields of embedded structs, and so of none, as in JSON")
+
+// walk returns the part of an addressable value that a way leads to, which it allocates. Before a key it ends at the map.
+func walk(v reflect.Value, way []step) (reflect.Value, error) {
+	for _, next := range way {
+		v = reached(v)
+		switch {
+		case next.isKey:
+			return v, nil
+		case next.field != nil:
+			var err error
+			if v, err = fieldAt(v, next.field); err != nil {
+				return v, err
+			}
+		default:
+			if more := next.element + 1 - v.Len(); more > 0 {
+				v.Grow(more)
+				v.SetLen(next.element + 1)
+			}
+			v = v.Index(next.element)
+		}
+	}
+	return v, nil
 }
 
 // miscased returns what is wrong with the names after an argument's dot, if one differs from a known one only in case; "" if none does.
@@ -336,8 +249,8 @@ func (p formPart) miscased(behind string) string {
 	return ""
 }
 
-// indivisible says what to send instead of a name with a dot after this part. After a plain value no names are known,
-// and unknown names are ignored.
+// indivisible says what to send instead of a name with a dot after this part. After a plain value no names are known, and unknown names are
+// ignored.
 func (p formPart) indivisible(argument, name string) error {
 	switch {
 	case p.list:
@@ -345,11 +258,7 @@ func (p formPart) indivisible(argument, name string) error {
 	case isText(p.typ):
 		return nil
 	}
-	because := ""
-	if p.hindrance != "" {
-		because = ", because of " + name + "." + p.hindrance
-	}
-	return errors.New("cannot be given in parts" + because + "; write " + argument + " as one JSON value")
+	return errors.New("cannot be given in parts; write " + argument + " as one JSON value")
 }
 
 // listSizes counts the lengths that indexes give to the lists of a form.
@@ -359,13 +268,13 @@ type listSizes struct {
 }
 
 // grow records that the list of this name has an element at an index.
-func (l *listSizes) grow(list, index string) error {
+func (l *listSizes) grow(list, index string) (element int, err error) {
 	i, err := strconv.ParseUint(index, 10, 31)
 	if err != nil || strconv.FormatUint(i, 10) != index {
-		return errors.New("needs an index after the list's name, as in 0.name")
+		return 0, errors.New("needs an index after the list's name, as in 0.name")
 	}
 	if i >= maxElements {
-		return fmt.Errorf("has an index above %d", maxElements-1)
+		return 0, fmt.Errorf("has an index above %d", maxElements-1)
 	}
 	if l.sizes == nil {
 		l.sizes = make(map[string]int)
@@ -375,7 +284,23 @@ func (l *listSizes) grow(list, index string) error {
 		l.total += more
 	}
 	if l.total > maxAllLists {
-		return fmt.Errorf("makes the lists of the form hold more than %d elements", maxAllLists)
+		return 0, fmt.Errorf("makes the lists of the form hold more than %d elements", maxAllLists)
 	}
-	return nil
+	return int(i), nil
+}
+
+// memberOf parses the key and the value of a member of a map.
+func memberOf(t reflect.Type, argument, key string, texts []string) (index, value reflect.Value, err error) {
+	plain := IsText(t.Elem()) || t.Elem().Kind() == reflect.Interface
+	switch {
+	case key == "":
+		return index, value, errors.New("needs a key after the dot")
+	case !plain && strings.Contains(key, "."):
+		return index, value, errors.New("refers to a part of a map value; write " + argument + " as one JSON value")
+	}
+	if index, err = fromText(t.Key(), key); err != nil {
+		return index, value, errors.New("has a key of the wrong type: it " + err.Error())
+	}
+	value, err = member(t.Elem(), texts)
+	return index, value, err
 }

@@ -13,18 +13,20 @@ import (
 
 // shorten determines which names stand for a member of a struct argument. arguments are the names of all arguments.
 func (f *form) shorten(arguments []string) {
-	f.short = make(map[string]string)
-	taken := make(map[string]bool)
-	for _, name := range arguments {
-		taken[name] = true
-	}
+	f.short, f.ambiguous = make(map[string]string), make(map[string][]string)
+	in := make(map[string][]string) // the arguments that have a member
 	for _, argument := range slices.Sorted(maps.Keys(f.fields)) {
 		for member := range f.fields[argument].members() {
-			if taken[member] {
-				delete(f.short, member)
-				continue
-			}
-			taken[member], f.short[member] = true, argument
+			in[member] = append(in[member], argument)
+		}
+	}
+	for member, among := range in {
+		switch {
+		case slices.Contains(arguments, member):
+		case len(among) > 1:
+			f.ambiguous[member] = among
+		default:
+			f.short[member] = among[0]
 		}
 	}
 }
@@ -105,13 +107,16 @@ func (e *Endpoint) QueryParts(argument string) []QueryPart {
 // leaves returns the plain values in a struct; whole is false if there is something else in it, such as the struct itself. within
 // are the types that the struct is a part of.
 func (p formPart) leaves(path []string, within []reflect.Type) (leaves []QueryPart, whole bool) {
-	if p.members() == nil || slices.Contains(within, withoutPointer(p.typ)) {
+	if p.members() == nil || slices.Contains(within, pointed(p.typ)) {
 		return nil, false
 	}
-	within = append(slices.Clip(within), withoutPointer(p.typ))
-	for _, target := range targetsOf(withoutPointer(p.typ)) {
+	within = append(slices.Clip(within), pointed(p.typ))
+	for _, target := range targetsOf(pointed(p.typ)) {
 		member, at := p.parts[target.name], append(slices.Clip(path), target.name)
-		if member.decodable {
+		if target.typ == nil {
+			continue
+		}
+		if member.plain {
 			leaves = append(leaves, QueryPart{Path: at, Type: target.typ})
 			continue
 		}
