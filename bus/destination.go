@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/strictjson"
 )
@@ -277,10 +278,10 @@ func inQueryOf(arguments reflect.Type) (in inQuery) {
 		return in
 	}
 	in.json = make(map[string]bool)
-	for field := range arguments.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		in.json[name] = !restmap.IsText(field.Type)
-		in.vague = in.vague || isVague(field.Type)
+	members, _ := reflectapi.JSONMembers(arguments)
+	for _, member := range members {
+		in.json[member.Name] = !restmap.IsText(member.Type)
+		in.vague = in.vague || isVague(member.Type)
 	}
 	return in
 }

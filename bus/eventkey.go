@@ -43,18 +43,17 @@ func newEventKey(arguments reflect.Type, argument string) *eventKey {
 		return key
 	}
 	var names []string
-	for _, field := range reflect.VisibleFields(arguments) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	members, _ := reflectapi.JSONMembers(arguments)
+	for _, member := range members {
 		switch {
-		case name == argument && !reflectapi.IsKey(field.Type):
-			key.err = notKey(field.Type)
+		case member.Name == argument && !reflectapi.IsKey(member.Type):
+			key.err = notKey(member.Type)
 			return key
-		case name == argument:
-			key.field = field.Index
+		case member.Name == argument:
+			key.field = member.Index
 			return key
-		case name != "" && name != "-":
-			names = append(names, name)
 		}
+		names = append(names, member.Name)
 	}
 	key.err = fmt.Errorf("%v has no field with that json tag; it has %s%s", arguments, strings.Join(names, ", "), similar.DidYouMean(argument, names))
 	return key
