@@ -118,7 +118,7 @@ func (c *Conn) abandon() {
 	c.telemetry.tap.close()
 	c.closeVerifier()
 	c.server.StopWaiting()
-	c.shared.local.remove(c)
+	c.shared.local.forget(c)
 	c.shared.services.Leave(microService{c})
 	c.session.Leave()
 	c.shared.release()

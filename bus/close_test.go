@@ -438,6 +438,35 @@ func TestClose_HearsCancels(t *testing.T) {
 	})
 }
 
+// TestClose_SendsLargeResponses closes an instance while its handlers have megabytes to send, of which no reader has taken more than a window.
+func TestClose_SendsLargeResponses(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *testBus) {
+		callee, caller := w.connect("files.example"), w.connect("caller.example")
+		const half = 2 << 20
+		require.NoError(t, callee.Handle("GET", "/file", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := w.Write(make([]byte, half))
+			assert.NoError(t, errors.Join(err, http.NewResponseController(w).Flush()))
+			<-bus.Closing(r.Context())
+			_, err = w.Write(make([]byte, half))
+			assert.NoError(t, err)
+		})))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://files.example/file", nil)
+		require.NoError(t, err)
+		response, err := caller.Do(request)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		_, err = io.CopyN(io.Discard, response.Body, half)
+		require.NoError(t, err)
+		closed := make(chan error, 1)
+		go func() { closed <- callee.Close(t.Context()) }()
+		n, err := io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+		assert.EqualValues(t, half, n)
+		require.NoError(t, <-closed)
+	})
+}
+
 // TestClose_WhileServing closes connections that are about to serve something, which is then taken back: both end the same
 // subscriptions, and neither waits for the other.
 func TestClose_WhileServing(t *testing.T) {

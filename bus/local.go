@@ -108,7 +108,7 @@ func (c *Conn) deliverPart(request *client.Outgoing, part *wire.Request) {
 func (c *Conn) openLocal(to client.Peer, ack *wire.Response) {
 	if callee := c.shared.local.instance(c.plane, to); callee != nil {
 		callee.server.Open(ack)
-	} else { // an instance that is closing answers itself, too
+	} else { // without the short circuit a connection answers itself, too, once it closes
 		c.server.Open(ack)
 	}
 }
@@ -128,13 +128,21 @@ func (r localReplier) Reply(to *server.Incoming, _ *wire.ResponseHead, response 
 
 // localRegistry holds the instances of this process that can be reached over the short circuit of a broker connection.
 type localRegistry struct {
-	mu        sync.RWMutex // protects instances
+	mu        sync.RWMutex // protects all below
 	instances map[localHost][]*Conn
+	byID      map[localInstance]*Conn // those that are closing, too: what they send is still read
 }
 
 type localHost struct{ plane, host string }
 
-func newLocalRegistry() *localRegistry { return &localRegistry{instances: make(map[localHost][]*Conn)} }
+type localInstance struct {
+	plane string
+	client.Peer
+}
+
+func newLocalRegistry() *localRegistry {
+	return &localRegistry{instances: make(map[localHost][]*Conn), byID: make(map[localInstance]*Conn)}
+}
 
 // serves reports whether there is an instance of a host.
 func (l *localRegistry) serves(plane, host string) bool {
@@ -147,12 +155,7 @@ func (l *localRegistry) serves(plane, host string) bool {
 func (l *localRegistry) instance(plane string, named client.Peer) *Conn {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	for _, each := range l.instances[localHost{plane, named.Host}] {
-		if each.id == named.ID {
-			return each
-		}
-	}
-	return nil
+	return l.byID[localInstance{plane, named}]
 }
 
 func (l *localRegistry) add(c *Conn) {
@@ -160,8 +163,18 @@ func (l *localRegistry) add(c *Conn) {
 	defer l.mu.Unlock()
 	key := localHost{c.plane, c.host}
 	l.instances[key] = append(l.instances[key], c)
+	l.byID[localInstance{c.plane, client.Peer{Host: c.host, ID: c.id}}] = c
 }
 
+// forget removes an instance that sends nothing any more.
+func (l *localRegistry) forget(c *Conn) {
+	l.remove(c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byID, localInstance{c.plane, client.Peer{Host: c.host, ID: c.id}})
+}
+
+// remove keeps requests from an instance.
 func (l *localRegistry) remove(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

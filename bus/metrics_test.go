@@ -454,7 +454,8 @@ func TestTraffic_CallerLeaves(t *testing.T) {
 						assert.Zero(t, served.Refused)
 					}
 				}
-				assert.Equal(t, failed == 1, strings.Contains(log.text.String(), `"level":"error"`), log.text.String())
+				bus.FlushLog(callee)
+				assert.Equal(t, failed == 1, log.count(`"level":"error"`) > 0, log)
 			})
 		})
 	}

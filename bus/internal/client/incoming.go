@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -35,11 +36,14 @@ type incoming struct {
 	err      error // why it has ended; nil for the last part
 }
 
-// newIncoming returns a response of which no part has come, a stream if there is a window.
-func (p *pending) newIncoming(from Peer, window int64) *incoming {
+// newIncoming returns a response whose first part has come and is still to be taken. It is a stream if there is a window.
+func (p *pending) newIncoming(first *wire.Response, window int64) *incoming {
+	from := SenderOf(first)
 	in := &incoming{client: p.client, from: from, isStream: window > 0}
-	config := stream.ReaderConfig{Held: p.memory.Reserve(from.ID + "." + from.Host), Ended: in.end, Limit: p.limit, Opened: window, Open: in.open}
-	in.reader = stream.NewReader(config)
+	length, _ := strconv.ParseInt(first.ContentLength, 10, 64) // 0 for none
+	in.reader = stream.NewReader(stream.ReaderConfig{
+		Held: p.memory.Reserve(from.ID + "." + from.Host), Ended: in.end, Limit: p.limit, Opened: window, Open: in.open, Length: length,
+	})
 	return in
 }
 
@@ -154,7 +158,7 @@ func (p *pending) incomingLocked(at *shard, s slot, part *wire.Response) (in *in
 		}
 		at.incoming[part.MsgID] = of
 	}
-	of[from] = p.newIncoming(from, window)
+	of[from] = p.newIncoming(part, window)
 	return of[from], true, err
 }
 

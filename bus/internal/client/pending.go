@@ -134,7 +134,7 @@ func (p *pending) noteMalformed(response *wire.Response, err error) {
 	case response.OpCode == wire.OpAck:
 		s.noteMalformedAck(err)
 	default:
-		if in := at.incoming[response.MsgID][SenderOf(response)]; in != nil {
+		if in := at.incoming[response.MsgID][SenderOf(response)]; in != nil && !in.isStream { // the slot ends a stream
 			in.drop()
 		}
 		s.noteMalformed(response, malformed(response, err))

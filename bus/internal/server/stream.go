@@ -64,7 +64,11 @@ func (of *streaming) takeFirst(cost int) error {
 		return err
 	}
 	first := of.in.Request
-	return of.reader.Take(&first.Fragment, first.Body, nil, of.in.Size)
+	err := of.reader.Take(&first.Fragment, first.Body, nil, of.in.Size)
+	if failed, ok := errors.AsType[*status.Error](err); ok && failed.Status == http.StatusBadGateway {
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, err, "%s", failed.Detail)
+	}
+	return err
 }
 
 // take takes another part. The handler gets the error of a part that does not fit.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -125,7 +126,11 @@ func (r *Reader) checkLocked(part *wire.Fragment, body []byte) error {
 	received := r.received + int64(len(body))
 	switch isLast := part.Number == part.Count; {
 	case r.count > 0 && part.Count != r.count:
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d of %d does not match the first part, which announced %d parts", part.Number, part.Count, r.count)
+		of := "*"
+		if part.Count > 0 {
+			of = strconv.Itoa(part.Count)
+		}
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d of %s does not match the first part, which announced %d parts", part.Number, of, r.count)
 	case part.Number < r.next:
 		return ErrRepeated
 	case part.Number > r.next:

@@ -88,6 +88,34 @@ func TestStream_AnyPieces(t *testing.T) {
 	})
 }
 
+// TestWriter_SmallParts flushes each byte: a burst of them comes in few parts, and what is flushed now and then at once.
+func TestWriter_SmallParts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const most, small, flushed = 128, 4 << 10, 10_000
+		p := newPair()
+		for range flushed {
+			_, err := p.Write([]byte("a"))
+			require.NoError(t, errors.Join(err, p.Flush()))
+		}
+		assert.EqualValues(t, most+(flushed-most)/small, p.parts.Load())
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		assert.EqualValues(t, flushed, p.Received(), "what is left follows in a millisecond")
+		for i := range 2 * most {
+			time.Sleep(10 * time.Millisecond)
+			_, err := p.Write([]byte("b"))
+			require.NoError(t, errors.Join(err, p.Flush()))
+			assert.EqualValues(t, flushed+i+1, p.Received())
+		}
+		require.NoError(t, p.Writer.Close())
+		n, err := io.Copy(io.Discard, p.Reader)
+		require.NoError(t, err)
+		assert.EqualValues(t, flushed+2*most, n)
+		assert.Zero(t, p.memory.BytesHeld())
+	})
+}
+
 // TestWriter_Window holds that a writer is ahead of its reader by a window, and no more.
 func TestWriter_Window(t *testing.T) {
 	t.Parallel()

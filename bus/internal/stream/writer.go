@@ -37,6 +37,7 @@ type Writer struct {
 	news   chan struct{} // buffer of one; a value stands for news in what mu protects
 
 	sending sync.Mutex // held while parts are sent; protects the fields up to mu
+	pace    pace
 	buffer  []byte
 	usual   int // bytes of the latest part that was buffered, as the next one will likely have as many
 	number  int // of the latest part
@@ -149,14 +150,59 @@ func (w *Writer) freeLocked() {
 	w.config.Held.Free()
 }
 
-// Flush sends what was written. The first Flush sends part 1, even if there is nothing in it but the head.
+// Flush sends what was written. The first Flush sends part 1, even if there is nothing in it but the head. If many small parts were sent lately, what
+// was written goes out a millisecond later, with what is written until then.
 func (w *Writer) Flush() error {
 	w.sending.Lock()
 	defer w.sending.Unlock()
-	if len(w.buffer) == 0 && w.number > 0 {
+	switch {
+	case len(w.buffer) == 0 && w.number > 0:
+		return w.failure()
+	case len(w.buffer) < smallPart && !w.pace.admits(time.Now()):
+		if !w.pace.isDue {
+			w.pace.isDue = true
+			time.AfterFunc(flushPause, w.flushLate)
+		}
 		return w.failure()
 	}
 	return w.flushLocked(false)
+}
+
+// flushLate sends what a Flush has left.
+func (w *Writer) flushLate() {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	if w.pace.isDue = false; len(w.buffer) > 0 && w.failure() == nil {
+		_ = w.flushLocked(false) // the next Write has the error
+	}
+}
+
+const (
+	// smallPart is the size from which parts are sent at any pace, in bytes.
+	smallPart = 4 << 10
+	// mostFlushed is how many smaller parts may be sent at once, and flushPause the time in which there may be one more: what takes messages has room
+	// for a number of them, however small they are.
+	mostFlushed = 128
+	flushPause  = time.Millisecond
+)
+
+// pace bounds the small parts that are flushed. The zero value admits mostFlushed.
+type pace struct {
+	used  int // of mostFlushed, at the time
+	at    time.Time
+	isDue bool // flushLate is going to run
+}
+
+// admits reports whether one more small part may be sent now, and counts it.
+func (p *pace) admits(now time.Time) bool {
+	if ticks := int(min(now.Sub(p.at)/flushPause, mostFlushed)); ticks > 0 {
+		p.used, p.at = max(0, p.used-ticks), now
+	}
+	if p.used == mostFlushed {
+		return false
+	}
+	p.used++
+	return true
 }
 
 // Close sends what was written, and ends the stream as a whole.
