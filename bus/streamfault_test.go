@@ -29,6 +29,12 @@ func TestStream_Parts(t *testing.T) {
 			part.FromID = id
 			return part
 		}
+		announced := func(length string, part *wire.Response) *wire.Response {
+			part.ContentLength = length
+			return part
+		}
+		malformed := answerPart(2, 0, "b")
+		malformed.OpCode = "Nope"
 		failed := answerPart(0, 0, `{"title":"x","status":409,"detail":"no more"}`)
 		failed.Status, failed.Header = 409, wire.Header{{Name: "Content-Type", Value: "application/problem+json"}}
 		for _, test := range []struct {
@@ -46,6 +52,9 @@ func TestStream_Parts(t *testing.T) {
 			{"the first is lost", []*wire.Response{answerPart(2, 0, "b"), answerPart(3, 3, "c")}, "", 502, "part 1 was lost on the way"},
 			{"reordered", []*wire.Response{answerPart(1, 0, "a"), answerPart(3, 0, "c"), answerPart(2, 0, "b")}, "a", 502, "part 2 was lost on the way"},
 			{"another count", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 7, "b")}, "a", 502, "part 2 of the stream says that it has 7 parts"},
+			{"longer than announced", []*wire.Response{announced("1", answerPart(1, 0, "a")), answerPart(2, 2, "b")}, "a", 502, "not as long as announced: 1 bytes"},
+			{"shorter than announced", []*wire.Response{announced("3", answerPart(1, 0, "a")), answerPart(2, 2, "b")}, "a", 502, "not as long as announced: 3 bytes"},
+			{"malformed", []*wire.Response{answerPart(1, 0, "a"), malformed}, "a", 502, "the response is malformed"},
 			{"an error", []*wire.Response{answerPart(1, 0, "a"), failed}, "a", 409, "no more"},
 			{"another response", []*wire.Response{answerPart(1, 0, "a"), answerPart(0, 0, "whole")}, "a", 502, "the stream was replaced by another response"},
 			{"silence", []*wire.Response{answerPart(1, 0, "a")}, "a", 504, "nothing came of the stream of scripted.example for 20s"},

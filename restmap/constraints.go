@@ -93,11 +93,11 @@ func (p *input) satisfies(in reflect.Value) bool {
 func (p *input) sent(in reflect.Value, request *Request) (members map[string]any, err error) {
 	members = make(map[string]any)
 	if request.Query != "" {
-		p.form().given(members, in, request.Query)
+		p.form().given(members, in, request.Query, inQuery)
 	}
 	switch {
 	case mediaKind(request.ContentType, len(request.Body) == 0) == formMedia && p.bodyIndex < 0:
-		p.form().given(members, in, string(request.Body))
+		p.form().given(members, in, string(request.Body), inBody)
 	case p.bodyIndex >= 0:
 		members[RequestBody], err = p.sentBody(in, request)
 	case len(request.Body) > 0:
@@ -159,7 +159,7 @@ func (p *input) unprocessable(found []reflectapi.Violation, request *Request) er
 
 // placesOf says where an argument is, or should have been.
 func (p *input) placesOf(request *Request) func(argument string) string {
-	queried := p.form().namesGiven(request.Query)
+	queried := p.form().namesGiven(request.Query, inQuery)
 	inside := p.namesInside(request)
 	return func(argument string) string {
 		switch {
@@ -180,7 +180,7 @@ func (p *input) namesInside(request *Request) map[string]bool {
 	switch {
 	case p.bodyIndex >= 0:
 	case mediaKind(request.ContentType, len(request.Body) == 0) == formMedia:
-		return p.form().namesGiven(string(request.Body))
+		return p.form().namesGiven(string(request.Body), inBody)
 	default:
 		var members map[string]json.RawMessage
 		_ = strictjson.Unmarshal(request.Body, &members) // it has been parsed before
@@ -193,14 +193,14 @@ func (p *input) namesInside(request *Request) map[string]bool {
 
 // given adds the members of a filled struct that a form contains, and only those: a constraint may require the others.
 // JSON texts are added as they were written, everything else as it was parsed.
-func (f *form) given(members map[string]any, filled reflect.Value, text string) {
+func (f *form) given(members map[string]any, filled reflect.Value, text, place string) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
 		return // it has been parsed before
 	}
 	values, _ = f.inFull(values)
 	read := make(map[string]any) // of the arguments in the form
-	for name := range f.namesGiven(text) {
+	for name := range f.namesGiven(text, place) {
 		if field, known := f.fields[name]; known {
 			if value, isThere := field.of(filled); isThere {
 				read[name] = asJSON(value)
@@ -212,7 +212,7 @@ func (f *form) given(members map[string]any, filled reflect.Value, text string) 
 		argument, behind, dotted := strings.Cut(name, ".")
 		texts := values[name]
 		switch _, known := read[argument]; {
-		case !known || strings.Join(texts, "") == "":
+		case !known || !f.fields[argument].isGiven(place, texts):
 		case dotted:
 			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."), f.fields[argument].formPart)
 		default:
@@ -226,7 +226,7 @@ func (f *form) given(members map[string]any, filled reflect.Value, text string) 
 
 // writtenAsJSON parses texts that are a single object or array.
 func writtenAsJSON(texts []string) (written any, ok bool) {
-	if len(texts) != 1 || !strings.ContainsAny(texts[0][:1], "[{") {
+	if len(texts) != 1 || !strings.HasPrefix(texts[0], "[") && !strings.HasPrefix(texts[0], "{") {
 		return nil, false
 	}
 	err := strictjson.Unmarshal([]byte(texts[0]), &written)
@@ -288,7 +288,7 @@ func (b *formBody) given(body reflect.Value, text string) any {
 		for body.Kind() == reflect.Pointer {
 			body = body.Elem()
 		}
-		b.object.given(members, body, text)
+		b.object.given(members, body, text, inBody)
 		return members
 	}
 	values, err := url.ParseQuery(text)
@@ -306,7 +306,7 @@ func (b *formBody) given(body reflect.Value, text string) any {
 
 // namesGiven returns the names of arguments in a query or a form that have a value. An empty value does not count: browsers
 // send it for fields that were left blank.
-func (f *form) namesGiven(text string) map[string]bool {
+func (f *form) namesGiven(text, place string) map[string]bool {
 	names := make(map[string]bool)
 	values, err := url.ParseQuery(text)
 	if err != nil {
@@ -314,8 +314,8 @@ func (f *form) namesGiven(text string) map[string]bool {
 	}
 	values, _ = f.inFull(values)
 	for name, texts := range values {
-		if strings.Join(texts, "") != "" {
-			name, _, _ = strings.Cut(name, ".")
+		name, _, _ = strings.Cut(name, ".")
+		if f.fields[name].isGiven(place, texts) {
 			names[name] = true
 		}
 	}

@@ -148,15 +148,16 @@ type kept struct {
 // split has a name that two fields have with equal right.
 type split struct {
 	Embedded
+	One
 	Other
 
 	Limit int `json:"limit"`
 }
 
-// Other is embedded beside Embedded.
-type Other struct {
-	Deep string `json:"deep"`
-}
+// One and Other are embedded beside each other.
+type One struct{ Twice string }
+
+type Other struct{ Twice string }
 
 func (Inputs) Kept(kept kept) {}
 func (Inputs) Split(split split, page struct {
@@ -360,8 +361,8 @@ func TestDecode_Refuses(t *testing.T) {
 		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is not the name of an element; repeat tags"},
 		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is not the name of an element; repeat lines.0.notes"},
 		{name: "parts of an odd type", method: "Odd", query: "pair.0=1", want: "pair.0 (query): cannot be given in parts; write pair as one JSON value"},
-		{name: "a name of several fields", method: "Split", query: "deep=a&over=b&text=c&limit=5&page.over=c",
-			want: "deep (query): is the name of several fields of embedded structs, and so of none, as in JSON; " +
+		{name: "a name of several fields", method: "Split", query: "Twice=a&over=b&text=c&limit=5&page.over=c",
+			want: "Twice (query): is the name of several fields of embedded structs, and so of none, as in JSON; " +
 				"limit (query): is a member of several arguments: write page.limit or split.limit; " +
 				"over (query): is a member of several arguments: write page.over or split.over"},
 		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index above 999"},

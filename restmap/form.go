@@ -45,6 +45,21 @@ type formField struct {
 	hasDefault bool // an empty text leaves it as it is
 }
 
+// leavesDefault reports whether texts leave the field at its default: browsers send blank fields of a form. In a query an empty text is a value of a
+// string.
+func (f formField) leavesDefault(place string, texts []string) bool {
+	if !f.hasDefault || strings.Join(texts, "") != "" {
+		return false
+	}
+	t := pointed(f.typ)
+	return place != inQuery || t.Kind() != reflect.String || readsText(t)
+}
+
+// isGiven reports whether texts are a value of the field. An empty one is none, but for a string with a default.
+func (f formField) isGiven(place string, texts []string) bool {
+	return strings.Join(texts, "") != "" || f.hasDefault && !f.leavesDefault(place, texts)
+}
+
 // of returns the field in a filled struct; false if it is in an embedded struct that is not there.
 func (f formField) of(filled reflect.Value) (reflect.Value, bool) {
 	field, err := filled.FieldByIndexErr(f.index)
@@ -93,7 +108,7 @@ func (d *formDecoding) take(name string, texts []string) {
 		d.unknown(argument, name)
 		return
 	}
-	if field.hasDefault && strings.Join(texts, "") == "" {
+	if field.leavesDefault(d.place, texts) {
 		return
 	}
 	switch {
