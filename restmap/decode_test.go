@@ -140,7 +140,7 @@ type paging struct {
 }
 
 type kept struct {
-	paging `json:",inline"`
+	paging `json:",inline"` //nolint:revive // as such types have it
 
 	Text string `json:"text"`
 }
