@@ -2,7 +2,6 @@ package reflectapi
 
 import (
 	"encoding/base64"
-	"math"
 	"net/mail"
 	"net/netip"
 	"net/url"
@@ -73,10 +72,10 @@ func widths(out *Schema, t reflect.Type) {
 	low, high := rangeOf(t)
 	switch {
 	case out.Type == "integer":
-		if low != nil && (out.Minimum == nil || *out.Minimum < *low) {
+		if low != "" && (out.Minimum == "" || out.Minimum.Rational().Cmp(low.Rational()) < 0) {
 			out.Minimum, out.ExclusiveMinimum = low, false
 		}
-		if high != nil && (out.Maximum == nil || *out.Maximum > *high) {
+		if high != "" && (out.Maximum == "" || out.Maximum.Rational().Cmp(high.Rational()) > 0) {
 			out.Maximum, out.ExclusiveMaximum = high, false
 		}
 		setFormat(out, integerFormat(t))
@@ -104,22 +103,21 @@ func integerFormat(t reflect.Type) string {
 	return ""
 }
 
-// rangeOf returns the limits of an integer type that a format does not imply, nil for none.
-func rangeOf(t reflect.Type) (low, high *float64) {
-	limit := func(n float64) *float64 { return &n }
+// rangeOf returns the limits of an integer type that a format does not imply, "" for none.
+func rangeOf(t reflect.Type) (low, high Number) {
 	switch t.Kind() {
 	case reflect.Int8:
-		return limit(math.MinInt8), limit(math.MaxInt8)
+		return "-128", "127"
 	case reflect.Int16:
-		return limit(math.MinInt16), limit(math.MaxInt16)
+		return "-32768", "32767"
 	case reflect.Uint8:
-		return limit(0), limit(math.MaxUint8)
+		return "0", "255"
 	case reflect.Uint16:
-		return limit(0), limit(math.MaxUint16)
+		return "0", "65535"
 	case reflect.Uint32:
-		return limit(0), limit(math.MaxUint32)
+		return "0", "4294967295"
 	case reflect.Uint, reflect.Uint64:
-		return limit(0), nil
+		return "0", ""
 	}
-	return nil, nil
+	return "", ""
 }

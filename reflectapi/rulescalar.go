@@ -171,13 +171,12 @@ type limit struct {
 	isNear bool    // near is exact
 }
 
-func newLimit(f *float64) *limit {
-	if f == nil {
+func newLimit(n Number) *limit {
+	if n == "" {
 		return nil
 	}
-	l := &limit{text: decimal(*f), near: *f}
-	l.exact, _ = new(big.Rat).SetString(l.text)
-	l.isNear = new(big.Rat).SetFloat64(l.near).Cmp(l.exact) == 0
+	l := &limit{text: string(n), exact: n.Rational()}
+	l.near, l.isNear = l.exact.Float64()
 	return l
 }
 
@@ -223,10 +222,10 @@ func numbers(s *Schema, t reflect.Type) *numberRule {
 	}
 	if t != nil { // what the type ensures need not be checked
 		low, high := rangeOf(t)
-		if low != nil && r.low != nil && r.low.near == *low && !r.above {
+		if s.Minimum == low && !r.above {
 			r.low = nil
 		}
-		if high != nil && r.high != nil && r.high.near == *high && !r.below {
+		if s.Maximum == high && !r.below {
 			r.high = nil
 		}
 	}

@@ -288,11 +288,11 @@ type Schema struct {
 	Example     any    `json:"example,omitempty"`
 	Enum        []any  `json:"enum,omitempty"`
 
-	MultipleOf       *float64 `json:"multipleOf,omitempty"`
-	Minimum          *float64 `json:"minimum,omitempty"`
-	ExclusiveMinimum bool     `json:"exclusiveMinimum,omitempty"`
-	Maximum          *float64 `json:"maximum,omitempty"`
-	ExclusiveMaximum bool     `json:"exclusiveMaximum,omitempty"`
+	MultipleOf       Number `json:"multipleOf,omitzero"`
+	Minimum          Number `json:"minimum,omitzero"`
+	ExclusiveMinimum bool   `json:"exclusiveMinimum,omitempty"`
+	Maximum          Number `json:"maximum,omitzero"`
+	ExclusiveMaximum bool   `json:"exclusiveMaximum,omitempty"`
 
 	MinLength *uint64 `json:"minLength,omitempty"`
 	MaxLength *uint64 `json:"maxLength,omitempty"`
