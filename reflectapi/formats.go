@@ -2,14 +2,36 @@ package reflectapi
 
 import (
 	"encoding/base64"
-	"math"
-	"net/mail"
 	"net/netip"
-	"net/url"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 )
+
+// Patterns of RFC 3339 (date-time), RFC 5321 (email) and RFC 3986 (uri). What they do not say of a part is checked beside them.
+var (
+	dateTimePattern = regexp.MustCompile(`^[0-9-]{10}[Tt][0-9:]{6}(60|[0-9]{2})(?:\.[0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$`)
+
+	emailPattern = regexp.MustCompile(`^(?:` + atom + `(?:\.` + atom + `)*|"(?:[ !#-\[\]-~]|\\[ -~])*")@(?:\[(.+)\]|(` + label + `(?:\.` + label + `)*))$`)
+
+	uriPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:` +
+		`(?://(?:` + uriText(`:`) + `*@)?(?:\[(?:[vV][0-9A-Fa-f]+\.[:` + uriPlain + `]+|([0-9A-Fa-f:.]+))\]|` + uriText(``) + `*)(?::[0-9]*)?(?:/` + uriText(`:@`) + `*)*` +
+		`|/?(?:` + uriText(`:@`) + `+(?:/` + uriText(`:@`) + `*)*)?)` +
+		`(?:\?` + uriText(`:@/?`) + `*)?(?:#` + uriText(`:@/?`) + `*)?$`)
+)
+
+// An atom is a word of the local part of an email address, a label one of its domain.
+const (
+	atom  = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+	label = `[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`
+)
+
+// uriPlain are the characters that stand for themselves in every part of a URI.
+const uriPlain = `A-Za-z0-9._~!$&'()*+,;=-`
+
+// uriText returns a pattern for one character of a part of a URI, perhaps a percent-encoded one.
+func uriText(more string) string { return `(?:[` + more + uriPlain + `]|%[0-9A-Fa-f]{2})` }
 
 // hasFormat reports whether a string has a format. Every string has a format that isFormat does not know.
 func hasFormat(text, format string) bool {
@@ -18,24 +40,54 @@ func hasFormat(text, format string) bool {
 		_, err := time.Parse(time.DateOnly, text)
 		return err == nil
 	case "date-time":
-		_, err := time.Parse(time.RFC3339, text)
-		return err == nil
+		return isDateTime(text)
 	case "byte":
 		_, err := base64.StdEncoding.DecodeString(text)
-		return err == nil
+		return err == nil && !strings.ContainsAny(text, "\r\n")
 	case "email":
-		address, err := mail.ParseAddress(text)
-		return err == nil && address.Address == text
+		return isEmail(text)
 	case "uuid":
 		return isUUID(text)
 	case "ipv4", "ipv6":
-		address, err := netip.ParseAddr(text)
-		return err == nil && address.Is4() == (format == "ipv4") && address.Zone() == ""
+		return isAddress(text, format == "ipv4")
 	case "uri":
-		parsed, err := url.Parse(text)
-		return err == nil && parsed.Scheme != ""
+		parts := uriPattern.FindStringSubmatch(text)
+		return parts != nil && (parts[1] == "" || isAddress(parts[1], false))
 	}
 	return true
+}
+
+// isDateTime reports whether a text is a time of RFC 3339. A leap second ends a month.
+func isDateTime(text string) bool {
+	parts := dateTimePattern.FindStringSubmatchIndex(text)
+	if parts == nil {
+		return false
+	}
+	second := parts[2]
+	leap := text[second:parts[3]] == "60"
+	if leap {
+		text = text[:second] + "59" + text[parts[3]:]
+	}
+	at, err := time.Parse(time.RFC3339, strings.ToUpper(text))
+	next := at.UTC().Add(time.Second)
+	return err == nil && (!leap || next.Day() == 1 && next.Hour() == 0 && next.Minute() == 0)
+}
+
+// isEmail reports whether a text is a mailbox of RFC 5321, with its limits of length.
+func isEmail(text string) bool {
+	const longest, longestLocal = 254, 64
+	parts := emailPattern.FindStringSubmatch(text)
+	if parts == nil || len(text) > longest || strings.LastIndexByte(text, '@') > longestLocal {
+		return false
+	}
+	address, isIPv6 := strings.CutPrefix(parts[1], "IPv6:")
+	return parts[2] != "" || isAddress(address, !isIPv6)
+}
+
+// isAddress reports whether a text is an IP address.
+func isAddress(text string, isIPv4 bool) bool {
+	address, err := netip.ParseAddr(text)
+	return err == nil && address.Is4() == isIPv4 && address.Zone() == ""
 }
 
 // isFormat reports whether a format is enforced.
@@ -73,10 +125,10 @@ func widths(out *Schema, t reflect.Type) {
 	low, high := rangeOf(t)
 	switch {
 	case out.Type == "integer":
-		if low != nil && (out.Minimum == nil || *out.Minimum < *low) {
+		if low != "" && (out.Minimum == "" || out.Minimum.Rational().Cmp(low.Rational()) < 0) {
 			out.Minimum, out.ExclusiveMinimum = low, false
 		}
-		if high != nil && (out.Maximum == nil || *out.Maximum > *high) {
+		if high != "" && (out.Maximum == "" || out.Maximum.Rational().Cmp(high.Rational()) > 0) {
 			out.Maximum, out.ExclusiveMaximum = high, false
 		}
 		setFormat(out, integerFormat(t))
@@ -104,22 +156,21 @@ func integerFormat(t reflect.Type) string {
 	return ""
 }
 
-// rangeOf returns the limits of an integer type that a format does not imply, nil for none.
-func rangeOf(t reflect.Type) (low, high *float64) {
-	limit := func(n float64) *float64 { return &n }
+// rangeOf returns the limits of an integer type that a format does not imply, "" for none.
+func rangeOf(t reflect.Type) (low, high Number) {
 	switch t.Kind() {
 	case reflect.Int8:
-		return limit(math.MinInt8), limit(math.MaxInt8)
+		return "-128", "127"
 	case reflect.Int16:
-		return limit(math.MinInt16), limit(math.MaxInt16)
+		return "-32768", "32767"
 	case reflect.Uint8:
-		return limit(0), limit(math.MaxUint8)
+		return "0", "255"
 	case reflect.Uint16:
-		return limit(0), limit(math.MaxUint16)
+		return "0", "65535"
 	case reflect.Uint32:
-		return limit(0), limit(math.MaxUint32)
+		return "0", "4294967295"
 	case reflect.Uint, reflect.Uint64:
-		return limit(0), nil
+		return "0", ""
 	}
-	return nil, nil
+	return "", ""
 }

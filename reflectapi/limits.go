@@ -3,7 +3,7 @@ package reflectapi
 import (
 	"encoding/json"
 	"fmt"
-	"math"
+	"math/big"
 	"reflect"
 	"regexp"
 	"slices"
@@ -24,24 +24,54 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 		c.failf("the pattern %q is not a regular expression that Go accepts: see package regexp/syntax", in.Pattern)
 	}
 	out.Minimum, out.Maximum = number(in.Minimum), number(in.Maximum)
-	if limit := number(in.ExclusiveMinimum); limit != nil && (out.Minimum == nil || *limit >= *out.Minimum) {
+	if limit := number(in.ExclusiveMinimum); limit != "" && (out.Minimum == "" || limit.Rational().Cmp(out.Minimum.Rational()) >= 0) {
 		out.Minimum, out.ExclusiveMinimum = limit, true
 	}
-	if limit := number(in.ExclusiveMaximum); limit != nil && (out.Maximum == nil || *limit <= *out.Maximum) {
+	if limit := number(in.ExclusiveMaximum); limit != "" && (out.Maximum == "" || limit.Rational().Cmp(out.Maximum.Rational()) <= 0) {
 		out.Maximum, out.ExclusiveMaximum = limit, true
 	}
-	if out.MultipleOf = number(in.MultipleOf); out.MultipleOf != nil && *out.MultipleOf <= 0 {
-		c.failf("multipleOf is %v, but has to be above 0", *out.MultipleOf)
+	if out.MultipleOf = number(in.MultipleOf); out.MultipleOf != "" && out.MultipleOf.Rational().Sign() <= 0 {
+		c.failf("multipleOf is %v, but has to be above 0", out.MultipleOf)
 	}
 }
 
-// number returns a JSON number, nil if it is not one.
-func number(n json.Number) *float64 {
-	f, err := n.Float64()
-	if err != nil {
-		return nil
+// Number is a limit of a [Schema] with all its digits, of which a float64 loses those beyond 2^53; "" is none.
+type Number string
+
+// Rational returns the number, 0 for a text that is none.
+func (n Number) Rational() *big.Rat {
+	exact := new(big.Rat)
+	if f, err := strconv.ParseFloat(string(n), 64); err == nil && f != 0 { // a huge exponent would take as many digits
+		exact.SetString(string(n))
 	}
-	return &f
+	return exact
+}
+
+// MarshalJSON writes the digits.
+func (n Number) MarshalJSON() ([]byte, error) { return []byte(n), nil }
+
+// UnmarshalJSON keeps the digits.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	if text := string(data); text != "null" {
+		if !isFinite(text) {
+			return fmt.Errorf("%s is not a number, or too large for a float64", text)
+		}
+		*n = Number(text)
+	}
+	return nil
+}
+
+// number returns a number in its usual form, or as it was written where that would lose digits; "" if it is none.
+func number(n json.Number) Number {
+	if !isFinite(n.String()) {
+		return ""
+	}
+	f, _ := n.Float64()
+	short, written := Number(decimal(f)), Number(n)
+	if !json.Valid([]byte(n)) || short.Rational().Cmp(written.Rational()) == 0 {
+		return short
+	}
+	return written
 }
 
 // values converts the values in a schema: enum, default, example. jsonschema leaves many of them as the text of the
@@ -116,17 +146,17 @@ func (c *converter) checkSatisfiable(out *Schema, t reflect.Type) {
 	c.checkOrder("minLength", out.MinLength, "maxLength", out.MaxLength)
 	c.checkOrder("minItems", out.MinItems, "maxItems", out.MaxItems)
 	c.checkOrder("minProperties", out.MinProperties, "maxProperties", out.MaxProperties)
-	if out.Minimum == nil || out.Maximum == nil || holdsNumber(out) {
+	if out.Minimum == "" || out.Maximum == "" || holdsNumber(out) {
 		return
 	}
-	low, high := limitText("minimum", *out.Minimum, out.ExclusiveMinimum), limitText("maximum", *out.Maximum, out.ExclusiveMaximum)
+	low, high := limitText("minimum", out.Minimum, out.ExclusiveMinimum), limitText("maximum", out.Maximum, out.ExclusiveMaximum)
 	if t != nil {
 		lowest, highest := rangeOf(t)
-		if lowest != nil && *lowest == *out.Minimum {
-			low = fmt.Sprintf("the lowest %v, %s,", t, decimal(*lowest))
+		if lowest == out.Minimum {
+			low = fmt.Sprintf("the lowest %v, %s,", t, lowest)
 		}
-		if highest != nil && *highest == *out.Maximum {
-			high = fmt.Sprintf("the highest %v, %s,", t, decimal(*highest))
+		if highest == out.Maximum {
+			high = fmt.Sprintf("the highest %v, %s,", t, highest)
 		}
 	}
 	c.failRange(low, high)
@@ -145,29 +175,39 @@ func (c *converter) failRange(low, high string) {
 
 // holdsNumber reports whether there is a number, or with the type integer a whole one, between the limits.
 func holdsNumber(s *Schema) bool {
-	low, high := *s.Minimum, *s.Maximum
+	low, high := s.Minimum.Rational(), s.Maximum.Rational()
 	if s.Type != "integer" {
-		return low < high || low == high && !s.ExclusiveMinimum && !s.ExclusiveMaximum
+		order := low.Cmp(high)
+		return order < 0 || order == 0 && !s.ExclusiveMinimum && !s.ExclusiveMaximum
 	}
-	first, last := math.Ceil(low), math.Floor(high)
+	first, last := ceiling(low), floor(high)
 	if s.ExclusiveMinimum {
-		first = math.Floor(low) + 1
+		first = floor(low)
+		first.Add(first, big.NewInt(1))
 	}
 	if s.ExclusiveMaximum {
-		last = math.Ceil(high) - 1
+		last = ceiling(high)
+		last.Sub(last, big.NewInt(1))
 	}
-	return first <= last
+	return first.Cmp(last) <= 0
+}
+
+func floor(r *big.Rat) *big.Int { return new(big.Int).Div(r.Num(), r.Denom()) }
+
+func ceiling(r *big.Rat) *big.Int {
+	below := floor(new(big.Rat).Neg(r))
+	return below.Neg(below)
 }
 
 // limitText writes a limit as in a tag.
-func limitText(keyword string, limit float64, exclusive bool) string {
+func limitText(keyword string, limit Number, exclusive bool) string {
 	switch {
 	case exclusive && keyword == "minimum":
 		keyword = "exclusiveMinimum"
 	case exclusive:
 		keyword = "exclusiveMaximum"
 	}
-	return keyword + "=" + decimal(limit)
+	return keyword + "=" + string(limit)
 }
 
 // mentioned is a default or an example, and where it was found.

@@ -163,7 +163,7 @@ func equals(listed any, v reflect.Value) bool {
 		return v.Kind() == reflect.Bool && v.Bool() == listed
 	}
 	if number := reflect.ValueOf(listed); isNumber(number) {
-		return isNumber(v) && exactly(number).Cmp(exactly(v)) == 0
+		return isNumber(v) && sameNumber(number, v)
 	}
 	if !v.CanInterface() {
 		return false

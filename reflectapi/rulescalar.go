@@ -55,9 +55,9 @@ func counted(n uint64, what string) string {
 
 // numberRule restricts a number.
 type numberRule struct {
-	low, high    *float64
+	low, high    *limit
 	above, below bool // the limit itself is excluded
-	multiple     *float64
+	multiple     *limit
 	int32s       bool // if the Go type does not ensure it
 }
 
@@ -66,20 +66,20 @@ func (r *numberRule) check(to *validation, v reflect.Value) {
 		return
 	}
 	if r.low != nil {
-		if order := compare(v, *r.low); order < 0 || order == 0 && r.above {
-			to.fail("expects " + bound(r.above, "more than ", "at least ") + decimal(*r.low))
+		if order := r.low.compare(v); order < 0 || order == 0 && r.above {
+			to.fail("expects " + bound(r.above, "more than ", "at least ") + r.low.text)
 		}
 	}
 	if r.high != nil {
-		if order := compare(v, *r.high); order > 0 || order == 0 && r.below {
-			to.fail("expects " + bound(r.below, "less than ", "at most ") + decimal(*r.high))
+		if order := r.high.compare(v); order > 0 || order == 0 && r.below {
+			to.fail("expects " + bound(r.below, "less than ", "at most ") + r.high.text)
 		}
 	}
-	if r.int32s && (compare(v, math.MinInt32) < 0 || compare(v, math.MaxInt32) > 0) {
+	if f, _ := float(v); r.int32s && (f < math.MinInt32 || f > math.MaxInt32) {
 		to.fail("expects a 32-bit integer")
 	}
-	if r.multiple != nil && !isMultiple(v, *r.multiple) {
-		to.fail("expects a multiple of " + decimal(*r.multiple))
+	if r.multiple != nil && !r.multiple.divides(v) {
+		to.fail("expects a multiple of " + r.multiple.text)
 	}
 }
 
@@ -109,7 +109,8 @@ func isWhole(v reflect.Value) bool { return !v.CanFloat() || v.Float() == math.T
 // exactBelow: every integer below it is exact as a float64.
 const exactBelow = 1 << 53
 
-// float returns a number as a float64, and whether that is exact.
+// float returns the float64 nearest to a number, and whether it is exact. A float32 stands for its shortest decimal, which is
+// what was written: its own float64 for 0.1 is 0.10000000149.
 func float(v reflect.Value) (f float64, exact bool) {
 	switch {
 	case v.CanInt():
@@ -118,26 +119,36 @@ func float(v reflect.Value) (f float64, exact bool) {
 	case v.CanUint():
 		n := v.Uint()
 		return float64(n), n <= exactBelow
+	case v.Kind() == reflect.Float32:
+		f, _ = strconv.ParseFloat(shortest(v), 64)
+		return f, true
 	case v.CanFloat():
 		return v.Float(), true
 	}
-	return 0, false
+	if long, ok := reflect.TypeAssert[*big.Int](v); ok {
+		f, _ = long.Float64()
+	}
+	return f, false
 }
 
-// exactly returns a number with all its digits.
-func exactly(v reflect.Value) *big.Float {
-	const digits = 512 // of precision, in bits: no real number needs more
-	number := new(big.Float).SetPrec(digits)
+// shortest returns the shortest decimal that a float of its width is read from.
+func shortest(v reflect.Value) string {
+	return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
+}
+
+// rational returns a number with all its digits, a float as its shortest decimal.
+func rational(v reflect.Value) *big.Rat {
+	number := new(big.Rat)
 	switch {
 	case v.CanInt():
 		return number.SetInt64(v.Int())
 	case v.CanUint():
 		return number.SetUint64(v.Uint())
 	case v.CanFloat():
-		if math.IsNaN(v.Float()) {
-			return number
+		if decimal, ok := number.SetString(shortest(v)); ok {
+			return decimal
 		}
-		return number.SetFloat64(v.Float())
+		return new(big.Rat) // for NaN and infinities, which JSON does not have
 	}
 	if long, ok := reflect.TypeAssert[*big.Int](v); ok {
 		number.SetInt(long)
@@ -145,41 +156,76 @@ func exactly(v reflect.Value) *big.Float {
 	return number
 }
 
-// compare compares a number with a limit.
-func compare(v reflect.Value, limit float64) int {
-	if f, exact := float(v); exact {
-		switch {
-		case f < limit:
-			return -1
-		case f > limit:
-			return 1
-		}
-		return 0
-	}
-	return exactly(v).Cmp(big.NewFloat(limit))
+// sameNumber reports whether a number equals a listed one.
+func sameNumber(listed, v reflect.Value) bool {
+	a, exactA := float(listed)
+	b, exactB := float(v)
+	return a == b && (v.CanFloat() || exactA && exactB || rational(listed).Cmp(rational(v)) == 0)
 }
 
-// isMultiple allows for the rounding of decimal fractions in a float64, so that 0.3 is a multiple of 0.1.
-func isMultiple(v reflect.Value, of float64) bool {
-	if f, exact := float(v); exact {
-		return math.Abs(math.Remainder(f, of)) <= math.Abs(f)*0x1p-51
+// limit is a number in a schema.
+type limit struct {
+	text   string
+	exact  *big.Rat
+	near   float64 // the nearest
+	isNear bool    // near is exact
+}
+
+func newLimit(n Number) *limit {
+	if n == "" {
+		return nil
 	}
-	quotient := exactly(v)
-	return quotient.Quo(quotient, big.NewFloat(of)).IsInt()
+	l := &limit{text: string(n), exact: n.Rational()}
+	l.near, l.isNear = l.exact.Float64()
+	return l
+}
+
+// compare compares a number with the limit: -1 if the number is less. A float equals a limit that rounds to it.
+func (l *limit) compare(v reflect.Value) int {
+	switch f, exact := float(v); {
+	case exact && f < l.near:
+		return -1
+	case exact && f > l.near:
+		return 1
+	case v.CanFloat() || exact && l.isNear:
+		return 0
+	}
+	return rational(v).Cmp(l.exact)
+}
+
+// divides reports whether a number is a multiple of the limit. A float is one if a multiple rounds to it: it does not show all
+// digits that were written.
+func (l *limit) divides(v reflect.Value) bool {
+	if f, exact := float(v); exact && l.isNear && math.Abs(f) <= exactBelow && f == math.Trunc(f) && l.near == math.Trunc(l.near) {
+		return math.Mod(f, l.near) == 0
+	}
+	multiple := rational(v)
+	multiple.Quo(multiple, l.exact)
+	if multiple.IsInt() || !v.CanFloat() {
+		return multiple.IsInt()
+	}
+	multiple.SetString(multiple.FloatString(0))
+	multiple.Mul(multiple, l.exact)
+	if v.Kind() == reflect.Float32 {
+		f, _ := multiple.Float32()
+		return float64(f) == v.Float()
+	}
+	f, _ := multiple.Float64()
+	return f == v.Float()
 }
 
 // numbers returns the rule for numbers, nil if nothing restricts them.
 func numbers(s *Schema, t reflect.Type) *numberRule {
 	r := &numberRule{
-		low: s.Minimum, above: s.ExclusiveMinimum, high: s.Maximum, below: s.ExclusiveMaximum, multiple: s.MultipleOf,
+		low: newLimit(s.Minimum), above: s.ExclusiveMinimum, high: newLimit(s.Maximum), below: s.ExclusiveMaximum, multiple: newLimit(s.MultipleOf),
 		int32s: t == nil && s.Format == "int32",
 	}
 	if t != nil { // what the type ensures need not be checked
 		low, high := rangeOf(t)
-		if low != nil && r.low != nil && *r.low == *low && !r.above {
+		if s.Minimum == low && !r.above {
 			r.low = nil
 		}
-		if high != nil && r.high != nil && *r.high == *high && !r.below {
+		if s.Maximum == high && !r.below {
 			r.high = nil
 		}
 	}

@@ -288,11 +288,11 @@ type Schema struct {
 	Example     any    `json:"example,omitempty"`
 	Enum        []any  `json:"enum,omitempty"`
 
-	MultipleOf       *float64 `json:"multipleOf,omitempty"`
-	Minimum          *float64 `json:"minimum,omitempty"`
-	ExclusiveMinimum bool     `json:"exclusiveMinimum,omitempty"`
-	Maximum          *float64 `json:"maximum,omitempty"`
-	ExclusiveMaximum bool     `json:"exclusiveMaximum,omitempty"`
+	MultipleOf       Number `json:"multipleOf,omitzero"`
+	Minimum          Number `json:"minimum,omitzero"`
+	ExclusiveMinimum bool   `json:"exclusiveMinimum,omitempty"`
+	Maximum          Number `json:"maximum,omitzero"`
+	ExclusiveMaximum bool   `json:"exclusiveMaximum,omitempty"`
 
 	MinLength *uint64 `json:"minLength,omitempty"`
 	MaxLength *uint64 `json:"maxLength,omitempty"`
@@ -440,10 +440,10 @@ func urlSchema() *jsonschema.Schema {
 	return schema
 }
 
-// promotedFields returns the members that JSON shows for a struct that embeds others. jsonschema reads them last, which
+// promotedFields returns the members that JSON shows for a struct that embeds others, or has tags that jsonschema misreads. It reads them last, which
 // corrects shadowed names: it takes the last field of a name, JSON the shallowest.
 func promotedFields(t reflect.Type) []reflect.StructField {
-	if !slices.ContainsFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool { return embeds(f) || isDash(f) }) {
+	if !slices.ContainsFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool { return embeds(f) || isDash(f) || withChoices(f.Tag) != f.Tag }) {
 		return nil
 	}
 	var fields []reflect.StructField
@@ -459,7 +459,7 @@ func promotedFields(t reflect.Type) []reflect.StructField {
 		fields = append(fields, reflect.StructField{
 			Name: f.goName,
 			Type: f.Type,
-			Tag:  "json:" + reflect.StructTag(tag) + " " + f.tag,
+			Tag:  "json:" + reflect.StructTag(tag) + " " + withChoices(f.tag),
 		})
 	}
 	return fields

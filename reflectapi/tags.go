@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/restmap/strictjson"
 )
 
@@ -80,14 +81,37 @@ func isLeftOut(f reflect.StructField) bool {
 	return !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-"
 }
 
-// tagParts splits a jsonschema tag at its commas. A comma after a backslash belongs to the value.
+// tagParts splits a jsonschema tag at its commas. A comma after a backslash belongs to the value. The values of an enum may be
+// separated by commas: enum=a,b becomes enum=a and enum=b.
 func tagParts(tag string) []string {
 	const comma = "\x00"
 	parts := strings.Split(strings.ReplaceAll(tag, `\,`, comma), ",")
 	for i := range parts {
 		parts[i] = strings.ReplaceAll(parts[i], comma, ",")
+		if i > 0 && strings.HasPrefix(parts[i-1], "enum=") && isChoice(parts[i]) {
+			parts[i] = "enum=" + parts[i]
+		}
 	}
 	return parts
+}
+
+// isChoice reports whether a part of a tag after an enum is one more of its values: it is not a keyword, nor like one.
+func isChoice(part string) bool {
+	flags := []string{"required", "nullable", "omitempty"}
+	return part != "" && part == strings.TrimSpace(part) && !strings.Contains(part, "=") && keywordLike(part) == "" && similar.DidYouMean(part, flags) == ""
+}
+
+// withChoices returns the tag of a field with its enum as jsonschema reads it: enum=a,enum=b.
+func withChoices(tag reflect.StructTag) reflect.StructTag {
+	text := tag.Get("jsonschema")
+	parts := tagParts(text)
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], ",", `\,`)
+	}
+	if joined := strings.Join(parts, ","); joined != text {
+		return reflect.StructTag("jsonschema:"+strconv.Quote(joined)+" ") + tag
+	}
+	return tag
 }
 
 // overrides reports whether an earlier part of a tag sets the same keyword, of which only the last one counts.
@@ -107,7 +131,7 @@ func tagProblem(part string, f reflect.StructField) string {
 		case key == "uniqueItems" || key == "readOnly" || key == "writeOnly":
 			return "write " + key + "=true"
 		}
-		return "is not a keyword; write a comma inside a value as \\\\,"
+		return "is not a keyword; write a comma inside a value as \\\\, and one more value of an enum as enum=" + key
 	}
 	if key == "readOnly" {
 		return valueProblem(key, value, "")

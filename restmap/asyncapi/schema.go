@@ -22,11 +22,11 @@ type Schema struct {
 	Examples    []any  `json:"examples,omitempty"`
 	Enum        []any  `json:"enum,omitempty"`
 
-	MultipleOf       *float64 `json:"multipleOf,omitempty"`
-	Minimum          *float64 `json:"minimum,omitempty"`
-	ExclusiveMinimum *float64 `json:"exclusiveMinimum,omitempty"`
-	Maximum          *float64 `json:"maximum,omitempty"`
-	ExclusiveMaximum *float64 `json:"exclusiveMaximum,omitempty"`
+	MultipleOf       reflectapi.Number `json:"multipleOf,omitzero"`
+	Minimum          reflectapi.Number `json:"minimum,omitzero"`
+	ExclusiveMinimum reflectapi.Number `json:"exclusiveMinimum,omitzero"`
+	Maximum          reflectapi.Number `json:"maximum,omitzero"`
+	ExclusiveMaximum reflectapi.Number `json:"exclusiveMaximum,omitzero"`
 
 	MinLength *uint64 `json:"minLength,omitempty"`
 	MaxLength *uint64 `json:"maxLength,omitempty"`
@@ -129,11 +129,11 @@ func convert(from *reflectapi.Schema) *Schema {
 }
 
 // bound returns a bound as the inclusive or the exclusive one.
-func bound(value *float64, exclusive bool) (in, ex *float64) {
+func bound(value reflectapi.Number, exclusive bool) (in, ex reflectapi.Number) {
 	if exclusive {
-		return nil, value
+		return "", value
 	}
-	return value, nil
+	return value, ""
 }
 
 // allowNull makes a schema with a type also allow null. In OpenAPI the schemas that it combines already do so, or they are wrapped.

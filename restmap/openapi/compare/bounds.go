@@ -1,8 +1,7 @@
 package compare
 
 import (
-	"cmp"
-	"math"
+	"strconv"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -13,27 +12,31 @@ func (w *walker) bounds(path, requires string, wide, narrow *reflectapi.Schema) 
 	l := &limits{walker: w, path: path, requires: requires}
 	l.lower("at least", wide.Minimum, narrow.Minimum, wide.ExclusiveMinimum, narrow.ExclusiveMinimum)
 	l.upper("at most", wide.Maximum, narrow.Maximum, wide.ExclusiveMaximum, narrow.ExclusiveMaximum)
-	l.lower("a length of at least", float(wide.MinLength), float(narrow.MinLength), false, false)
-	l.upper("a length of at most", float(wide.MaxLength), float(narrow.MaxLength), false, false)
-	l.lower("a number of elements of at least", float(wide.MinItems), float(narrow.MinItems), false, false)
-	l.upper("a number of elements of at most", float(wide.MaxItems), float(narrow.MaxItems), false, false)
-	l.lower("a number of members of at least", float(wide.MinProperties), float(narrow.MinProperties), false, false)
-	l.upper("a number of members of at most", float(wide.MaxProperties), float(narrow.MaxProperties), false, false)
+	l.lower("a length of at least", count(wide.MinLength), count(narrow.MinLength), false, false)
+	l.upper("a length of at most", count(wide.MaxLength), count(narrow.MaxLength), false, false)
+	l.lower("a number of elements of at least", count(wide.MinItems), count(narrow.MinItems), false, false)
+	l.upper("a number of elements of at most", count(wide.MaxItems), count(narrow.MaxItems), false, false)
+	l.lower("a number of members of at least", count(wide.MinProperties), count(narrow.MinProperties), false, false)
+	l.upper("a number of members of at most", count(wide.MaxProperties), count(narrow.MaxProperties), false, false)
 	if narrow.Pattern != "" && narrow.Pattern != wide.Pattern {
 		l.stricter("text that matches " + narrow.Pattern)
 	}
-	if narrow.MultipleOf != nil && (wide.MultipleOf == nil || !isMultiple(*wide.MultipleOf, *narrow.MultipleOf)) {
-		l.stricter("a multiple of " + text(*narrow.MultipleOf))
+	if narrow.MultipleOf != "" && (wide.MultipleOf == "" || !isMultiple(wide.MultipleOf, narrow.MultipleOf)) {
+		l.stricter("a multiple of " + text(narrow.MultipleOf))
 	}
 	if narrow.UniqueItems && !wide.UniqueItems {
 		l.stricter("no duplicate elements")
 	}
 }
 
-// isMultiple allows for the rounding of decimal fractions, so that multiples of 0.3 are multiples of 0.1.
-func isMultiple(n, of float64) bool {
-	return math.Abs(math.Remainder(n, of)) <= n*0x1p-51
+// isMultiple reports whether all multiples of a number are multiples of another.
+func isMultiple(n, of reflectapi.Number) bool {
+	divisor := of.Rational()
+	return divisor.Sign() != 0 && divisor.Quo(n.Rational(), divisor).IsInt()
 }
+
+// order compares two numbers.
+func order(a, b reflectapi.Number) int { return a.Rational().Cmp(b.Rational()) }
 
 // limits are those of one place.
 type limits struct {
@@ -46,15 +49,15 @@ func (l *limits) stricter(what string) {
 	l.sayf(l.path, l.effects.others, "%s %s", l.requires, what)
 }
 
-func (l *limits) lower(what string, wide, narrow *float64, wideOpen, narrowOpen bool) {
-	if narrow != nil && (wide == nil || cmp.Compare(*narrow, *wide) > 0 || *narrow == *wide && narrowOpen && !wideOpen) {
-		l.stricter(open(narrowOpen, "more than", what) + " " + text(*narrow))
+func (l *limits) lower(what string, wide, narrow reflectapi.Number, wideOpen, narrowOpen bool) {
+	if narrow != "" && (wide == "" || order(narrow, wide) > 0 || order(narrow, wide) == 0 && narrowOpen && !wideOpen) {
+		l.stricter(open(narrowOpen, "more than", what) + " " + text(narrow))
 	}
 }
 
-func (l *limits) upper(what string, wide, narrow *float64, wideOpen, narrowOpen bool) {
-	if narrow != nil && (wide == nil || cmp.Compare(*narrow, *wide) < 0 || *narrow == *wide && narrowOpen && !wideOpen) {
-		l.stricter(open(narrowOpen, "less than", what) + " " + text(*narrow))
+func (l *limits) upper(what string, wide, narrow reflectapi.Number, wideOpen, narrowOpen bool) {
+	if narrow != "" && (wide == "" || order(narrow, wide) < 0 || order(narrow, wide) == 0 && narrowOpen && !wideOpen) {
+		l.stricter(open(narrowOpen, "less than", what) + " " + text(narrow))
 	}
 }
 
@@ -65,12 +68,12 @@ func open(exclusive bool, if1, if0 string) string {
 	return if0
 }
 
-func float(n *uint64) *float64 {
+// count returns a number of characters or of parts; "" for none.
+func count(n *uint64) reflectapi.Number {
 	if n == nil {
-		return nil
+		return ""
 	}
-	f := float64(*n)
-	return &f
+	return reflectapi.Number(strconv.FormatUint(*n, 10))
 }
 
 // width compares what Go types alone imply for what callers read: an integer, or a list, that does not fit into the type into
@@ -78,11 +81,11 @@ func float(n *uint64) *float64 {
 func (w *walker) width(path string, old, now *reflectapi.Schema) {
 	const effect = "callers that read the old type fail"
 	if isWidth(old) {
-		if now.Minimum == nil || *now.Minimum < *old.Minimum {
-			w.sayf(path, effect, "may now be less than %s", text(*old.Minimum))
+		if now.Minimum == "" || order(now.Minimum, old.Minimum) < 0 {
+			w.sayf(path, effect, "may now be less than %s", text(old.Minimum))
 		}
-		if old.Maximum != nil && (now.Maximum == nil || *now.Maximum > *old.Maximum) {
-			w.sayf(path, effect, "may now be more than %s", text(*old.Maximum))
+		if old.Maximum != "" && (now.Maximum == "" || order(now.Maximum, old.Maximum) > 0) {
+			w.sayf(path, effect, "may now be more than %s", text(old.Maximum))
 		}
 	}
 	if n := length(old); n != nil && (length(now) == nil || *length(now) != *n) {
@@ -93,14 +96,14 @@ func (w *walker) width(path string, old, now *reflectapi.Schema) {
 // isWidth reports whether the limits of an integer are those of a Go type.
 func isWidth(s *reflectapi.Schema) bool {
 	switch {
-	case s.Type != "integer" || s.Minimum == nil:
+	case s.Type != "integer" || s.Minimum == "":
 		return false
-	case s.Maximum == nil: // uint and uint64 have no format
-		return s.Format == "" && *s.Minimum == 0
+	case s.Maximum == "": // uint and uint64 have no format
+		return s.Format == "" && order(s.Minimum, "0") == 0
 	}
-	switch [2]float64{*s.Minimum, *s.Maximum} {
-	case [2]float64{math.MinInt8, math.MaxInt8}, [2]float64{math.MinInt16, math.MaxInt16},
-		[2]float64{0, math.MaxUint8}, [2]float64{0, math.MaxUint16}, [2]float64{0, math.MaxUint32}:
+	switch [2]reflectapi.Number{s.Minimum, s.Maximum} {
+	case [2]reflectapi.Number{"-128", "127"}, [2]reflectapi.Number{"-32768", "32767"},
+		[2]reflectapi.Number{"0", "255"}, [2]reflectapi.Number{"0", "65535"}, [2]reflectapi.Number{"0", "4294967295"}:
 		return true
 	}
 	return false

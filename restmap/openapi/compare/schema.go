@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -243,7 +242,7 @@ func accepts(wide, narrow string) bool {
 
 // fitsInt32 reports whether the limits of an integer, such as those of a uint8, are within an int32.
 func fitsInt32(s *reflectapi.Schema) bool {
-	return s.Type == "integer" && s.Minimum != nil && *s.Minimum >= math.MinInt32 && s.Maximum != nil && *s.Maximum <= math.MaxInt32
+	return s.Type == "integer" && s.Minimum != "" && order(s.Minimum, "-2147483648") >= 0 && s.Maximum != "" && order(s.Maximum, "2147483647") <= 0
 }
 
 // isScalar reports whether a type is written as text without quotes, where there is no JSON.

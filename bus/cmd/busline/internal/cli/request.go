@@ -174,8 +174,8 @@ func (d schemas) demands(schema *reflectapi.Schema) (all []string) {
 	if of := numberRange(s); of != "" {
 		all = append(all, of)
 	}
-	if s.MultipleOf != nil {
-		all = append(all, "a multiple of "+figure(*s.MultipleOf))
+	if s.MultipleOf != "" {
+		all = append(all, "a multiple of "+figure(s.MultipleOf))
 	}
 	for _, counted := range []struct {
 		least, most *uint64
@@ -217,11 +217,11 @@ func choicesOf(s *reflectapi.Schema) string {
 // numberRange formats the range of a number.
 func numberRange(s *reflectapi.Schema) string {
 	switch least, most := s.Minimum, s.Maximum; {
-	case least != nil && most != nil && !s.ExclusiveMinimum && !s.ExclusiveMaximum:
-		return figure(*least) + " to " + figure(*most)
-	case least != nil && most != nil:
+	case least != "" && most != "" && !s.ExclusiveMinimum && !s.ExclusiveMaximum:
+		return figure(least) + " to " + figure(most)
+	case least != "" && most != "":
 		return bound(least, s.ExclusiveMinimum, "more than", "at least") + ", " + bound(most, s.ExclusiveMaximum, "less than", "at most")
-	case least != nil:
+	case least != "":
 		return bound(least, s.ExclusiveMinimum, "more than", "at least")
 	default:
 		return bound(most, s.ExclusiveMaximum, "less than", "at most")
@@ -229,19 +229,24 @@ func numberRange(s *reflectapi.Schema) string {
 }
 
 // bound formats one end of a range, "" if there is none.
-func bound(at *float64, exclusive bool, without, with string) string {
+func bound(at reflectapi.Number, exclusive bool, without, with string) string {
 	switch {
-	case at == nil:
+	case at == "":
 		return ""
 	case exclusive:
-		return without + " " + figure(*at)
+		return without + " " + figure(at)
 	default:
-		return with + " " + figure(*at)
+		return with + " " + figure(at)
 	}
 }
 
 // figure formats a number for people.
-func figure(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
+func figure(number reflectapi.Number) string {
+	if f, err := strconv.ParseFloat(string(number), 64); err == nil && strings.ContainsAny(string(number), "eE") {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return string(number)
+}
 
 // countRange formats a range of counts: "1 to 20 items".
 func countRange(least, most *uint64, noun string) string {
