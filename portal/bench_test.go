@@ -237,6 +237,7 @@ func BenchmarkEvents_Idle(b *testing.B) {
 	for at := range clients {
 		running.Go(func() {
 			request := httptest.NewRequestWithContext(ctx, http.MethodGet, orderedPath, http.NoBody)
+			request.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", at%200) // as one client may not have all streams
 			ingress.ServeHTTP(&countedStream{make(http.Header), &got}, request)
 		})
 		for portal.Listening(ingress) <= at-100 {
