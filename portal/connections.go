@@ -82,13 +82,13 @@ func (c *connections) admit(conn net.Conn) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.open) >= c.limit {
-		leaving := c.leaving(admitted.client)
+		leaving := c.leavingLocked(admitted.client)
 		if leaving == nil {
 			closing = conn
 			return nil
 		}
 		closing = leaving.Conn
-		c.remove(leaving)
+		c.removeLocked(leaving)
 	}
 	admitted.since = time.Now()
 	c.open[admitted] = struct{}{}
@@ -105,10 +105,10 @@ func (c *connections) closeFull(closing net.Conn) {
 	_ = closing.Close()
 }
 
-// leaving returns the connection that makes place for one of a client; nil if there is none. It is the one that has waited for its client for
+// leavingLocked returns the connection that makes place for one of a client; nil if there is none. It is the one that has waited for its client for
 // longest: one of the client with the most connections, else one that has waited for leastWait. If none waits, it is the oldest request of that
 // client, if that is another one. So no client keeps others out.
-func (c *connections) leaving(client netip.Addr) (found *connection) {
+func (c *connections) leavingLocked(client netip.Addr) (found *connection) {
 	greediest := client
 	most := c.clients[client] + 1
 	for each, count := range c.clients {
@@ -139,8 +139,8 @@ func (c *connections) leaving(client netip.Addr) (found *connection) {
 	return found
 }
 
-// remove frees the place of a connection, once. The caller holds the lock.
-func (c *connections) remove(left *connection) {
+// removeLocked frees the place of a connection, once.
+func (c *connections) removeLocked(left *connection) {
 	if _, isOpen := c.open[left]; !isOpen {
 		return
 	}
@@ -209,7 +209,7 @@ func (c *connection) count(read int) bool {
 // Close closes the connection, and frees its place.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
-	c.of.remove(c)
+	c.of.removeLocked(c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
 }

@@ -198,8 +198,7 @@ const (
 	defaultTimeBudget = wire.DefaultTimeBudget
 )
 
-// checkRequest refuses what can be refused before the body is read.
-// It counts the head.
+// checkRequest refuses what can be refused before the body is read, and counts the head.
 func (c *ingressConfig) checkRequest(r *http.Request, load *reservation) error {
 	if !carried(r.Method) {
 		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not forwarded; use capital letters, and neither CONNECT nor TRACE", r.Method)

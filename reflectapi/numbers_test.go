@@ -86,7 +86,7 @@ func TestConstraints_Decimals(t *testing.T) {
 	}
 }
 
-// checkField tells whether a value fits the tag of its field.
+// checkField reports whether a value fits the tag of its field.
 func checkField(t *testing.T, tag string, typ reflect.Type, value string, want bool) {
 	t.Helper()
 	owner := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: typ, Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})

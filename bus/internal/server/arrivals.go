@@ -105,6 +105,13 @@ func (s *Server) Arrived() <-chan struct{} {
 	return s.streams.arrived
 }
 
+// get returns a request; nil for none.
+func (s *streams) get(key RequestKey) *streaming {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[key]
+}
+
 // find returns the request that a message belongs to, which was published to a subject, nil for none. ignored reports whether the request was
 // rejected.
 func (s *streams) find(key RequestKey, published string) (of *streaming, ignored bool) {
@@ -165,6 +172,7 @@ func (s *Server) beginStream(in *Incoming, place string) (waits bool, err error)
 	if of.isWhole {
 		config.Limit = min(s.MaxMessage, in.Endpoint.BodyLimit)
 		cost = max(cost, s.Memory.LeastReservation()-in.Size)
+		of.ends = time.Now().Add(in.Request.TimeBudget)
 		of.timer = time.AfterFunc(wire.MaxTimeBudget, func() { s.expire(of) }) // see acked
 	} else {
 		of.opened = int64(len(in.Request.Body)) + stream.FirstWindow(s.Memory)
@@ -190,27 +198,9 @@ func (s *Server) beginStream(in *Incoming, place string) (waits bool, err error)
 // acked starts the timer of a request that waits for its parts, and the check of its token. Either may reject the request, and no rejection may
 // precede the ack.
 func (s *Server) acked(in *Incoming) {
-	of := in.stream
-	if of == nil {
-		return
-	}
-	s.streams.mu.Lock()
-	isThere := s.streams.requests[of.key] == of
-	if isThere {
-		of.resetTimer()
-	}
-	s.streams.mu.Unlock()
-	if isThere {
+	if of := in.stream; of != nil && s.streams.awaitNext(of) {
 		s.verifyToken(of)
 	}
-}
-
-// resetTimer restarts the wait for the next part.
-func (of *streaming) resetTimer() { of.timer.Reset(min(of.timeLeft(), partWait)) }
-
-// timeLeft returns the rest of the time budget.
-func (of *streaming) timeLeft() time.Duration {
-	return of.in.Request.TimeBudget - time.Since(of.begun)
 }
 
 // takePart takes a part that is not the first. With the last part of a request that waits for it, takePart returns the request as admitted, which the
@@ -223,7 +213,7 @@ func (s *Server) takePart(part *wire.Request, published string, size int) (admit
 		}
 		return nil
 	}
-	s.streams.heard(of)
+	s.streams.awaitNext(of)
 	err := of.take(part, size)
 	switch {
 	case errors.Is(err, stream.ErrRepeated):
@@ -245,22 +235,21 @@ func (s *Server) dropPart(part *wire.Request, published string, why error) {
 
 // TakePart takes a part of a request from a caller in this process, which does not use its body any more.
 func (s *Server) TakePart(part *wire.Request) {
-	s.streams.mu.Lock()
-	of := s.streams.requests[KeyOf(part)]
-	s.streams.mu.Unlock()
-	if of != nil && of.reader != nil {
+	if of := s.streams.get(KeyOf(part)); of != nil && of.reader != nil {
 		_ = of.take(part, len(part.Body)) // the handler has the error
 	}
 }
 
-// heard notes that a request has not waited for its next part, so that one whose parts keep coming is not evicted.
-func (s *streams) heard(of *streaming) {
+// awaitNext begins the wait of a request for its next part, and reports whether it waits. One whose parts keep coming is not evicted.
+func (s *streams) awaitNext(of *streaming) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of.isWhole && s.requests[of.key] == of {
+	waits := of.isWhole && s.requests[of.key] == of
+	if waits {
 		s.waiting.MoveToBack(of.element)
-		of.resetTimer()
+		of.timer.Reset(min(time.Until(of.ends), partWait))
 	}
+	return waits
 }
 
 // noteMalformed notes a malformed message. If it is a part of a request that is there, the request is lost for good: a sender that is told of the
@@ -280,7 +269,7 @@ func (s *Server) noteMalformed(message *wire.Request, published string, err erro
 
 // refuse rejects a request that waits for its parts, and ignores the others. It has no effect on one that is not there any more.
 func (s *Server) refuse(of *streaming, why error) {
-	if s.streams.remove(of, of.begun.Add(of.in.Request.TimeBudget)) {
+	if s.streams.remove(of, of.ends) {
 		of.end()
 		s.reject(of.in, why)
 	}
@@ -298,7 +287,7 @@ func (s *Server) expire(of *streaming) {
 	}
 	of.end()
 	limit := "within the time budget"
-	if of.timeLeft() > 0 {
+	if time.Until(of.ends) > 0 {
 		limit = fmt.Sprintf("and no other for %s", partWait)
 	}
 	received, all := of.reader.Progress()
@@ -317,7 +306,7 @@ func (s *Server) evict() bool {
 	}
 	of, _ := s.streams.waiting.Front().Value.(*streaming)
 	s.streams.removeLocked(of)
-	s.streams.rejected.add(rejectedKey{of.key, of.place}, of.begun.Add(of.in.Request.TimeBudget))
+	s.streams.rejected.add(rejectedKey{of.key, of.place}, of.ends)
 	of.evict()
 	go func() {
 		defer s.Controls.Done()
@@ -330,9 +319,7 @@ func (s *Server) evict() bool {
 
 // cancelWaiting drops a request whose caller has stopped waiting. It reports whether the request lacked parts.
 func (s *Server) cancelWaiting(key RequestKey) bool {
-	s.streams.mu.Lock()
-	of := s.streams.requests[key]
-	s.streams.mu.Unlock()
+	of := s.streams.get(key)
 	if of == nil || !of.isWhole || !s.streams.remove(of, time.Time{}) {
 		return false
 	}
@@ -371,7 +358,7 @@ func (s *Server) Waiting() (requests, bytes int) {
 // resume admits a request of which all parts have come. Its time budget began with the first part.
 func (s *Server) resume(of *streaming) *Incoming {
 	in := of.in
-	in.Request.Fragment, in.Request.TimeBudget = wire.Fragment{}, of.timeLeft()
+	in.Request.Fragment, in.Request.TimeBudget = wire.Fragment{}, time.Until(of.ends)
 	in.stream, in.whole, in.held = nil, of.reader, of.held
 	var err error
 	if in.Request.TimeBudget > 0 {
@@ -419,7 +406,7 @@ func (s *Server) verifyToken(of *streaming) {
 	if in.Request.Actor == "" {
 		return
 	}
-	check := &tokenCheck{s, of, in.Endpoint, in.Request.Actor, of.begun.Add(in.Request.TimeBudget)}
+	check := &tokenCheck{s, of, in.Endpoint, in.Request.Actor, of.ends}
 	if err := s.acquire(in); err != nil {
 		s.refuse(of, err)
 		return

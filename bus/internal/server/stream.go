@@ -20,9 +20,7 @@ import (
 
 // Open takes the window for a response that is a stream, in an ack of its caller. It reports whether there is one.
 func (s *Server) Open(ack *wire.Response) bool {
-	s.streams.mu.Lock()
-	of := s.streams.requests[RequestKey{ack.FromHost, ack.FromID, ack.MsgID}]
-	s.streams.mu.Unlock()
+	of := s.streams.get(RequestKey{ack.FromHost, ack.FromID, ack.MsgID})
 	if of == nil {
 		return false
 	}
@@ -38,7 +36,6 @@ func (s *Server) Open(ack *wire.Response) bool {
 type streaming struct {
 	key    RequestKey
 	in     *Incoming
-	begun  time.Time
 	slots  *worker.Limiter    // that counts it; nil for none
 	expiry *time.Timer        // at the expiry of the token; nil for none
 	held   stream.Reservation // memory for what this takes
@@ -47,6 +44,7 @@ type streaming struct {
 	place   string         // the subject of the parts of the request
 	opened  int64          // bytes of the request that may come before any are read
 	isWhole bool           // the request is handled when all parts have come
+	ends    time.Time      // of the time budget, which began with part 1
 	timer   *time.Timer    // at the end of the time budget, or of the wait for a part; nil unless isWhole
 
 	element    *list.Element // in streams.waiting; the lock of streams protects it
@@ -64,11 +62,7 @@ func (of *streaming) takeFirst(cost int) error {
 		return err
 	}
 	first := of.in.Request
-	err := of.reader.Take(&first.Fragment, first.Body, nil, of.in.Size)
-	if failed, ok := errors.AsType[*status.Error](err); ok && failed.Status == http.StatusBadGateway {
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, err, "%s", failed.Detail)
-	}
-	return err
+	return of.reader.Take(&first.Fragment, first.Body, nil, of.in.Size)
 }
 
 // take takes another part. The handler gets the error of a part that does not fit.
@@ -94,7 +88,7 @@ func incomplete(code int, cause error, format string, arguments ...any) *status.
 // newStreaming returns what a request keeps of a stream.
 func (s *Server) newStreaming(in *Incoming) *streaming {
 	key := KeyOf(in.Request)
-	return &streaming{key: key, in: in, begun: time.Now(), held: s.Memory.Reserve(key.sender())}
+	return &streaming{key: key, in: in, held: s.Memory.Reserve(key.sender())}
 }
 
 // count counts the stream in the share of its sender, and returns an error if that is used up. Calls of handlers of this instance always

@@ -110,9 +110,7 @@ func (r *Reader) takeLocked(part *wire.Fragment, body []byte, fields wire.Header
 	r.next++
 	r.received += int64(len(body))
 	r.heardAt = time.Now()
-	if part.IsPart() && !part.IsOpen() {
-		r.count = part.Count
-	}
+	r.count = part.Count // 0 for a part that may not be the last one
 	if part.Number == part.Count {
 		r.endLocked(io.EOF)
 		r.trailer = fields
@@ -165,12 +163,16 @@ func (r *Reader) checkWholeLocked(part *wire.Fragment, size int) error {
 	}
 }
 
-// broken is the error of a part that does not fit. Of a body without a window nothing was read before its end.
+// broken is the error of a part that does not fit. Nothing was read before part 1, and of a body without a window before its end.
 func (r *Reader) broken(format string, arguments ...any) error {
-	if r.config.Opened == 0 {
+	switch {
+	case r.config.Opened == 0:
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil, format, arguments...)
+	case r.next == 1:
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, io.ErrUnexpectedEOF, format, arguments...)
+	default:
+		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, format, arguments...)
 	}
-	return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, format, arguments...)
 }
 
 // keepLocked keeps the body of a part. Its memory is that of the window, which is reserved with part 1; without a window it is that of the

@@ -83,7 +83,7 @@ func (w *Writer) Write(data []byte) (written int, err error) {
 		w.buffer = append(w.buffer, rest[:n]...)
 		written += n
 		if len(w.buffer) == w.config.PartSize || n < len(rest) { // a part is full, or there is no memory for more
-			if err := w.flushLocked(false); err != nil {
+			if err := w.flushLocked(); err != nil {
 				return written, err
 			}
 		}
@@ -96,7 +96,7 @@ func (w *Writer) Give(data []byte) error {
 	w.sending.Lock()
 	defer w.sending.Unlock()
 	if len(w.buffer) > 0 {
-		if err := w.flushLocked(false); err != nil {
+		if err := w.flushLocked(); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (w *Writer) Flush() error {
 		}
 		return w.failure()
 	}
-	return w.flushLocked(false)
+	return w.flushLocked()
 }
 
 // flushLate sends what a Flush has left.
@@ -173,7 +173,7 @@ func (w *Writer) flushLate() {
 	w.sending.Lock()
 	defer w.sending.Unlock()
 	if w.pace.isDue = false; len(w.buffer) > 0 && w.failure() == nil {
-		_ = w.flushLocked(false) // the next Write has the error
+		_ = w.flushLocked() // the next Write has the error
 	}
 }
 
@@ -209,10 +209,7 @@ func (p *pace) admits(now time.Time) bool {
 func (w *Writer) Close() error {
 	w.sending.Lock()
 	defer w.sending.Unlock()
-	err := w.flushLocked(true)
-	if err == nil {
-		w.end(ErrEnded)
-	}
+	err := w.closeLocked(w.buffer)
 	w.freeLocked()
 	return err
 }
@@ -221,6 +218,10 @@ func (w *Writer) Close() error {
 func (w *Writer) CloseWith(body []byte) error {
 	w.sending.Lock()
 	defer w.sending.Unlock()
+	return w.closeLocked(body)
+}
+
+func (w *Writer) closeLocked(body []byte) error {
 	err := w.sendLocked(body, true)
 	if err == nil {
 		w.end(ErrEnded)
@@ -229,8 +230,8 @@ func (w *Writer) CloseWith(body []byte) error {
 }
 
 // flushLocked sends the buffer.
-func (w *Writer) flushLocked(last bool) error {
-	err := w.sendLocked(w.buffer, last)
+func (w *Writer) flushLocked() error {
+	err := w.sendLocked(w.buffer, false)
 	w.usual = len(w.buffer)
 	if w.config.Keeps {
 		w.freeLocked()
