@@ -356,3 +356,26 @@ func TestParts_Token(t *testing.T) {
 		assert.Zero(t, running)
 	}, func(c *server.Config) { c.Handlers = handlers })
 }
+
+// TestCollect_WholeMessage collects a body that an interceptor has made of one that counts already: both are freed with the request.
+func TestCollect_WholeMessage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(f *fixture) {
+		f.service.handler = func(in *server.Incoming) *wire.Response {
+			before := f.server.Memory.BytesHeld()
+			assert.NotZero(t, before)
+			body, err := in.Collect(strings.NewReader("collected"), 100)
+			assert.NoError(t, err)
+			assert.Greater(t, f.server.Memory.BytesHeld(), before)
+			return &wire.Response{Status: http.StatusOK, Body: body}
+		}
+		in := f.request("POST", "/echo")
+		in.Read.Body, in.Size = make([]byte, 2000), 2500
+		assert.True(t, f.server.Receive(in, nil, false))
+		in.Do(false)
+		f.send(1, 2, "a", withID("m2"))
+		f.send(2, 2, "b", withID("m2"))
+		f.check("seen", "202 ", "200 collected", "freed", "202 ", "200 collected", "freed")
+		assert.Zero(t, f.server.Memory.BytesHeld())
+	})
+}

@@ -175,7 +175,9 @@ func (in *Incoming) Collect(body io.Reader, limit int) ([]byte, error) {
 	if in.stream != nil { // else an interceptor has made a stream of it
 		in.stream.reader.SetDeadline(in.Began.Add(requestWait))
 	}
-	in.held = in.reserve()
+	if in.held == (stream.Reservation{}) { // else the message is in there
+		in.held = in.reserve()
+	}
 	read, err := stream.ReadAll(body, limit, &in.held)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = status.Errorf(http.StatusRequestTimeout, status.ExecutedNo, err, "the request body did not come within %s", requestWait)
