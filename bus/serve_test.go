@@ -182,7 +182,7 @@ func TestServe_RefusesHandlers(t *testing.T) {
 
 // draft has a tag that nothing reads.
 type draft struct {
-	Text string `json:"text" jsonSchema:"minLength=1"`
+	Text string `json:"text" validate:"min=1"`
 }
 
 type drafts struct{}
@@ -203,7 +203,7 @@ func TestServe_WarnsOfTags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			logged := new(lines)
 			require.NoError(t, try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
-			assert.Equal(t, 1, logged.count("field bus_test.draft.Text: the tag jsonSchema is ignored: write jsonschema"))
+			assert.Equal(t, 1, logged.count("type bus_test.draft: the validate or binding tag of Text is ignored"))
 			assert.Equal(t, 1, logged.count("\n"))
 		})
 	}
