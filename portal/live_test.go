@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -481,8 +482,8 @@ func TestLive_WithoutBroker(t *testing.T) {
 	way := &fragile{InProcessConnProvider: b.Broker()}
 	serveCounter(t, b.Connect("counter.example"))
 	conn := b.Connect("portal", bus.WithBroker(way))
-	now := time.Now()
-	clock := portal.WithClock(func() time.Time { now = now.Add(2 * time.Second); return now })
+	began, looks := time.Now(), atomic.Int64{}
+	clock := portal.WithClock(func() time.Time { return began.Add(time.Duration(looks.Add(2)) * time.Second) })
 	require.NoError(t, portal.Register(conn, append(patient(), clock)...))
 	w := &watched{t, b, b.Connect("viewer.example", bus.WithBroker(way))}
 	w.look("")

@@ -124,16 +124,26 @@ type endless struct{}
 
 func (endless) Read(data []byte) (int, error) { return len(data), nil }
 
-// TestStream_BrokerRestarted kills the broker in the middle of streams, both ways, and starts it again: each ends whole or with an error, for both sides.
+// counted discards what comes, and counts it.
+type counted struct{ bytes atomic.Int64 }
+
+func (c *counted) Write(data []byte) (int, error) {
+	c.bytes.Add(int64(len(data)))
+	return len(data), nil
+}
+
+// TestStream_BrokerRestarted kills the broker in the middle of streams, both ways, and starts it again: each ends with an error for both sides, or
+// goes on, if nothing of it was lost.
 func TestStream_BrokerRestarted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{})
 	ended := make(chan error, 2)
+	var uploaded, downloaded counted
 	serving := s.connect(t, host, s.brokers.url(0))
 	require.NoError(t, serving.Handle("*", "/endless", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var err error
 		if r.Method == http.MethodPost {
-			if _, err = io.Copy(io.Discard, r.Body); err != nil {
+			if _, err = io.Copy(&uploaded, r.Body); err != nil {
 				w.WriteHeader(bus.StatusOf(err))
 			}
 		} else {
@@ -143,17 +153,19 @@ func TestStream_BrokerRestarted(t *testing.T) {
 	})))
 	caller := s.caller(t, 0)
 	failed := make(chan error, 2)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		var body io.Reader
 		if method == http.MethodPost {
 			body = endless{}
 		}
-		request, err := http.NewRequestWithContext(t.Context(), method, "https://"+host+"/endless", body)
+		request, err := http.NewRequestWithContext(ctx, method, "https://"+host+"/endless", body)
 		require.NoError(t, err)
 		go func() {
 			response, err := caller.Do(request)
 			if err == nil {
-				_, err = io.Copy(io.Discard, response.Body)
+				_, err = io.Copy(&downloaded, response.Body)
 				response.Body.Close()
 				if response.StatusCode >= http.StatusBadRequest {
 					err = errors.New(response.Status)
@@ -166,6 +178,18 @@ func TestStream_BrokerRestarted(t *testing.T) {
 	began := time.Now()
 	s.brokers.kill(0)
 	s.brokers.start(t, 0)
+	const more = 8 << 20
+	goOn := []int64{uploaded.bytes.Load() + more, downloaded.bytes.Load() + more}
+	until(t, "each stream has failed, or goes on", func() bool {
+		done := len(failed)
+		for i, each := range []*counted{&uploaded, &downloaded} {
+			if each.bytes.Load() >= goOn[i] {
+				done++
+			}
+		}
+		return done >= 2
+	})
+	leave()
 	var callers, handlers []time.Duration
 	for range 2 {
 		require.Error(t, <-failed, "half of a stream came as the whole")
