@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -33,8 +32,8 @@ import (
 // they are named like Create, Read, Update, Delete, List and use a magic argument (httpRequestBody, httpResponseBody,
 // httpStatusCode). A function whose only result is an iter.Seq2[T, error] streams, as RPC. With an interface as type parameter, Serve[calculator.API](conn, impl), only its methods are served.
 //
-// Every exported method counts, including those promoted from embedded types. [ExcludeMethods] excludes methods that
-// are not meant for callers, such as Close, for which a warning is logged. The names of arguments and results must be
+// Every exported method counts, including those promoted from embedded types. Methods of a struct that are usually for its own program, such as Close,
+// Shutdown, Reset or String, are an error unless [ExcludeMethods] leaves them out, or [Method] or an interface T names them. The names of arguments and results must be
 // known in production, too: a binary built with -ldflags=-s does not contain them unless its source is embedded (see
 // [SourceFS]), and Serve then returns an error.
 //
@@ -63,7 +62,7 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
 	c.documents.describe(service.Doc, endpoints)
-	for _, warning := range append(service.Warnings, lintMethods(as, service, config)...) {
+	for _, warning := range service.Warnings {
 		c.logger.Warn().Str("service", service.Name).Msg(warning)
 	}
 	return nil
@@ -75,6 +74,9 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 		return nil, nil, errors.New("an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle")
 	}
 	if service, err = describe(as, impl, config); err != nil {
+		return nil, nil, err
+	}
+	if err := checkOwnMethods(as, service, config); err != nil {
 		return nil, nil, err
 	}
 	mapped, err := restmap.Map(service, config.routing())
@@ -395,33 +397,36 @@ func (c *Conn) warnThatOpen(e, wider *endpoint, methods []string) {
 			e.Name, strings.Join(methods, ", "), wider.Name, e.Path)
 }
 
-// lintMethods returns a warning for each method that a struct usually has for its own program and that callers could
-// now call. There is none for a service of an interface, or if an option names the method.
-func lintMethods(as reflect.Type, service *reflectapi.Service, config *serviceConfig) (warnings []string) {
+// checkOwnMethods returns an error for each method that a struct usually has for its own program, and that callers could call. There is none for a
+// service of an interface, or if an option names the method.
+func checkOwnMethods(as reflect.Type, service *reflectapi.Service, config *serviceConfig) error {
 	if as != nil {
 		return nil
 	}
+	var errs []error
 	for _, method := range service.Methods {
-		if _, named := config.methods[method.Name]; named || !isOwnBusiness(service.Type, method.Name) {
+		if _, named := config.methods[method.Name]; named || !isLifecycle(method) && !isOwnBusiness(service.Type, method.Name) {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(%q), or add "+
-			"bus.Method(%q) if that is intended", method.Name, method.Name, method.Name))
+		errs = append(errs, fmt.Errorf("method %s would be served to callers: leave it out with bus.ExcludeMethods(%q), or add bus.Method(%q) if that is intended",
+			method.Name, method.Name, method.Name))
 	}
-	return warnings
+	return errors.Join(errs...)
+}
+
+// isLifecycle reports whether a method begins or ends what a struct does for its own program, and takes and tells nothing else.
+func isLifecycle(method *reflectapi.Method) bool {
+	switch method.Name {
+	case "Close", "Shutdown", "Stop", "Start", "Run", "Init", "Reset", "Lock", "Unlock":
+		return method.Kind == reflectapi.Function && len(method.Args)+len(method.Results) == 0
+	default:
+		return false
+	}
 }
 
 // isOwnBusiness reports whether a method belongs to an interface that is unrelated to the purpose of a service.
 func isOwnBusiness(t reflect.Type, method string) bool {
 	for _, each := range []reflect.Type{
-		reflect.TypeFor[io.Closer](),
-		reflect.TypeFor[interface{ Close() }](),
-		reflect.TypeFor[interface {
-			Close(ctx context.Context) error
-		}](),
-		reflect.TypeFor[interface {
-			Shutdown(ctx context.Context) error
-		}](),
 		reflect.TypeFor[http.Handler](),
 		reflect.TypeFor[error](),
 		reflect.TypeFor[fmt.Stringer](),

@@ -148,6 +148,8 @@ func (*store) String() string                                 { return "store" }
 func (*store) ServeHTTP(http.ResponseWriter, *http.Request)   {}
 func (*store) MarshalText() (text []byte, err error)          { return nil, nil }
 func (*store) Error(ctx context.Context, of int) (err string) { return "" }
+func (*store) Start()                                         {}
+func (*store) Reset(key string)                               {}
 
 // shelfAPI is what callers are offered.
 type shelfAPI interface {
@@ -155,36 +157,17 @@ type shelfAPI interface {
 	Close() error
 }
 
-// TestServe_WarnsOfWhatIsNotMeant serves methods that are a program's own business.
-func TestServe_WarnsOfWhatIsNotMeant(t *testing.T) {
+// TestServe_RefusesWhatIsNotMeant serves methods that are a program's own business.
+func TestServe_RefusesWhatIsNotMeant(t *testing.T) {
 	t.Parallel()
-	all := []string{"Close", "MarshalText", "ServeHTTP", "Shutdown", "String"}
-	b := bustest.New(t)
-	for _, test := range []struct {
-		name  string
-		serve func(*bus.Conn) error
-		want  []string
-	}{
-		{"a struct", func(c *bus.Conn) error { return bus.Serve(c, new(store)) }, all},
-		{"some of its methods", func(c *bus.Conn) error {
-			return bus.Serve(c, new(store), bus.ExcludeMethods("Close", "String", "MarshalText"), bus.Method("Shutdown"), bus.Method("ServeHTTP", bus.Port(444)))
-		}, nil},
-		{"an interface", func(c *bus.Conn) error { return bus.Serve[shelfAPI](c, new(store)) }, nil},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			logged := new(lines)
-			require.NoError(t, test.serve(b.Connect("store.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
-			for _, method := range test.want {
-				line := fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(", method)
-				if logged.count(line) != 1 {
-					t.Errorf("no warning of %s in %s", method, logged)
-				}
-			}
-			if lines := logged.count("\n"); lines != len(test.want) {
-				t.Errorf("%d warnings, want %d: %s", lines, len(test.want), logged)
-			}
-		})
+	conn := bustest.New(t).Connect("store.example")
+	var lines []string
+	for _, method := range []string{"Close", "MarshalText", "ServeHTTP", "Shutdown", "Start", "String"} {
+		lines = append(lines, fmt.Sprintf("method %[1]s would be served to callers: leave it out with bus.ExcludeMethods(%[1]q), or add bus.Method(%[1]q) if that is intended", method))
 	}
+	require.EqualError(t, bus.Serve(conn, new(store)), "serve *bus_test.store on store.example: "+strings.Join(lines, "\n"))
+	require.NoError(t, bus.Serve[shelfAPI](conn, new(store)))
+	require.NoError(t, bus.Serve(conn, new(store), bus.Port(445), bus.ExcludeMethods("Close", "String", "MarshalText", "Start"), bus.Method("Shutdown"), bus.Method("ServeHTTP")))
 }
 
 // TestServe_RefusesHandlers serves what Conn.Handle is for.
@@ -199,7 +182,7 @@ func TestServe_RefusesHandlers(t *testing.T) {
 
 // draft has a tag that nothing reads.
 type draft struct {
-	Text string `json:"text" jsonSchema:"minLength=1"`
+	Text string `json:"text" validate:"min=1"`
 }
 
 type drafts struct{}
@@ -220,7 +203,7 @@ func TestServe_WarnsOfTags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			logged := new(lines)
 			require.NoError(t, try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
-			assert.Equal(t, 1, logged.count("field bus_test.draft.Text: the tag jsonSchema is ignored: write jsonschema"))
+			assert.Equal(t, 1, logged.count("type bus_test.draft: the validate or binding tag of Text is ignored"))
 			assert.Equal(t, 1, logged.count("\n"))
 		})
 	}

@@ -156,7 +156,7 @@ func (s *inspection) service() (*Service, error) {
 	if service.Declared = declared; err != nil {
 		errs = append(errs, err)
 	}
-	errs = slices.Concat(s.errs, s.naming.tables.errors(), errs, s.clientNameErrors(service.Methods))
+	errs = slices.Concat(s.errs, s.naming.tables.errors(), errs, s.clientNameErrors(service.Methods), s.misspelledTags())
 	if len(errs) == 0 && len(service.Methods) == 0 {
 		errs = append(errs, fmt.Errorf("%v has no exported method to serve", s.as))
 	}

@@ -48,6 +48,50 @@ func tagErrors(t reflect.Type) (errs []error) {
 	return errs
 }
 
+// misspelledTags returns an error for each tag whose key is nearly one that is read: what it says would not hold.
+func (s *inspection) misspelledTags() (errs []error) {
+	seen := map[reflect.Type]bool{}
+	for _, c := range s.candidates {
+		for _, each := range slices.Concat(c.shape.args, c.shape.results) {
+			eachType(each, seen, func(t reflect.Type) {
+				if readsTags(t) {
+					errs = append(errs, misspelledTagsOf(t)...)
+				}
+			})
+		}
+	}
+	return errs
+}
+
+func misspelledTagsOf(t reflect.Type) (errs []error) {
+	for f := range t.Fields() {
+		for _, key := range tagKeys(f.Tag) {
+			if meant := meantKey(key); meant != "" && !isLeftOut(f) {
+				errs = append(errs, fmt.Errorf("field %v.%s: the tag %s is read by nothing: write %s", t, f.Name, key, meant))
+			}
+		}
+	}
+	return errs
+}
+
+// meantKey returns the key of a tag that a misspelled one stands for, "" if it is another library's.
+func meantKey(key string) string {
+	const schema = "jsonschema"
+	plain := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
+	letters := []byte(plain)
+	slices.Sort(letters)
+	switch {
+	case key == "json", key == schema, strings.HasPrefix(key, schema+"_"): // which jsonschema reads, too
+		return ""
+	case string(letters) == "jnos": // those of json
+		return "json"
+	case len(plain) >= len(schema)-2 && similar.Name(plain, []string{schema}) != "":
+		return schema
+	default:
+		return ""
+	}
+}
+
 // eachType visits the types in a type that its schema is made of.
 func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type)) {
 	if seen[t] {
@@ -349,19 +393,13 @@ func ignoredTagsOf(t reflect.Type, checked bool) (warnings []string) {
 			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option string is ignored on a %v: remove it", t, f.Name, f.Type))
 		}
 		keys := tagKeys(f.Tag)
-		for _, key := range keys {
-			for _, read := range []string{"json", "jsonschema"} {
-				if key != read && strings.EqualFold(key, read) {
-					warnings = append(warnings, fmt.Sprintf("field %v.%s: the tag %s is ignored: write %s, in lower case", t, f.Name, key, read))
-				}
-			}
-		}
-		if checked && slices.Contains(keys, "validate") && !slices.Contains(keys, "jsonschema") {
+		others := slices.Contains(keys, "validate") || slices.Contains(keys, "binding") // of gin
+		if checked && others && !slices.Contains(keys, "jsonschema") {
 			rules = append(rules, f.Name)
 		}
 	}
 	if len(rules) > 0 {
-		warnings = append(warnings, fmt.Sprintf("type %v: the validate tag of %s is ignored: write the rules in jsonschema tags, such as jsonschema:\"minLength=1\"", t, strings.Join(rules, ", ")))
+		warnings = append(warnings, fmt.Sprintf("type %v: the validate or binding tag of %s is ignored: write the rules in jsonschema tags, such as jsonschema:\"minLength=1\"", t, strings.Join(rules, ", ")))
 	}
 	return warnings
 }

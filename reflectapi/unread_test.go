@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -15,11 +18,9 @@ type (
 		Kept      string `json:"kept,omitempty" xml:"kept,attr" db:"kept"`
 		Option    string `json:"option,omitemtpy,required,omitzero"` //nolint:revive,staticcheck // the mistake that is looked for
 		Flat      clean  `json:"flat,inline"`                        //nolint:revive // an option of jsonschema, none of the codec's
-		Case      string `json:"case" jsonSchema:"minLength=3"`
-		Shouted   string `JSON:"shouted"`
 		Rule      string `json:"rule" validate:"required"`
 		Next      []*sloppy
-		Rules     map[string]int   `json:"rules" validate:"min=1"`
+		Rules     map[string]int   `json:"rules" binding:"min=1"`
 		Aware     string           `json:"aware" validate:"required" jsonschema:"minLength=1"`
 		Left      string           `json:"-" validate:"required" jsonSchema:"x"`
 		hidden    string           `validate:"required"` //nolint:revive // a mistake, too, but it is not read here
@@ -60,9 +61,7 @@ func TestUnreadTags(t *testing.T) {
 		`field reflectapi_test.sloppy.Option: the json option "omitemtpy"` + options,
 		`field reflectapi_test.sloppy.Option: the json option "required"` + options,
 		`field reflectapi_test.sloppy.Flat: the json option "inline"` + options,
-		`field reflectapi_test.sloppy.Case: the tag jsonSchema is ignored: write jsonschema, in lower case`,
-		`field reflectapi_test.sloppy.Shouted: the tag JSON is ignored: write json, in lower case`,
-		`type reflectapi_test.sloppy: the validate tag of Rule, Rules is ignored: write the rules in jsonschema tags, such as jsonschema:"minLength=1"`,
+		`type reflectapi_test.sloppy: the validate or binding tag of Rule, Rules is ignored: write the rules in jsonschema tags, such as jsonschema:"minLength=1"`,
 		`field reflectapi_test.answered.Option: the json option "omitemtpy"` + options,
 	}
 	if got := describe(t, secretary{}).Warnings; !slices.Equal(got, want) {
@@ -71,4 +70,35 @@ func TestUnreadTags(t *testing.T) {
 	if got := describe(t, &Calculator{}, reflectapi.ExcludeMethods("Home")).Warnings; got != nil {
 		t.Errorf("of nothing: %q", got)
 	}
+}
+
+type (
+	misspelled struct {
+		Case    string `json:"case" jsonSchema:"minLength=3"`
+		Shouted string `JSON:"shouted"`
+		Swapped string `josn:"swapped" jsonchema:"minLength=3"`
+		Under   string `json:"under" json_schema:"minLength=3" bson:"under" yaml:"under" jsonschema_description:"of it"`
+		Left    string `json:"-" jsonSchema:"x"`
+	}
+	typist struct{}
+)
+
+func (typist) Write(of misspelled) {}
+
+// TestMisspelledTags refuses keys of tags that are nearly those that are read: the rules in them would not hold.
+func TestMisspelledTags(t *testing.T) {
+	t.Parallel()
+	_, err := reflectapi.Describe(typist{})
+	for _, want := range []string{
+		"misspelled.Case: the tag jsonSchema is read by nothing: write jsonschema",
+		"misspelled.Shouted: the tag JSON is read by nothing: write json",
+		"misspelled.Swapped: the tag josn is read by nothing: write json",
+		"misspelled.Swapped: the tag jsonchema is read by nothing: write jsonschema",
+		"misspelled.Under: the tag json_schema is read by nothing: write jsonschema",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	assert.NotContains(t, err.Error(), "bson")
+	assert.NotContains(t, err.Error(), "Left")
+	assert.NotContains(t, err.Error(), "description")
 }
