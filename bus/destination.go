@@ -92,8 +92,8 @@ func parametersOf(address string) (names []string) {
 }
 
 // request encodes arguments into a request. Arguments that the path names go there, and httpRequestBody is the body, as
-// on the server. The others go into the JSON body, or with GET, HEAD and DELETE into the query; but into the body if
-// the query would lose something, such as an empty text in a list.
+// on the server. The others go into the JSON body, or with GET, HEAD and DELETE into the query; but all into the body if
+// one of them is a list or an object, and into both if the query leaves open what one of them is.
 func (d *destination) request(arguments any) (*clientCall, error) {
 	if arguments == nil && d.template != nil {
 		return d.withBody(nil), nil
@@ -155,7 +155,12 @@ func (d *destination) encodeMembers(members map[string]json.RawMessage) (*client
 	body, whole := members[restmap.RequestBody]
 	delete(members, restmap.RequestBody)
 	switch {
-	case whole || d.takesQuery() && d.inQuery.holds(members):
+	case whole || d.takesQuery() && isFlat(members):
+		if open := d.inQuery.open(members); !whole && len(open) > 0 {
+			if body, err = strictjson.Marshal(open); err != nil {
+				return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments cannot be written as JSON: %s", err)
+			}
+		}
 		query := to.Query()
 		if name := d.inQuery.add(query, members); name != "" {
 			return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
@@ -265,11 +270,10 @@ func (d *destinations) find(address string) (*destination, error) {
 	return to, nil
 }
 
-// inQuery is the encoding of arguments in a query. In a query 5 and "5" are one text, and an empty text counts as
-// absent, so the types of the arguments matter. The zero value stands for unknown types.
+// inQuery is the encoding of arguments in a query. In a query 5 and "5" are one text, so the types of the arguments matter. The
+// zero value stands for unknown types.
 type inQuery struct {
-	vague bool            // different values of some argument have the same text
-	json  map[string]bool // arguments that are encoded as JSON
+	json map[string]bool // arguments that are encoded as JSON
 }
 
 // inQueryOf returns the encoding for the fields of a struct.
@@ -281,31 +285,37 @@ func inQueryOf(arguments reflect.Type) (in inQuery) {
 	members, _ := reflectapi.JSONMembers(arguments)
 	for _, member := range members {
 		in.json[member.Name] = !restmap.IsText(member.Type)
-		in.vague = in.vague || isVague(member.Type)
 	}
 	return in
 }
 
-// isVague reports whether different values of a type may have the same text: 5 and "5" of any, nil and "" of a *string.
-func isVague(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem().Kind() == reflect.String || t.Elem().Kind() == reflect.Slice
-	}
-	return t.Kind() == reflect.Interface
-}
-
-// holds reports whether a query can hold all members without loss: only plain texts, numbers and booleans, or no
-// members.
-func (in inQuery) holds(members map[string]json.RawMessage) bool {
-	if in.vague {
-		return false
-	}
+// isFlat reports whether all members are plain texts, numbers, booleans and null.
+func isFlat(members map[string]json.RawMessage) bool {
 	for _, value := range members {
 		if isContainer(value) {
 			return false
 		}
 	}
 	return true
+}
+
+// open returns the members whose type a query does not tell: null, a text that is empty or reads as JSON. An argument of type
+// any can be all of them.
+func (in inQuery) open(members map[string]json.RawMessage) map[string]json.RawMessage {
+	open := make(map[string]json.RawMessage)
+	for name, value := range members {
+		var text string
+		isText := value[0] == '"' && strictjson.Unmarshal(value, &text) == nil
+		if string(value) == "null" || isText && (in.json[name] || text == "" || readsAsJSON(text)) {
+			open[name] = value
+		}
+	}
+	return open
+}
+
+// readsAsJSON reports whether a text may be taken for a JSON value.
+func readsAsJSON(text string) bool {
+	return strings.ContainsAny(text[:1], "{[\"") || json.Valid([]byte(text))
 }
 
 // add writes members into a query, replacing values of the same name. It returns the name of a member that would lose

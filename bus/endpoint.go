@@ -169,6 +169,7 @@ func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 	}
 	_, query, _ := strings.Cut(in.Request.Target, "?")
 	request := restmap.Request{
+		Method:      in.Request.Method,
 		Query:       query,
 		ContentType: in.Request.Header.Get("Content-Type"),
 		Body:        in.Request.Body,

@@ -89,7 +89,7 @@ func (in *serverCall) eventOf(by publication, name eventName) (*clientCall, erro
 	if media, _, _ := mime.ParseMediaType(contentType); len(body) > 0 && media != "application/json" {
 		return nil, newError(http.StatusUnsupportedMediaType, ExecutedNo, nil, "content type %q: send the arguments as application/json", contentType)
 	}
-	arguments, err := e.mapped.Decode(&restmap.Request{ContentType: contentType, Body: body})
+	arguments, err := e.mapped.Decode(&restmap.Request{Method: http.MethodPost, ContentType: contentType, Body: body})
 	if err != nil {
 		return nil, err
 	}

@@ -66,6 +66,8 @@ type JSONMember struct {
 	Name  string
 	Type  reflect.Type
 	Index []int // of the field, through embedded structs and pointers to them
+
+	Quoted bool // it is written in quotes, as its tag has the option string
 }
 
 // JSONMembers returns the members of the JSON object that represents a struct, by the rules of encoding/json, in the order of their declaration.
@@ -73,7 +75,7 @@ type JSONMember struct {
 func JSONMembers(t reflect.Type) (members []JSONMember, ambiguous []string) {
 	fields, ambiguous := dominant(allFields(t))
 	for _, f := range fields {
-		members = append(members, JSONMember{f.Name, f.Type, f.index})
+		members = append(members, JSONMember{f.Name, f.Type, f.index, f.Quoted})
 	}
 	return members, ambiguous
 }

@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // rule is the part of a schema that restricts values, compiled once. It checks values of the Go type for which it was
@@ -307,11 +309,15 @@ func (r *objectRule) checkMembers(to *validation, v reflect.Value) {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return compareText(keyText(a), keyText(b)) })
 	present := make(map[string]bool, len(keys))
+	var unknown []string // a few
 	for _, key := range keys {
 		name := keyText(key)
 		rule, known := r.members[name]
 		if !known {
 			rule = r.others
+			if len(unknown) < maxGuesses && len(name) <= maxGuessLength {
+				unknown = append(unknown, name)
+			}
 		}
 		value := v.MapIndex(key)
 		if isNil(value) && known && rule != nil && !rule.nullable {
@@ -327,11 +333,21 @@ func (r *objectRule) checkMembers(to *validation, v reflect.Value) {
 	for _, name := range r.required {
 		if !present[name] {
 			to.enter(place{name, -1})
-			to.fail("is missing")
+			if misspelt := similar.Name(name, unknown); misspelt != "" {
+				to.fail("is missing; it may be what " + misspelt + " is meant to be")
+			} else {
+				to.fail("is missing")
+			}
 			to.leave()
 		}
 	}
 }
+
+// Limits of the names that may be meant to be another one: in a body of millions they are not compared.
+const (
+	maxGuesses     = 20
+	maxGuessLength = 64 // bytes
+)
 
 func compareText(a, b string) int {
 	switch {

@@ -167,10 +167,11 @@ func (p *input) placesOf(request *Request) func(argument string) string {
 			return inPath
 		case inside[argument] || argument == RequestBody:
 			return inBody
-		case queried[argument]:
+		case queried[argument] || !hasBody(request.Method):
 			return inQuery
+		default:
+			return inBody
 		}
-		return p.expectedLocation()
 	}
 }
 

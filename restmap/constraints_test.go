@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -91,6 +92,8 @@ func TestConstraints(t *testing.T) {
 			want: "of.amount (body): expects at most 10; of.at.y (body): expects more than -1; of.gift.size (body): expects one of S, M; " +
 				"of.tags (body): expects at most 3 elements; of.tags (body): expects no duplicate elements; of.tags[1] (body): expects at least 2 characters"},
 		{name: "what is missing is zero", method: "Order", body: `{}`, want: "of (body): is missing"},
+		{name: "a misspelt name", method: "Order", body: `{"off":{}}`, want: "of (body): is missing; it may be what off is meant to be"},
+		{name: "a part that is misspelt", method: "Order", body: `{"of":{"amont":3}}`, want: "of.amount (body): is missing; it may be what amont is meant to be"},
 		{name: "a part that is missing", method: "Order", body: `{"of":{}}`, want: "of.amount (body): is missing"},
 		{name: "null is missing", method: "Order", body: `{"of":{"amount":null}}`, want: "of.amount (body): is missing"},
 		{name: "nothing at all", method: "Order", want: "of (body): is missing"},
@@ -141,7 +144,7 @@ func TestConstraints(t *testing.T) {
 			e := endpointOf(t, Constrained{}, test.method, restmap.Options{Methods: map[string]restmap.MethodOptions{
 				"Store": {Path: "/orders/{id}", HTTPMethod: "PUT"},
 			}})
-			request := &restmap.Request{Query: test.query, ContentType: test.media, Body: []byte(test.body), PathValue: func(string) string { return test.path }}
+			request := &restmap.Request{Method: http.MethodPost, Query: test.query, ContentType: test.media, Body: []byte(test.body), PathValue: func(string) string { return test.path }}
 			if test.media == "" {
 				request.ContentType = jsonType
 			}

@@ -2,7 +2,6 @@ package restmap
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 
 // Request is what an endpoint reads of an HTTP request.
 type Request struct {
+	Method      string                   // "GET"; an argument that is missing is said to be missing in its query
 	Query       string                   // "x=1&y=2", without the question mark
 	ContentType string                   // of the body: "application/json; charset=utf-8"
 	PathValue   func(name string) string // of a parameter of the path, decoded; nil when there is none
@@ -34,7 +34,7 @@ type Request struct {
 // An error in the request is an [*InputError]. Any other error means that no JSON could fill the types of the method.
 func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 	in := e.input.arguments()
-	if err := e.input.query(in, request.Query); err != nil {
+	if err := e.input.query(in, request); err != nil {
 		return in, err
 	}
 	if err := e.input.body(in, request); err != nil {
@@ -142,14 +142,6 @@ func (p *input) lazy() *lazyInput {
 
 func (p *input) form() *form { return p.lazy().form }
 
-// expectedLocation is where callers should send an argument that is missing.
-func (p *input) expectedLocation() string {
-	if slices.ContainsFunc(p.endpoint.Routes, func(r Route) bool { return r.Method == AnyMethod || hasBody(r.Method) }) {
-		return inBody
-	}
-	return inQuery
-}
-
 // refuseUnknown has the endpoint refuse what it does not read.
 func (p *input) refuseUnknown() {
 	p.strict = true
@@ -198,16 +190,22 @@ func hasBody(httpMethod string) bool {
 	return httpMethod == "POST" || httpMethod == "PUT" || httpMethod == "PATCH"
 }
 
-// query sets the arguments in the query.
-func (p *input) query(in reflect.Value, query string) error {
-	if query == "" {
+// query sets the arguments in the query, but for those that a JSON body replaces.
+func (p *input) query(in reflect.Value, request *Request) error {
+	if request.Query == "" {
 		return nil
 	}
-	values, err := url.ParseQuery(query)
+	values, err := url.ParseQuery(request.Query)
 	if err != nil {
 		return badRequest("the query is malformed")
 	}
-	return badArguments(p.form().decode(in, values, inQuery))
+	var replaced map[string]json.RawMessage
+	if len(request.Body) > 0 && p.bodyIndex < 0 && mediaKind(request.ContentType, false) == jsonMedia {
+		if err := p.unmarshalStrictly(request.Body, &replaced); err != nil {
+			return bodyError(err, request.Body)
+		}
+	}
+	return badArguments(p.form().decode(in, values, inQuery, replaced))
 }
 
 // body sets the arguments in the body. An empty body counts as an empty JSON object.
@@ -226,10 +224,11 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	case bytes.Equal(bytes.Trim(body, " \t\r\n"), []byte("null")):
 		return badRequest("the body is null: send a value, or no body")
 	}
-	if p.bodyIndex < 0 {
-		return p.jsonArguments(in, request.Query != "", body)
+	into := in
+	if p.bodyIndex >= 0 {
+		into = in.Field(p.bodyIndex)
 	}
-	return bodyError(p.unmarshal(body, in.Field(p.bodyIndex)), body)
+	return bodyError(p.unmarshal(body, into), body)
 }
 
 // formBody sets the arguments, or the one for the whole body, from a form.
@@ -241,28 +240,12 @@ func (p *input) formBody(in reflect.Value, body string) error {
 	case err != nil:
 		return badRequest("the form is malformed")
 	case p.bodyIndex < 0:
-		return badArguments(p.form().decode(in, values, inBody))
+		return badArguments(p.form().decode(in, values, inBody, nil))
 	case p.bodyForm == nil:
 		return unsupported("the body has to be application/json, because a form cannot represent it")
 	default:
 		return badArguments(p.bodyForm.decode(in.Field(p.bodyIndex), values))
 	}
-}
-
-// jsonArguments sets the arguments from a JSON object. An argument that is also in the query is replaced, not merged.
-func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error {
-	if queried {
-		var members map[string]json.RawMessage
-		if err := p.unmarshalStrictly(body, &members); err != nil {
-			return bodyError(err, body)
-		}
-		for name, argument := range p.form().fields {
-			if _, given := members[name]; given {
-				in.FieldByIndex(argument.index).SetZero()
-			}
-		}
-	}
-	return bodyError(p.unmarshal(body, in), body)
 }
 
 // unmarshal parses JSON into the arguments, or into the one for the whole body. Unknown members are an error at first, because one
@@ -276,16 +259,20 @@ func (p *input) unmarshal(body []byte, into reflect.Value) error {
 	} else {
 		err = p.unmarshalWeighed(body, v, strictjson.Text.UnmarshalKnown)
 	}
-	if !strictjson.IsUnknown(err) {
-		return err
+	if strictjson.IsUnknown(err) && !p.strict {
+		if found := mistakenNames(body, into.Type(), false); len(found) > 0 {
+			return allMistakes(body, into.Type(), false, found)
+		}
+		if light {
+			err = strictjson.Unmarshal(body, v)
+		} else {
+			err = p.unmarshalStrictly(body, v)
+		}
 	}
-	if mistake := checkCasing(body, into.Type()); mistake != nil || p.strict {
-		return cmp.Or(mistake, err)
+	if first, ok := errors.AsType[*strictjson.Error](err); ok {
+		return allMistakes(body, into.Type(), p.strict, mistakes{first})
 	}
-	if light {
-		return strictjson.Unmarshal(body, v)
-	}
-	return p.unmarshalStrictly(body, v)
+	return err
 }
 
 // unmarshalStrictly parses JSON, unless it would take too much memory. Unknown members are ignored.
@@ -326,15 +313,23 @@ func (p *input) path(in reflect.Value, value func(name string) string) error {
 	return badArguments(errs)
 }
 
-// bodyError words an error in a JSON body and names its place: "lines[0].n".
+// bodyError words the mistakes in a JSON body and names their places: "lines[0].n".
 func bodyError(err error, body []byte) error {
-	invalid, ok := errors.AsType[*strictjson.Error](err)
+	found, ok := errors.AsType[mistakes](err)
 	if !ok {
-		return err
+		first, isMistake := errors.AsType[*strictjson.Error](err)
+		if !isMistake {
+			return err
+		}
+		found = mistakes{first}
 	}
-	name := strictjson.Path(body, invalid.Pointer)
-	if name == "" {
-		return badRequest("the body " + invalid.Detail)
+	var errs []ArgumentError
+	for _, mistake := range found {
+		name := strictjson.Path(body, mistake.Pointer)
+		if name == "" {
+			return badRequest("the body " + mistake.Detail)
+		}
+		errs = append(errs, ArgumentError{Name: name, In: inBody, Detail: mistake.Detail})
 	}
-	return badArguments([]ArgumentError{{Name: name, In: inBody, Detail: invalid.Detail}})
+	return badArguments(errs)
 }

@@ -2,6 +2,7 @@ package restmap
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/url"
@@ -67,9 +68,9 @@ func (f formField) of(filled reflect.Value) (reflect.Value, bool) {
 }
 
 // decode fills dst, an addressable struct, and returns the errs of the values, sorted by name. Unknown names are
-// ignored, unless the form is strict.
-func (f *form) decode(dst reflect.Value, values url.Values, place string) []ArgumentError {
-	d := &formDecoding{form: f, dst: dst, place: place}
+// ignored, unless the form is strict, and so are arguments that are replaced.
+func (f *form) decode(dst reflect.Value, values url.Values, place string, replaced map[string]json.RawMessage) []ArgumentError {
+	d := &formDecoding{form: f, dst: dst, place: place, replaced: replaced}
 	values, written := f.inFull(values)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		d.take(name, values[name])
@@ -88,7 +89,8 @@ func (f *form) decode(dst reflect.Value, values url.Values, place string) []Argu
 type formDecoding struct {
 	form      *form
 	dst       reflect.Value
-	place     string              // "query" or "body"
+	place     string // "query" or "body"
+	replaced  map[string]json.RawMessage
 	mentioned map[string]string   // names of the fields of the shape that have a value, and of the arguments
 	values    map[string][]string // what gorilla/schema decodes into the shape
 	lists     listSizes
@@ -108,7 +110,7 @@ func (d *formDecoding) take(name string, texts []string) {
 		d.unknown(argument, name)
 		return
 	}
-	if field.leavesDefault(d.place, texts) {
+	if _, isReplaced := d.replaced[argument]; isReplaced || field.leavesDefault(d.place, texts) {
 		return
 	}
 	switch {
@@ -327,7 +329,7 @@ func newFormBody(t reflect.Type) *formBody {
 func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError {
 	dst = allocated(dst)
 	if b.object != nil {
-		return b.object.decode(dst, values, inBody)
+		return b.object.decode(dst, values, inBody, nil)
 	}
 	members := dst.Type()
 	if members.Kind() == reflect.Interface {

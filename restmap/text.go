@@ -127,6 +127,8 @@ func setKind(v reflect.Value, text string) error {
 			err = strconv.ErrSyntax
 		}
 		v.SetFloat(x)
+	case reflect.Interface:
+		return setJSONOrString(v, text)
 	default:
 		return setJSON(v, []byte(text))
 	}
@@ -188,18 +190,18 @@ func checkNames(t reflect.Type, text string, strict bool) error {
 	if text == "" || IsText(t) || readsJSON(pointed(t)) {
 		return nil
 	}
-	err := checkCasing([]byte(text), t)
-	if err == nil && strict {
-		err = strictjson.UnmarshalKnown([]byte(text), reflect.New(t).Interface())
+	if found := mistakenNames([]byte(text), t, strict); len(found) > 0 {
+		return inside(t, []byte(text), found[0])
 	}
-	return inside(t, []byte(text), err)
+	return nil
 }
 
-// setJSONOrString accepts JSON for a type with its own unmarshalling; if that fails it tries the text as a JSON string,
-// so that the quotes around a name may be omitted.
+// setJSONOrString accepts JSON for any, and for a type with its own unmarshalling; if that fails it tries the text as a JSON
+// string, so that the quotes around a name may be omitted. What takes every string would take a mistake in an object, too.
 func setJSONOrString(v reflect.Value, text string) error {
 	err := setJSON(v, []byte(text))
-	if err == nil || v.Type() == reflect.TypeFor[json.RawMessage]() {
+	takesAll := v.Kind() == reflect.Interface || v.Type() == reflect.TypeFor[json.RawMessage]()
+	if err == nil || takesAll && strings.ContainsAny(text[:1], "{[\"") {
 		return err
 	}
 	quoted, err := strictjson.Marshal(text)

@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"math"
 	"math/bits"
 	"reflect"
@@ -25,14 +26,28 @@ func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
 	if v.CanAddr() {
 		v = v.Addr() // saves the library a copy
 	}
-	return json.Marshal(v.Interface(), p.write)
+	return p.marshal(v.Interface())
+}
+
+// marshal has the library write a value. The plan of an any does not know the tags of what is in it.
+func (p *Plan) marshal(v any, more ...json.Options) ([]byte, error) {
+	options := json.JoinOptions(append(more, p.write)...)
+	data, err := json.Marshal(v, options)
+	if misfit, ok := errors.AsType[*json.SemanticError](err); ok && !p.legacy && refusesTags(misfit.GoType) {
+		return json.Marshal(v, options, legacyTags())
+	}
+	return data, err
+}
+
+func refusesTags(t reflect.Type) bool {
+	return t != nil && t.Kind() == reflect.Struct && HasLegacyTags(t)
 }
 
 // MarshalRepaired is Marshal with U+FFFD in place of what is not UTF-8 in texts.
 func (p *Plan) MarshalRepaired(v reflect.Value) ([]byte, error) {
 	data, err := p.Marshal(v)
 	if err != nil {
-		return json.Marshal(v.Interface(), p.write, jsontext.AllowInvalidUTF8(true))
+		return p.marshal(v.Interface(), jsontext.AllowInvalidUTF8(true))
 	}
 	return data, nil
 }

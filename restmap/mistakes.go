@@ -1,0 +1,153 @@
+package restmap
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/similar"
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// The library stops reading JSON at the first mistake. A text with one is read again, so that its sender learns of all of them.
+
+// mistakes are what is wrong in one JSON text.
+type mistakes []*strictjson.Error
+
+// Error returns them in one line.
+func (m mistakes) Error() string {
+	var texts []string
+	for _, mistake := range m {
+		texts = append(texts, mistake.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// mistakeReader reads a JSON text of a type for mistakes. Where a struct has no member of a name, the name is one if it differs from a
+// member only in case: like any unknown name it would be ignored, and what it was meant for would be zero.
+type mistakeReader struct {
+	*jsontext.Decoder
+	values bool // wrong values are mistakes, too
+	strict bool // all unknown names are
+	found  mistakes
+	broken bool // the rest is no JSON
+}
+
+// mistakenNames returns the names that are mistakes in a JSON text, up to where it is no JSON.
+func mistakenNames(body []byte, t reflect.Type, strict bool) mistakes {
+	r := mistakeReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), strict: strict}
+	r.read(t)
+	return r.found
+}
+
+// allMistakes returns all that is wrong in a JSON text, given what is known of it. If the text is no JSON or is long, it returns that.
+func allMistakes(body []byte, t reflect.Type, strict bool, known mistakes) mistakes {
+	if len(body) > smallBody || !jsontext.Value(body).IsValid() {
+		return known
+	}
+	r := mistakeReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), values: true, strict: strict}
+	r.read(t)
+	for _, mistake := range known {
+		if !slices.ContainsFunc(r.found, func(other *strictjson.Error) bool { return other.Pointer == mistake.Pointer }) {
+			r.found = append(r.found, mistake)
+		}
+	}
+	return r.found
+}
+
+func (r *mistakeReader) add(detail string) {
+	r.found = append(r.found, &strictjson.Error{Pointer: string(r.StackPointer()), Detail: detail})
+}
+
+// read reads the next value, of type t.
+func (r *mistakeReader) read(t reflect.Type) {
+	t = pointed(t)
+	kind, own := r.PeekKind(), readsJSON(t) || readsText(t)
+	switch {
+	case len(r.found) >= maxReported:
+		r.skip()
+	case !own && kind == jsontext.KindBeginObject && t.Kind() == reflect.Struct:
+		r.object(t)
+	case !own && kind == jsontext.KindBeginObject && t.Kind() == reflect.Map, !own && kind == jsontext.KindBeginArray && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
+		r.elements(kind == jsontext.KindBeginObject, t.Elem())
+	case r.values:
+		value, err := r.ReadValue()
+		r.broken = r.broken || err != nil
+		if err, ok := strictjson.Unmarshal(value, reflect.New(t).Interface()).(*strictjson.Error); ok {
+			r.found = append(r.found, &strictjson.Error{Pointer: string(r.StackPointer()) + err.Pointer, Detail: err.Detail})
+		}
+	default:
+		r.skip()
+	}
+}
+
+func (r *mistakeReader) skip() { r.broken = r.SkipValue() != nil || r.broken }
+
+// token reads a bracket, or the name of a member.
+func (r *mistakeReader) token() string {
+	token, err := r.ReadToken()
+	r.broken = r.broken || err != nil
+	return token.String()
+}
+
+// elements reads a list, or a map.
+func (r *mistakeReader) elements(keyed bool, element reflect.Type) {
+	r.token()
+	for !r.ends() {
+		if keyed {
+			r.token()
+		}
+		r.read(element)
+	}
+	r.token()
+}
+
+// ends reports whether an object or a list ends here.
+func (r *mistakeReader) ends() bool {
+	kind := r.PeekKind()
+	return r.broken || kind == jsontext.KindEndObject || kind == jsontext.KindEndArray
+}
+
+// object reads an object for a struct.
+func (r *mistakeReader) object(t reflect.Type) {
+	members := make(map[string]reflectapi.JSONMember)
+	all, _ := reflectapi.JSONMembers(t)
+	for _, member := range all {
+		members[member.Name] = member
+	}
+	r.token()
+	for !r.ends() {
+		name := r.token()
+		member, known := members[name]
+		if mistake := miscased(name, members); !known && (mistake != "" || r.strict) {
+			r.add(cmp.Or(mistake, unknown(name, members)))
+		}
+		if known && !member.Quoted {
+			r.read(member.Type)
+		} else {
+			r.skip()
+		}
+	}
+	r.token()
+}
+
+// miscased returns what is wrong with a name that differs from a known one only in case, "" if it does not.
+func miscased[V any](name string, known map[string]V) string {
+	for _, right := range slices.Sorted(maps.Keys(known)) {
+		if right != name && strings.EqualFold(right, name) {
+			return unknownName + ": write " + right
+		}
+	}
+	return ""
+}
+
+// unknown returns what is wrong with a name that is not known.
+func unknown[V any](name string, known map[string]V) string {
+	return unknownName + similar.DidYouMean(name, slices.Sorted(maps.Keys(known)))
+}
