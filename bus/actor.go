@@ -29,7 +29,7 @@ func ActorOf(ctx context.Context) string { return callctx.Actor(ctx) }
 
 // ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, outside a handler,
 // and on a connection without keys, which verifies none. [WithActor] does not change them. They are a copy, which the handler may change. In tests, outside a
-// handler, Issuer.ActAs of bus/bustest sets the claims, so that a method can be called without a bus.
+// handler, Issuer.WithActor of bus/bustest sets the claims, so that a method can be called without a bus.
 func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 	said := claimsOf(ctx)
 	return said.Clone(), said != nil

@@ -131,9 +131,10 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 // /files/private/{path+}, is logged as a warning. No path is cleaned before it reaches the handler, but a path whose
 // clean form would match a route of this connection with other claims, /files//private/x, is answered 404.
 //
-// Request and response are buffered in memory. The request body has at most 32 MiB, unless [MaxBodyBytes] sets another
-// limit. The response is sent when the handler returns, so there is no http.Flusher and no http.Hijacker, and
-// informational statuses (1xx) are ignored. All this also holds for the web endpoints of [Serve].
+// A request body in memory has at most 32 MiB, unless [MaxBodyBytes] sets another limit; one that comes as a stream is read as it
+// comes. The response is sent when the handler returns. If the handler flushes it, writes more than 1 MiB or sets trailers, it goes out
+// as a stream, unless the caller takes none, as in a multicast. From then on the request body cannot be read. There is no http.Hijacker,
+// and informational statuses (1xx) are ignored. All this also holds for the web endpoints of [Serve].
 //
 // The request is as from a server of net/http. Host is the called host, with the port unless that is 443, "web.example"; the ingress has its
 // own name in X-Forwarded-Host. RemoteAddr is the address from which the ingress was called, "203.0.113.7:0", else the calling instance,

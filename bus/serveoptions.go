@@ -280,8 +280,10 @@ func Intercept(interceptors ...Interceptor) HandlerOption {
 // TimeBudget sets the longest time until the context of a handler ends, even if its caller allows more. A handler that
 // ignores its context is not interrupted, and its answer is sent when it returns, unless the caller's time budget has
 // ended before: that always ends the call for the caller. An http.Handler has to announce a Content-Length for such a
-// late answer: without it the answer may be truncated, and is replaced by 504. 0 stands for the default. Default: the
-// caller's time budget, 20 s unless the caller sets another.
+// late answer: without it the answer may be truncated, and is replaced by 504. Once a response is a stream, longest counts
+// anew from each part with bytes of it, and the caller's time budget does not end the context any more: without this option the
+// stream lasts until the handler returns, the caller leaves, its token expires or the instance closes. 0 stands for the default.
+// Default: the caller's time budget, 20 s unless the caller sets another.
 func TimeBudget(longest time.Duration) HandlerOption {
 	return handlerOption{func(c *endpointConfig) { c.timeBudget = longest }}
 }

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -31,10 +32,10 @@ const (
 // measured them again has them written with -update.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	measured := readFigures(t)
-	checkBetween(t, "README.md", "figures", measured.short(t))
-	checkBetween(t, "docs/understand/comparison.md", "figures", measured.compared(t))
-	checkBetween(t, "benchmarks/README.md", "goals", measured.goals(t))
+	read := readFigures(t)
+	checkBetween(t, "README.md", "figures", read.short(t))
+	checkBetween(t, "docs/understand/comparison.md", "figures", read.compared(t))
+	checkBetween(t, "benchmarks/README.md", "goals", read.goals(t))
 }
 
 func readFigures(t *testing.T) figures {
@@ -54,6 +55,14 @@ func readFigures(t *testing.T) figures {
 		}
 	}
 	return read
+}
+
+var measuredOn = regexp.MustCompile(`Measured on \d+ \w+ \d{4}`)
+
+// measured says when the figures were.
+func measured(t *testing.T) string {
+	t.Helper()
+	return measuredOn.FindString(readFile(t, "benchmarks/README.md")) + "."
 }
 
 // of returns a cell.
@@ -85,7 +94,7 @@ func (f figures) short(t *testing.T) string {
 		text.WriteString(" | " + f.of(t, "Add", peer, allocations) + " of " + f.of(t, "Add", floor, allocations))
 	}
 	text.WriteString(" |\n\nA call within the process takes " + f.of(t, "Add in the process", "busline, short circuit", serialRatio) +
-		" × what a gRPC channel without a connection does (`Add`).\n\n")
+		" × what a gRPC channel without a connection does (`Add`). " + measured(t) + "\n\n")
 	return text.String()
 }
 
@@ -103,7 +112,7 @@ func (f figures) compared(t *testing.T) string {
 		{"`Echo` 64 KiB, serial, µs", "Echo 64 KiB", serial},
 		{"`Echo` 64 KiB, parallel, µs", "Echo 64 KiB", parallel},
 	}))
-	text.WriteString("\n")
+	text.WriteString("\n" + measured(t) + "\n\n")
 	return text.String()
 }
 

@@ -10,7 +10,7 @@ import (
 var variable = regexp.MustCompile(`(BUS_[A-Z_]+)(=\w+)?`)
 
 // TestVariables holds that docs/reference/configuration.md tells of every environment
-// variable that a package reads, and of no other.
+// variable that a package reads, and of no other, and that no page or comment names others.
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	read := make(map[string]bool)
@@ -34,6 +34,16 @@ func TestVariables(t *testing.T) {
 	for name := range read {
 		if !told[name] {
 			t.Errorf("docs/reference/configuration.md: %s is read, and has no row", name)
+		}
+	}
+	for _, file := range tree(t) {
+		if ext := path.Ext(file); ext != ".md" && ext != ".go" || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, match := range variable.FindAllStringSubmatch(readFile(t, file), -1) {
+			if !read[match[1]] && !strings.HasSuffix(match[1], "_") {
+				t.Errorf("%s: no package reads %s", file, match[1])
+			}
 		}
 	}
 	for name := range told {

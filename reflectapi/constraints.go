@@ -21,7 +21,8 @@ func ConstraintsOf(t reflect.Type) (*Constraints, error) { return constraintsOf(
 // Constraints returns the constraints of a function's arguments, see [ConstraintsOf].
 func (m *Method) Constraints() (*Constraints, error) { return constraintsOf(m.In, m.In) }
 
-// constraintsOf returns the constraints of a type. The defaults of one struct are applied, see [Method.NewInput].
+// constraintsOf returns the constraints of a type. Defaults are applied in one struct, nil for none, and
+// refused in others.
 func constraintsOf(t, applied reflect.Type) (*Constraints, error) {
 	if !isConstrained(t, map[reflect.Type]bool{}) {
 		return nil, nil //nolint:nilnil // no constraints are fine, and what most types have

@@ -5,7 +5,7 @@
 //	changes[0].Breaks    // true
 //
 // A change breaks if it affects a caller, or a reader of answers, who knows only the old document: an argument may
-// become less restricted and a result may contain more, but not the other way round. [Publisher] has the rules for events,
+// become less restricted and a result may contain more, but not the other way round. [Events] has the rules for events,
 // whose arguments are read by those who know only the old document.
 package compare
 
