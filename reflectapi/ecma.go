@@ -114,7 +114,7 @@ func (t *translation) term(repeatable bool) (anchor bool, err error) {
 }
 
 var (
-	quantifier = regexp.MustCompile(`^\{[0-9]+(?:,[0-9]*)?\}`)
+	quantifier = regexp.MustCompile(`^\{\d+(?:,\d*)?\}`)
 	goGroup    = regexp.MustCompile(`^\(\?P[<>=]`)
 	goFlags    = regexp.MustCompile(`^\(\?[A-Za-z-]*[:)]`)
 	posixClass = regexp.MustCompile(`^\[:\^?[a-z]+:\]`)
