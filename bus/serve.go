@@ -159,7 +159,7 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 	if err := c.register([]*endpoint{planned}); err != nil {
 		return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, err)
 	}
-	if warning := unmeantPath(method, path, handler); warning != "" {
+	if warning := unmeantPath(method, path, handler); warning != "" && !c.registry.servesBelow(planned.Port, path) {
 		c.logger.Warn().Msg(warning)
 	}
 	return nil
@@ -185,6 +185,10 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	documents, err := c.documents.missing(c, endpoints)
 	if err != nil {
 		return err
+	}
+	if taken := c.registry.takes(documents); taken != nil {
+		return fmt.Errorf("its document is served at GET %s on port %d, where this connection serves another handler: add bus.Undocumented()",
+			documentPath, taken.Port)
 	}
 	endpoints = append(endpoints, documents...)
 	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
@@ -227,6 +231,26 @@ func (r *registry) add(endpoints []*endpoint) {
 			r.endpoints = append(r.endpoints, e)
 		}
 	}
+}
+
+// takes returns the first document whose place a registered endpoint has, as that of the portal does; nil if none.
+func (r *registry) takes(documents []*endpoint) *endpoint {
+	for _, e := range r.all() {
+		for _, document := range documents {
+			if e.Port == document.Port && e.Path == document.Path {
+				return document
+			}
+		}
+	}
+	return nil
+}
+
+// servesBelow reports whether an endpoint serves everything below a path.
+func (r *registry) servesBelow(port int, path string) bool {
+	return slices.ContainsFunc(r.all(), func(e *endpoint) bool {
+		above, _, _ := strings.Cut(e.Path, "{")
+		return e.Port == port && strings.HasSuffix(e.Path, "+}") && strings.HasPrefix(path, above)
+	})
 }
 
 // all returns the registered endpoints, sorted.

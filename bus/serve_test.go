@@ -232,6 +232,13 @@ func TestHandle_WarnsOfWhatIsNotMeant(t *testing.T) {
 			t.Errorf("%s %s: %s", test.method, test.path, logged)
 		}
 	}
+	logged := new(lines)
+	conn := b.Connect("new.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
+	require.NoError(t, conn.Handle("", "/new/{path+}", http.NotFoundHandler()))
+	require.NoError(t, conn.Handle("", "/new/", http.NotFoundHandler()))
+	assert.Empty(t, logged.String(), "the rest is served, too")
+	require.NoError(t, conn.Handle("", "/", http.NotFoundHandler()))
+	assert.Equal(t, 1, logged.count("only / itself is served"), "the rest of another path is not that of this one")
 }
 
 type (
@@ -479,4 +486,15 @@ func TestServe_RefusesMalformedConstraints(t *testing.T) {
 	b := newBus(t)
 	err := bus.Serve(b.Connect("post.example"), mistaken{}, bus.ParamNames("Send", "p", ""))
 	assert.ErrorContains(t, err, `.Weight: jsonschema "minimum=one": expects a number`)
+}
+
+// TestHandle_DocumentTaken says what to do where another handler is in the place of the document, as beside the portal.
+func TestHandle_DocumentTaken(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect("taken.example")
+	require.NoError(t, conn.Handle("GET", "/openapi.json", http.NotFoundHandler(), bus.Undocumented()))
+	err := conn.Handle("GET", "/x", http.NotFoundHandler())
+	assert.EqualError(t, err, "handle GET /x on taken.example: its document is served at GET /openapi.json on port 443, "+
+		"where this connection serves another handler: add bus.Undocumented()")
+	require.NoError(t, conn.Handle("GET", "/x", http.NotFoundHandler(), bus.Undocumented()))
 }

@@ -45,3 +45,12 @@ func FolderInModule(importPath, within string) (string, error) {
 
 // IsExportedMethod tells the symbols of exported methods from others.
 func IsExportedMethod(symbol string) bool { return isExportedMethod(plainSymbol(symbol)) }
+
+// PatternMatches returns the check of a documented pattern.
+func PatternMatches(documented string) (func(text string) bool, error) {
+	made, err := newPattern(documented)
+	if err != nil {
+		return nil, err
+	}
+	return made.checked.MatchString, nil
+}

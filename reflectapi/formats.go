@@ -116,8 +116,8 @@ func isUUID(text string) bool {
 	return true
 }
 
-// widths adds what the width of a Go number implies: a format, and limits for types narrower than any format. uint and
-// uint64 have no format, because half of their values are beyond int64.
+// widths adds what the width of a Go number implies: a format, and limits where that is wider, or where readers may not know
+// it, as with uint64.
 func widths(out *Schema, t reflect.Type) {
 	if t == nil {
 		return
@@ -152,6 +152,8 @@ func integerFormat(t reflect.Type) string {
 		return "int64"
 	case reflect.Int8, reflect.Int16, reflect.Int32:
 		return "int32"
+	case reflect.Uint, reflect.Uint64:
+		return "uint64"
 	}
 	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -20,8 +19,8 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 	if in.ContentEncoding == "base64" {
 		out.Format = "byte"
 	}
-	if _, err := regexp.Compile(in.Pattern); err != nil {
-		c.failf("the pattern %q is not a regular expression that Go accepts: see package regexp/syntax", in.Pattern)
+	if err := CheckPattern(in.Pattern); err != nil {
+		c.failf("the pattern %q %v", in.Pattern, err)
 	}
 	out.Minimum, out.Maximum = number(in.Minimum), number(in.Maximum)
 	if limit := number(in.ExclusiveMinimum); limit != "" && (out.Minimum == "" || limit.Rational().Cmp(out.Minimum.Rational()) >= 0) {

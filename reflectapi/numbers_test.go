@@ -112,7 +112,7 @@ func TestSchemas_LongLimits(t *testing.T) {
 	require.NoError(t, err)
 	data, err := strictjson.Marshal(schemas.Components()["long"])
 	require.NoError(t, err)
-	want := `{"type":"object","properties":{"high":{"type":"integer","minimum":0,"maximum":18446744073709551614},` +
+	want := `{"type":"object","properties":{"high":{"type":"integer","format":"uint64","minimum":0,"maximum":18446744073709551614},` +
 		`"low":{"type":"integer","format":"int64","multipleOf":9007199254740993,"minimum":-9007199254740993},` +
 		`"round":{"type":"number","format":"double","minimum":-0.5,"maximum":1000}}}`
 	assert.Equal(t, want, string(data))

@@ -334,7 +334,7 @@ func (r *objectRule) checkMembers(to *validation, v reflect.Value) {
 		if !present[name] {
 			to.enter(place{name, -1})
 			if misspelt := similar.Name(name, unknown); misspelt != "" {
-				to.fail("is missing; it may be what " + misspelt + " is meant to be")
+				to.fail("is missing: did you write " + misspelt + " instead?")
 			} else {
 				to.fail("is missing")
 			}

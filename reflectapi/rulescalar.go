@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/big"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,7 @@ import (
 // textRule restricts a string.
 type textRule struct {
 	shortest, longest *uint64 // in characters, which are code points
-	pattern           *regexp.Regexp
+	pattern           *pattern
 	format            string // one for which isFormat is true
 }
 
@@ -37,8 +36,8 @@ func (r *textRule) check(to *validation, text string) {
 	if r.longest != nil && length > *r.longest {
 		to.fail("expects at most " + counted(*r.longest, "character"))
 	}
-	if r.pattern != nil && !r.pattern.MatchString(text) {
-		to.fail("expects text that matches " + r.pattern.String())
+	if r.pattern != nil && !r.pattern.checked.MatchString(text) {
+		to.fail("expects text that matches " + r.pattern.documented)
 	}
 	if r.format != "" && !hasFormat(text, r.format) {
 		to.fail("expects the format " + r.format)
@@ -242,11 +241,11 @@ func texts(s *Schema) (*textRule, error) {
 		r.format = s.Format
 	}
 	if s.Pattern != "" {
-		pattern, err := regexp.Compile(s.Pattern)
+		made, err := newPattern(s.Pattern)
 		if err != nil {
-			return nil, fmt.Errorf("the pattern %q is not a regular expression that Go accepts: see package regexp/syntax", s.Pattern)
+			return nil, fmt.Errorf("the pattern %q %w", s.Pattern, err)
 		}
-		r.pattern = pattern
+		r.pattern = made
 	}
 	if *r == (textRule{}) {
 		return nil, nil //nolint:nilnil // no rule is fine

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -327,8 +326,8 @@ func valueProblem(key, value, class string) string {
 			return "is a format that is not checked; use pattern, or one of date, date-time, byte, email, uuid, ipv4, ipv6, uri"
 		}
 	case "pattern":
-		if _, err = regexp.Compile(value); err != nil {
-			return "is not a regular expression that Go accepts: see package regexp/syntax"
+		if err = CheckPattern(value); err != nil {
+			return err.Error()
 		}
 	case "default", "example", "enum":
 		return literalProblem(value, class)

@@ -26,12 +26,23 @@ func (m *mapper) checkNearMiss(method *reflectapi.Method, options MethodOptions)
 	if err := checkNearNames(method); err != nil || m.isREST(method) {
 		return err
 	}
-	missing := missingMagic(method, name.operation)
-	if missing == "" {
+	remedy := ""
+	if missing := missingMagic(method, name); missing != "" {
+		remedy = "name its " + missing
+	} else if name.operation.method == "DELETE" && takesID(method, name) && len(method.Results) == 0 {
+		remedy = "call it " + method.Name + restSuffix // it has no value that could have a magic name
+	}
+	if remedy == "" {
 		return nil
 	}
-	return fmt.Errorf("is named like REST, and would be served as RPC at /%s: for %s %s name its %s, %s",
-		Kebab(method.Name), name.operation.method, m.likelyPath(method, name), missing, chooseRPC(method))
+	return fmt.Errorf("is named like REST, and would be served as RPC at /%s: for %s %s %s, %s",
+		Kebab(method.Name), name.operation.method, m.likelyPath(method, name), remedy, chooseRPC(method))
+}
+
+// takesID reports whether a method is a verb alone, such as Read, of which the only argument is id: it is one of a resource. What a noun
+// or another name adds, as in GetPrice(id) and Read(path), may be meant as RPC.
+func takesID(method *reflectapi.Method, name parsedName) bool {
+	return name.noun == "" && len(method.Args) == 1 && method.Args[0].Name == "id" && isText(method.Args[0].Type)
 }
 
 // checkStream returns an error for a stream that is meant to be REST.
@@ -91,9 +102,11 @@ func nearResult(plain string) string {
 }
 
 // missingMagic returns which value of a method should have which magic name to be what its verb says; "" if its shape is another.
-func missingMagic(method *reflectapi.Method, operation verb) string {
-	args, results := method.Args, method.Results
+func missingMagic(method *reflectapi.Method, name parsedName) string {
+	args, results, operation := method.Args, method.Results, name.operation
 	switch {
+	case operation.method == "GET" && operation.item && len(results) == 1 && takesID(method, name):
+		return "result " + ResponseBody
 	case operation.method == "GET" && len(results) == 1 && isResource(results[0].Type, !operation.item):
 		if operation.item && (len(args) != 1 || !isText(args[0].Type)) {
 			return ""

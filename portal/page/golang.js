@@ -95,7 +95,7 @@ function goType({name, schema, follow}, within = []) {
   }
   switch (schema.type) {
     case 'integer':
-      return schema.format === 'int32' ? 'int32' : 'int64';
+      return ['int32', 'uint64'].includes(schema.format) ? schema.format : 'int64';
     case 'number':
       return 'float64';
     case 'string':

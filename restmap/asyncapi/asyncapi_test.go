@@ -25,6 +25,13 @@ func (treeEvents) OnGrown(root node, height float64, tags []string) error { retu
 
 func (treeEvents) OnFelled() error { return nil }
 
+type seed struct {
+	Kind string `json:"kind" jsonschema:"minLength=1"`
+}
+
+// OnSown has an argument that cannot be left out, and one that can.
+func (treeEvents) OnSown(what seed, by string) error { return nil }
+
 func endpoints(t *testing.T) map[string]*restmap.Endpoint {
 	t.Helper()
 	service, err := reflectapi.Describe(treeEvents{})
@@ -74,6 +81,7 @@ func TestBuild_Schemas(t *testing.T) {
 	d, err := asyncapi.Build(asyncapi.Service{Host: "a.example", Events: []*asyncapi.Event{
 		{Action: asyncapi.Send, Publisher: "a.example", Name: "on-grown", Endpoint: known["OnGrown"]},
 		{Action: asyncapi.Send, Publisher: "a.example", Name: "on-felled", Endpoint: known["OnFelled"]},
+		{Action: asyncapi.Send, Publisher: "a.example", Name: "on-sown", Endpoint: known["OnSown"]},
 	}})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"schemas":{
@@ -82,6 +90,10 @@ func TestBuild_Schemas(t *testing.T) {
 			"height":{"type":"number","format":"double"},
 			"root":{"$ref":"#/components/schemas/node"},
 			"tags":{"type":"array","items":{"type":"string"}}}},
+		"OnSown_in":{"type":"object","required":["what"],"properties":{
+			"what":{"$ref":"#/components/schemas/seed"},
+			"by":{"type":"string"}}},
+		"seed":{"type":"object","required":["kind"],"properties":{"kind":{"type":"string","minLength":1}}},
 		"node":{"type":"object","properties":{
 			"name":{"type":"string","examples":["a"]},
 			"kind":{"type":["string","null"],"enum":["x","y",null]},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -272,8 +271,8 @@ func checkKeywords(s *reflectapi.Schema) error {
 	if len(slices.Compact(required)) < len(s.Required) {
 		return errors.New("requires a property twice")
 	}
-	if _, err := regexp.Compile(s.Pattern); err != nil {
-		return errors.New("has a pattern that is not a regular expression")
+	if err := reflectapi.CheckPattern(s.Pattern); err != nil {
+		return fmt.Errorf("has the pattern %q, which %w", s.Pattern, err)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a schema deep inside", page("/", `{`+okResponses+`}`, `{"A":{"items":{"not":{"allOf":[{"type":"any"}]}}}}`), `schema "A": has the unknown type "any"`},
 		{"a schema that is read-only and write-only", page("/", `{`+okResponses+`}`, `{"A":{"readOnly":true,"writeOnly":true}}`), `schema "A": is both read-only and write-only`},
 		{"a property required twice", page("/", `{`+okResponses+`}`, `{"A":{"required":["a","a"]}}`), `schema "A": requires a property twice`},
-		{"a broken pattern", page("/", `{`+okResponses+`}`, `{"A":{"type":"string","pattern":"("}}`), `schema "A": has a pattern that is not a regular expression`},
+		{"a broken pattern", page("/", `{`+okResponses+`}`, `{"A":{"type":"string","pattern":"("}}`), `schema "A": has the pattern "(", which is not a regular expression that can be checked: missing closing )`},
 		{"a limit of a later OpenAPI", page("/", `{`+okResponses+`}`, `{"A":{"exclusiveMinimum":1}}`), `/components/schemas/A expects a valid Schema`},
 		{"endless nesting", strings.Repeat(`{"a":`, 1_000_000), `nests deeper than 64 levels`},
 	}

@@ -98,8 +98,8 @@ func isWidth(s *reflectapi.Schema) bool {
 	switch {
 	case s.Type != "integer" || s.Minimum == "":
 		return false
-	case s.Maximum == "": // uint and uint64 have no format
-		return s.Format == "" && order(s.Minimum, "0") == 0
+	case s.Maximum == "":
+		return (s.Format == "uint64" || s.Format == "") && order(s.Minimum, "0") == 0 // documents of others need no format
 	}
 	switch [2]reflectapi.Number{s.Minimum, s.Maximum} {
 	case [2]reflectapi.Number{"-128", "127"}, [2]reflectapi.Number{"-32768", "32767"},

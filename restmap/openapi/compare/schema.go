@@ -235,7 +235,7 @@ func accepts(wide, narrow string) bool {
 	case base(wide) == "number":
 		return base(narrow) == "integer" || base(narrow) == "number" && wide != "number (float)"
 	case base(wide) == "integer":
-		return base(narrow) == "integer" && wide != "integer (int32)" && (wide == "integer" || narrow != "integer")
+		return base(narrow) == "integer" && wide != "integer (int32)" && (wide != "integer (int64)" || narrow == "integer (int32)")
 	}
 	return wide == base(wide) && base(narrow) == wide && narrow != base64 // only the format is gone
 }

@@ -93,6 +93,8 @@ func TestSchemas(t *testing.T) {
 			"POST /do: the argument p now requires at most 255: callers that send anything else get 422"}},
 		{"an int32 of a long", takes[uint32](t), takes[int32](t), []string{
 			"POST /do: the argument p is now integer (int32), was integer (int64): callers that send the old type get 400 or 422"}},
+		{"a signed one of an unsigned", takes[uint64](t), takes[int64](t), []string{
+			"POST /do: the argument p is now integer (int64), was integer (uint64): callers that send the old type get 400 or 422"}},
 		{"a byte for an int32", gives[int32](t), gives[uint8](t), nil},
 		{"an int32 for a byte", gives[uint8](t), gives[int32](t), []string{
 			"POST /do: the result's p may now be less than 0: callers that read the old type fail",

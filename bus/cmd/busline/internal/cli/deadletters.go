@@ -32,7 +32,7 @@ they are lost for that service. JSON has their arguments, too.`,
 			}
 			return s.deadLetters(c.Context(), &options)
 		},
-		ValidArgsFunction: s.completing(s.completeSubscription(false)),
+		ValidArgsFunction: s.completing(s.completeSubscription),
 	}
 	set := c.Flags()
 	set.BoolVar(&options.redeliver, "redeliver", false, "deliver them again")

@@ -313,23 +313,17 @@ func (s *session) completePublisher(ctx context.Context, before []string, word s
 	return startingWith(word, publishersIn(s.logs(ctx)))
 }
 
-// completeSubscription completes a publisher and then a service that subscribes to it, or the service first.
-func (s *session) completeSubscription(serviceFirst bool) func(context.Context, []string, string) []string {
-	return func(ctx context.Context, before []string, word string) []string {
-		logs := s.logs(ctx)
-		if len(before) > 0 { // the other operand selects
-			logs = slices.DeleteFunc(logs, func(log eventlog.Log) bool {
-				return log.Publisher != before[0] && !slices.Contains(servicesIn([]eventlog.Log{log}), before[0])
-			})
-		}
-		switch {
-		case len(before) > 1:
-			return nil
-		case serviceFirst == (len(before) == 0):
-			return startingWith(word, servicesIn(logs))
-		default:
-			return startingWith(word, publishersIn(logs))
-		}
+// completeSubscription completes a publisher, and then a service that subscribes to it.
+func (s *session) completeSubscription(ctx context.Context, before []string, word string) []string {
+	logs := s.logs(ctx)
+	switch len(before) {
+	case 0:
+		return startingWith(word, publishersIn(logs))
+	case 1:
+		others := func(log eventlog.Log) bool { return log.Publisher != before[0] }
+		return startingWith(word, servicesIn(slices.DeleteFunc(logs, others)))
+	default:
+		return nil
 	}
 }
 

@@ -158,8 +158,8 @@ func TestEvents_List(t *testing.T) {
 		{[]string{"dead-letters", ""}, "orders.example stock.example"},
 		{[]string{"dead-letters", "orders.example", ""}, "mailer.example"},
 		{[]string{"dead-letters", "stock.example", ""}, ""},
-		{[]string{"replay", ""}, "mailer.example"},
-		{[]string{"forget", "mailer.example", ""}, "orders.example"},
+		{[]string{"replay", ""}, "orders.example stock.example"},
+		{[]string{"forget", "orders.example", ""}, "mailer.example"},
 		{[]string{"publish", "orders.example", "on"}, "on-ordered"},
 	} {
 		lines := strings.Split(o.busline(0, append([]string{"__complete", "events"}, row.words...)...).stdout, "\n")
@@ -262,7 +262,7 @@ func TestEvents_Replay(t *testing.T) {
 	o.publish(1, 2)
 	o.mailer.await(t, 2)
 	o.awaitBacklog(0)
-	command := []string{"events", "replay", "mailer.example", "orders.example", "--from", "beginning"}
+	command := []string{"events", "replay", "orders.example", "mailer.example", "--from", "beginning"}
 	o.refuses(2, "add --yes to deliver the events of orders.example since the beginning to mailer.example again: standard input is no terminal", command...)
 	got := o.run(t.Context(), asks("n\n"), command...)
 	assert.Equal(t, 1, got.status)
@@ -274,16 +274,19 @@ func TestEvents_Replay(t *testing.T) {
 	o.awaitBacklog(0)
 	o.says(`{"events":2}`+"\n", append(command, "--yes", "--json", "--event", "on-ordered")...)
 	o.mailer.await(t, 2)
+	got = o.busline(0, "events", "replay", "orders.example", "mailer.example", "--from", "3d", "--yes")
+	assert.Equal(t, "2 events of orders.example come to mailer.example, as soon as it runs\n", got.stdout)
+	assert.Regexp(t, `^busline events replay: the log of orders.example begins at \S+Z, after \S+Z: from its beginning\n$`, got.stderr)
+	o.mailer.await(t, 2)
 	for _, row := range []struct {
 		status    int
 		want      string
 		arguments []string
 	}{
-		{2, "so it does not reach back to", []string{"mailer.example", "orders.example", "--from", "3d"}},
-		{2, "is in the future", []string{"mailer.example", "orders.example", "--from", time.Now().Add(time.Hour).Format(time.RFC3339)}},
-		{3, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?", []string{"mailr.example", "orders.example", "--from", "beginning"}},
-		{3, "mailer.example does not subscribe to on-order of orders.example; did you mean on-ordered?", []string{"mailer.example", "orders.example", "--from", "beginning", "--event", "on-order"}},
-		{3, "did you mean orders.example?", []string{"mailer.example", "ordrs.example", "--from", "beginning"}},
+		{2, "is in the future", []string{"orders.example", "mailer.example", "--from", time.Now().Add(time.Hour).Format(time.RFC3339)}},
+		{3, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?", []string{"orders.example", "mailr.example", "--from", "beginning"}},
+		{3, "mailer.example does not subscribe to on-order of orders.example; did you mean on-ordered?", []string{"orders.example", "mailer.example", "--from", "beginning", "--event", "on-order"}},
+		{3, "did you mean orders.example?", []string{"ordrs.example", "mailer.example", "--from", "beginning"}},
 	} {
 		o.refuses(row.status, row.want, append([]string{"events", "replay", "--yes"}, row.arguments...)...)
 	}
@@ -295,13 +298,13 @@ func TestEvents_Forget(t *testing.T) {
 	for o.subscription().Waiting == 0 {
 		require.NoError(t, t.Context().Err(), "the test ends")
 	}
-	command := []string{"events", "forget", "mailer.example", "orders.example"}
+	command := []string{"events", "forget", "orders.example", "mailer.example"}
 	o.refuses(1, "409 Conflict: an instance of mailer.example runs and waits for on-ordered of orders.example: stop it first", append(command, "--yes")...)
 	o.leave()
 	o.publish(1)
 	o.awaitBacklog(1)
 	o.refuses(2, "add --yes to forget 1 subscription of mailer.example to orders.example, with 1 event that it has not handled: standard input is no terminal", command...)
-	o.refuses(3, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?", "events", "forget", "mailr.example", "orders.example")
+	o.refuses(3, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?", "events", "forget", "orders.example", "mailr.example")
 	o.says("1 subscription of mailer.example to orders.example removed\n", append(command, "--yes")...)
 	assert.Equal(t, []string{"orders.example -"}, columns(o.busline(0, "events", "ls").stdout)[1:])
 }
@@ -359,7 +362,7 @@ func TestEvents_AskingIsInterrupted(t *testing.T) {
 	reader, writer := io.Pipe()
 	got := o.run(ctx, func(environment *cli.Environment) {
 		environment.StdinTerminal, environment.Stdin = true, typist{reader, cancel}
-	}, "events", "forget", "mailer.example", "orders.example")
+	}, "events", "forget", "orders.example", "mailer.example")
 	assert.Equal(t, 130, got.status)
 	assert.NoError(t, writer.Close())
 	assert.Equal(t, "mailer.example", o.subscription().Service)
@@ -422,4 +425,24 @@ func TestEvents_Publish(t *testing.T) {
 	assert.Contains(t, run("on-ordered", "number=x").stderr, `argument number is an integer, not "x"`)
 	e.refuses(3, "no instance serves orders.example in plane "+e.bus.Plane(), "events", "publish", "orders.example", "on-ordered")
 	e.refuses(3, "calculatr.example", "events", "publish", "calculatr.example", "on-ordered")
+}
+
+// TestEvents_Bounds reads exclusive bounds of JSON Schema as flags.
+func TestEvents_Bounds(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"exclusiveMinimum":0}`:                                    `{"minimum":0,"exclusiveMinimum":true}`,
+		`{"exclusiveMaximum":9007199254740993}`:                     `{"maximum":9007199254740993,"exclusiveMaximum":true}`,
+		`{"minimum":1,"exclusiveMinimum":0}`:                        `{"minimum":1}`,
+		`{"minimum":1,"exclusiveMinimum":1}`:                        `{"minimum":1,"exclusiveMinimum":true}`,
+		`{"maximum":1,"exclusiveMaximum":2}`:                        `{"maximum":1}`,
+		`{"maximum":3,"exclusiveMaximum":2}`:                        `{"maximum":2,"exclusiveMaximum":true}`,
+		`{"properties":{"a":{"minimum":1,"exclusiveMaximum":2.5}}}`: `{"properties":{"a":{"minimum":1,"maximum":2.5,"exclusiveMaximum":true}}}`,
+	} {
+		schema, err := cli.EventSchema(text)
+		require.NoError(t, err)
+		data, err := json.Marshal(schema)
+		require.NoError(t, err)
+		assert.JSONEq(t, want, string(data), text)
+	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -115,13 +116,15 @@ type eventSchema struct{ reflectapi.Schema }
 // UnmarshalJSON reads a schema.
 func (s *eventSchema) UnmarshalJSON(text []byte) error {
 	var members any
-	if err := json.Unmarshal(text, &members); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // a bound may have more digits than a float64
+	if err := decoder.Decode(&members); err != nil {
 		return err
 	}
 	return json.Unmarshal(jsonOf(toOpenAPI(members)), &s.Schema)
 }
 
-// toOpenAPI rewrites a schema, and those in it: null becomes a keyword of its own, and exclusive bounds are left out.
+// toOpenAPI rewrites a schema, and those in it: null becomes a keyword of its own, and an exclusive bound a flag of the inclusive one.
 func toOpenAPI(schema any) any {
 	switch schema := schema.(type) {
 	case []any:
@@ -141,13 +144,25 @@ func toOpenAPI(schema any) any {
 				schema["type"] = left[0]
 			}
 		}
-		for _, bound := range []string{"exclusiveMinimum", "exclusiveMaximum"} {
-			if _, isNumber := schema[bound].(float64); isNumber {
-				delete(schema, bound)
-			}
-		}
+		toFlag(schema, "minimum", "exclusiveMinimum", +1)
+		toFlag(schema, "maximum", "exclusiveMaximum", -1)
 	}
 	return schema
+}
+
+// toFlag turns an exclusive bound into the inclusive one and a flag. Of both, the tighter is left; that is the larger one of two minima, for
+// which tighter is 1.
+func toFlag(schema map[string]any, inclusive, exclusive string, tighter int) {
+	bound, given := schema[exclusive].(json.Number)
+	if !given {
+		return
+	}
+	other, both := schema[inclusive].(json.Number)
+	if both && reflectapi.Number(other).Rational().Cmp(reflectapi.Number(bound).Rational()) == tighter {
+		delete(schema, exclusive)
+		return
+	}
+	schema[inclusive], schema[exclusive] = bound, true
 }
 
 // fetchEvents asks a host for its AsyncAPI document; nil if it has none that can be read.

@@ -33,14 +33,14 @@ func (s *session) newEventsReplay() *cobra.Command {
 	var flags subscriptionFlags
 	var from string
 	c := &cobra.Command{
-		Use:   "replay <service> <publisher>",
+		Use:   "replay <publisher> <service>",
 		Short: "Deliver events again to a service",
 		Long: `Sets the subscription of a service back, so that it gets the events of a publisher again that were stored from some time on:
-all that it subscribes to, or one. Events that it has not handled yet still come. Other services do not notice. The service
+all that it subscribes to, or one; where the log begins later, from there. Events that it has not handled yet still come. Other services do not notice. The service
 may run, or be started later; its handlers have to cope with an event that comes twice.`,
-		Example: examples("busline events replay mailer.example orders.example --from 10m", "busline events replay mailer.example orders.example --event on-ordered --from beginning"),
+		Example: examples("busline events replay orders.example mailer.example --from 10m", "busline events replay orders.example mailer.example --event on-ordered --from beginning"),
 		RunE: func(c *cobra.Command, operands []string) error {
-			if err := checkHosts(operands, 2, 2, "name a service and a publisher, as in: busline events replay mailer.example orders.example --from 10m"); err != nil {
+			if err := checkHosts(operands, 2, 2, "name a publisher and a service, as in: busline events replay orders.example mailer.example --from 10m"); err != nil {
 				return err
 			}
 			if from == "" {
@@ -52,14 +52,14 @@ may run, or be started later; its handlers have to cope with an event that comes
 			}
 			return s.replay(c.Context(), operands[0], operands[1], at, &flags)
 		},
-		ValidArgsFunction: s.completing(s.completeSubscription(true)),
+		ValidArgsFunction: s.completing(s.completeSubscription),
 	}
 	flags.register(c)
 	c.Flags().StringVar(&from, "from", "", "begin at this `time`: how long ago, such as 10m or 2d, a time in RFC 3339, or beginning")
 	return c
 }
 
-func (s *session) replay(ctx context.Context, service, publisher string, from time.Time, flags *subscriptionFlags) error {
+func (s *session) replay(ctx context.Context, publisher, service string, from time.Time, flags *subscriptionFlags) error {
 	conn, err := s.join(ctx)
 	if err != nil {
 		return err
@@ -70,6 +70,14 @@ func (s *session) replay(ctx context.Context, service, publisher string, from ti
 	}
 	if err := s.confirm(ctx, fmt.Sprintf("deliver %s of %s since %s to %s again", flags.what(), publisher, since, service), flags.yes); err != nil {
 		return err
+	}
+	log, err := eventlog.Describe(ctx, conn, publisher)
+	if err != nil {
+		return eventsFailure(err)
+	}
+	if from.Before(log.First) && !from.IsZero() {
+		fmt.Fprintf(s.Stderr, "busline events replay: the log of %s begins at %s, after %s: from its beginning\n", publisher, moment(log.First), moment(from))
+		from = time.Time{}
 	}
 	events, err := eventlog.Replay(ctx, conn, publisher, service, flags.event, from)
 	if err != nil {
@@ -85,25 +93,25 @@ func (s *session) newEventsForget() *cobra.Command {
 	var flags subscriptionFlags
 	var force bool
 	c := &cobra.Command{
-		Use:   "forget <service> <publisher>",
+		Use:   "forget <publisher> <service>",
 		Short: "Remove the subscription of a service that has left",
 		Long: `Removes what JetStream knows of a service that subscribes no more: to all events of a publisher, or to one. If it subscribes
 again, it gets the events that are stored from then on. An instance that runs is an error, unless --force is given.`,
-		Example: examples("busline events forget mailer.example orders.example", "busline events forget mailer.example orders.example --event on-ordered"),
+		Example: examples("busline events forget orders.example mailer.example", "busline events forget orders.example mailer.example --event on-ordered"),
 		RunE: func(c *cobra.Command, operands []string) error {
-			if err := checkHosts(operands, 2, 2, "name a service and a publisher, as in: busline events forget mailer.example orders.example"); err != nil {
+			if err := checkHosts(operands, 2, 2, "name a publisher and a service, as in: busline events forget orders.example mailer.example"); err != nil {
 				return err
 			}
 			return s.forget(c.Context(), operands[0], operands[1], force, &flags)
 		},
-		ValidArgsFunction: s.completing(s.completeSubscription(true)),
+		ValidArgsFunction: s.completing(s.completeSubscription),
 	}
 	flags.register(c)
 	c.Flags().BoolVar(&force, "force", false, "also if an instance runs")
 	return c
 }
 
-func (s *session) forget(ctx context.Context, service, publisher string, force bool, flags *subscriptionFlags) error {
+func (s *session) forget(ctx context.Context, publisher, service string, force bool, flags *subscriptionFlags) error {
 	conn, err := s.join(ctx)
 	if err != nil {
 		return err

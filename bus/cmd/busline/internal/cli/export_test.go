@@ -1,6 +1,11 @@
 package cli
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/busline/busline/reflectapi"
+)
 
 // Percentile adds durations to a histogram and returns one of its percentiles.
 func Percentile(share float64, times ...time.Duration) time.Duration {
@@ -9,4 +14,11 @@ func Percentile(share float64, times ...time.Duration) time.Duration {
 		h.add(each)
 	}
 	return h.percentile(share)
+}
+
+// EventSchema reads a schema of an AsyncAPI document.
+func EventSchema(text string) (*reflectapi.Schema, error) {
+	read := new(eventSchema)
+	err := json.Unmarshal([]byte(text), read)
+	return &read.Schema, err
 }
