@@ -23,7 +23,8 @@ type Args map[string]any
 // The arguments are [Args], or a struct with a json tag for each field, and travel as one JSON object; nil stands for
 // none. Their names have to be those of the function: it ignores unknown names, and takes a missing argument as zero.
 // result points to something that fits the response: a struct or a map with a field for each result, in upper or lower
-// case, or a slice if a REST endpoint answers with a list; with nil the response body is ignored.
+// case, or a slice if a REST endpoint answers with a list; with nil the response body is ignored. A struct may leave
+// results out, but not all of them.
 //
 // The HTTP method is POST unless another one precedes the address, as in "GET https://products.example/products/{id}".
 // With GET, HEAD and DELETE the arguments travel in the query, unless one of them is a list or an object. {name} in the
@@ -68,7 +69,11 @@ func (c *Conn) Call(ctx context.Context, address string, arguments, result any) 
 	if result == nil || len(response.Body) == 0 {
 		return nil
 	}
-	if err := strictjson.UnmarshalAnyCase(response.Body, result); err != nil {
+	err = strictjson.UnmarshalAnyCase(response.Body, result)
+	if err == nil {
+		err = checkNamed(response.Body, reflect.ValueOf(result).Elem(), true)
+	}
+	if err != nil {
 		return misfit(response, err, result)
 	}
 	return nil

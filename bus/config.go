@@ -32,6 +32,7 @@ type connectConfig struct {
 	circuitErr      error                      // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
 	checkCircuit    func(error)                // receives differences between the transports; nil: no check
 	checkResponse   func(*testbroker.Response) // nil: no check
+	strict          bool                       // services refuse unknown arguments
 	handlerLimit    int
 	messageLimit    int // bytes
 	ackWait         time.Duration

@@ -53,6 +53,7 @@ type allowEndpoint struct{}
 // allowed is the answer of Allow.
 type allowed struct {
 	Methods []string  `json:"methods"`          // HTTP methods under which the path is served
+	Meant   string    `json:"meant,omitempty"`  // the path that is probably meant, if the asked one is not served
 	Routes  *[]string `json:"routes,omitempty"` // of the Go method that was asked for
 }
 
@@ -60,6 +61,9 @@ type allowed struct {
 func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (httpResponseBody allowed) {
 	conn := servingConn(ctx)
 	answer := allowed{Methods: conn.server.Router.Methods(port, path)}
+	if len(answer.Methods) == 0 {
+		answer.Meant = conn.registry.pathLike(port, path)
+	}
 	if name != "" {
 		routes := conn.registry.routesOf(name)
 		answer.Routes = &routes

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,11 @@ type endpoint struct {
 
 	unseen    bool         // no interceptor of the user's stands in the chain
 	lastError atomic.Int32 // the status of the last request that was answered with an error
+
+	misspelt struct {
+		sync.Mutex
+		warned []string
+	}
 }
 
 // Body limits, where no option says otherwise.
@@ -177,7 +183,24 @@ func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 	if in.HasValues() {
 		request.PathValue = in.Value
 	}
-	return e.mapped.Decode(&request)
+	arguments, err := e.mapped.Decode(&request)
+	for _, name := range request.Misspelt {
+		e.warnOfMisspelt(in, name)
+	}
+	return arguments, err
+}
+
+// maxWarned bounds the misspelt arguments of an endpoint that are logged.
+const maxWarned = 20
+
+// warnOfMisspelt logs an argument that was ignored although it may be meant for another one, once.
+func (e *endpoint) warnOfMisspelt(in *serverCall, name string) {
+	e.misspelt.Lock()
+	defer e.misspelt.Unlock()
+	if len(e.misspelt.warned) < maxWarned && !slices.Contains(e.misspelt.warned, name) {
+		e.misspelt.warned = append(e.misspelt.warned, name)
+		in.conn.logger.Warn().Str("endpoint", e.Name).Str("caller", in.Request.FromHost).Msg("an argument is unknown and ignored: " + name)
+	}
 }
 
 // table keeps what was made for a key. The zero value is empty; it is safe for concurrent use.

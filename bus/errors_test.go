@@ -355,6 +355,7 @@ func (s merchant) Relay(ctx context.Context, why string, hops int) error {
 func TestDetails_Travel(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
+		w.AllowUnknownFields()
 		conn := w.connect("shop.example")
 		serve(t, conn, merchant{conn})
 		caller := w.connect("caller.example")

@@ -384,6 +384,7 @@ func TestInterceptor_AddsHeader(t *testing.T) {
 		List []int `json:"list"`
 	}
 	overBoth(t, func(t *testing.T, w *testBus) {
+		w.AllowUnknownFields()
 		seen := new(notes)
 		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {

@@ -77,6 +77,7 @@ func TestLogLines(t *testing.T) {
 	t.Parallel()
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	overBoth(t, func(t *testing.T, w *testBus) {
+		w.AllowUnknownFields()
 		issuer := newIssuer(t)
 		served, made := new(lines), new(lines)
 		callee := w.connect(calculatorHost, bus.WithLogger(zerolog.New(served).Level(zerolog.DebugLevel)), issuer.trust())

@@ -176,7 +176,7 @@ func TestMistakes_Call(t *testing.T) {
 		},
 			"400 x (body): expects an integer"},
 		{"a misspelled path", func() error { return caller.Call(t.Context(), "https://calculator.example/ad", nil, nil) },
-			"404 calculator.example serves nothing at /ad on port 443"},
+			"404 calculator.example serves nothing at /ad on port 443; did you mean /add?"},
 		{"another method", func() error { return caller.Call(t.Context(), "PUT https://calculator.example/add", nil, nil) },
 			"405 /add is served under GET, HEAD, POST, not PUT"},
 		{"a misspelled host", func() error { return caller.Call(t.Context(), "https://calculater.example/add", nil, nil) },

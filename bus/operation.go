@@ -5,13 +5,17 @@ import (
 	"encoding"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/restmap/strictjson"
 )
 
@@ -142,10 +146,35 @@ func (o Operation[Arguments, Results]) decode(of *wire.Response, text []byte) (r
 	if o.anyCase {
 		unmarshal = strictjson.UnmarshalAnyCase
 	}
-	if err := unmarshal(text, &results); err != nil {
+	err = unmarshal(text, &results)
+	if err == nil {
+		err = checkNamed(text, reflect.ValueOf(&results).Elem(), o.anyCase)
+	}
+	if err != nil {
 		return *new(Results), misfit(of, err, results)
 	}
 	return results, nil
+}
+
+// checkNamed returns an error if results are a struct that stayed empty because it has none of the names in a JSON object.
+func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
+	if results.Kind() != reflect.Struct || !results.IsZero() {
+		return nil
+	}
+	var given map[string]json.RawMessage
+	known, _ := reflectapi.JSONMembers(results.Type())
+	if len(known) == 0 || strictjson.Unmarshal(text, &given) != nil || len(given) == 0 {
+		return nil
+	}
+	for _, member := range known {
+		for name := range given {
+			if name == member.Name || anyCase && strings.EqualFold(name, member.Name) {
+				return nil
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(given))
+	return fmt.Errorf("it has %s, and no %s%s", strings.Join(names, ", "), known[0].Name, similar.DidYouMean(known[0].Name, names))
 }
 
 // misfit returns the error for a response that does not fit the results of its caller.
@@ -161,32 +190,26 @@ func misfit(response *wire.Response, err error, expected any) *Error {
 //
 // Only the fields of the struct itself and of embedded structs are checked, not those of nested values: a type such as
 // struct{ X int } in a signature of a service has the member "X", and the caller's type may have to match it.
-func untagged(arguments reflect.Type) error { return untaggedIn(arguments, nil) }
-
-// untaggedIn is untagged without the types in met: a type may embed itself.
-func untaggedIn(arguments reflect.Type, met []reflect.Type) error {
-	if arguments == nil || slices.Contains(met, arguments) || writesItself(arguments) {
+func untagged(arguments reflect.Type) error {
+	for arguments != nil && arguments.Kind() == reflect.Pointer && !writesItself(arguments) {
+		arguments = arguments.Elem()
+	}
+	if arguments == nil || arguments.Kind() != reflect.Struct || writesItself(arguments) {
 		return nil
 	}
-	met = append(met, arguments)
-	if arguments.Kind() == reflect.Pointer {
-		return untaggedIn(arguments.Elem(), met)
-	}
-	if arguments.Kind() != reflect.Struct {
-		return nil
-	}
-	for field := range arguments.Fields() {
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case name != "" || options == "unknown" || !field.IsExported() && !field.Anonymous:
-		case field.Anonymous || options == "inline":
-			if err := untaggedIn(field.Type, met); err != nil {
-				return err
+	members, _ := reflectapi.JSONMembers(arguments)
+	for _, member := range members {
+		within := arguments
+		for _, embedded := range member.Index[:len(member.Index)-1] {
+			if within = within.Field(embedded).Type; within.Kind() == reflect.Pointer {
+				within = within.Elem()
 			}
-		default:
+		}
+		field := within.Field(member.Index[len(member.Index)-1])
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name == "" && !field.Anonymous {
 			return newError(http.StatusBadRequest, ExecutedNo, nil,
 				"field %s of %s has no json tag and would be sent as %q: tag it with the name of the argument, such as `json:%q`",
-				field.Name, arguments, field.Name, strings.ToLower(field.Name[:1])+field.Name[1:])
+				field.Name, within, field.Name, strings.ToLower(field.Name[:1])+field.Name[1:])
 		}
 	}
 	return nil

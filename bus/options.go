@@ -53,7 +53,8 @@ func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 	return func(c *connectConfig) {
 		ofTest, isOfTest := broker.(testbroker.Broker)
 		if isOfTest {
-			broker, c.checkCircuit, c.checkResponse = ofTest.InProcessConnProvider, ofTest.ReportDifference, ofTest.CheckResponse
+			broker, c.strict = ofTest.InProcessConnProvider, ofTest.Strict
+			c.checkCircuit, c.checkResponse = ofTest.ReportDifference, ofTest.CheckResponse
 		}
 		value := reflect.ValueOf(broker)
 		if broker == nil || !value.Type().Comparable() || value.Kind() == reflect.Pointer && value.IsNil() {

@@ -143,8 +143,8 @@ func (e *Error) response() *wire.Response {
 
 // notServedResponse is for [client.Config]: what the instance that was asked would have answered itself, had the broker delivered the
 // request.
-func notServedResponse(request *client.Outgoing, methods []string, by client.Peer) *wire.Response {
-	refused := notFoundError(request.Address, methods)
+func notServedResponse(request *client.Outgoing, methods []string, meant string, by client.Peer) *wire.Response {
+	refused := notFoundError(request.Address, methods, meant)
 	refused.Host, refused.ID, refused.MsgID = by.Host, by.ID, request.MsgID
 	refused.TraceID, refused.Path = traceIDOf(request.Header), request.Address.Path
 	response := refused.response()

@@ -120,6 +120,48 @@ func (p *publisherCheck) check() {
 	p.note(unfit, p.compare(events, subscriptions, unfit, there), err)
 }
 
+// awaitPublisher looks once for the publisher of events that are not stored, when it has had the time to start: who publishes by hand
+// names no events, and may come and go.
+func (c *Conn) awaitPublisher(publisher string, endpoints []*endpoint) {
+	c.callees.note(subject.Address{Host: publisher, Port: subject.ControlPort}, nil) // Permissions may be called before
+	var events []string
+	for _, e := range endpoints {
+		events = append(events, strings.TrimPrefix(e.Path, "/"))
+	}
+	p := &publisherCheck{conn: c, publisher: publisher}
+	timer := time.AfterFunc(checkPauseIfNot, func() {
+		ctx, cancel := context.WithTimeout(c.life.base, checkWithin)
+		defer cancel()
+		published, by, err := p.ask(ctx, publisher, nil)
+		if err != nil {
+			return // the broker is away, or denies the question
+		}
+		if by == "" {
+			err = c.Call(ctx, "GET https://"+publisher+":"+strconv.Itoa(subject.ControlPort)+"/ping", nil, nil)
+		}
+		if errors.Is(err, ErrNoResponder) && c.Connected() {
+			c.log(c.logger.Warn(), fmt.Sprintf("no instance of %s is on the bus, and this service subscribes to its events (%s): see that it runs, and has that name",
+				publisher, strings.Join(events, ", ")))
+		}
+		for _, note := range p.unknown(events, published, by) {
+			c.log(c.logger.Warn(), note)
+		}
+	})
+	context.AfterFunc(c.life.base, func() { timer.Stop() })
+}
+
+// unknown has a sentence for each event that an instance does not publish. by is "" if it has not told any.
+func (p *publisherCheck) unknown(events []string, published map[string]bool, by string) (notes []string) {
+	names := slices.Sorted(maps.Keys(published))
+	for _, event := range events {
+		if _, known := published[event]; by != "" && !known {
+			notes = append(notes, fmt.Sprintf("%s does not publish %s at %s, to which this service subscribes%s; it publishes %s",
+				p.publisher, event, by, similar.DidYouMean(event, names), strings.Join(names, ", ")))
+		}
+	}
+	return notes
+}
+
 // fits reports whether all events are published and stored.
 func fits(events []string, published map[string]bool) bool {
 	return !slices.ContainsFunc(events, func(event string) bool { return !published[event] })
@@ -194,11 +236,7 @@ func (p *publisherCheck) compare(events []string, subscriptions map[string]event
 				without = append(without, id)
 			}
 		}
-		if len(unknown) > 0 {
-			published := slices.Sorted(maps.Keys(names))
-			notes = append(notes, fmt.Sprintf("%s does not publish %s at %s, to which this service subscribes%s; it publishes %s",
-				p.publisher, event, strings.Join(unknown, ", "), similar.DidYouMean(event, published), strings.Join(published, ", ")))
-		}
+		notes = append(notes, p.unknown([]string{event}, names, strings.Join(unknown, ", "))...)
 		if len(without) > 0 {
 			notes = append(notes, fmt.Sprintf("%s publishes %s without bus.Durable() at %s, so that is not stored for this service", p.publisher, event, strings.Join(without, ", ")))
 		}

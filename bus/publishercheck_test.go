@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
@@ -83,4 +84,26 @@ func TestDurable_PublisherDropsDurable(t *testing.T) {
 	require.NoError(t, source.Close(t.Context()))
 	newOrdered(t, b.Connect(ordersHost), bus.Durable())
 	awaitNotes(t, mailing)
+}
+
+// A service that subscribes without Durable is told, once, that nobody has the name of the publisher, and of events that it does not have.
+func TestSubscribe_LooksForThePublisher(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		absent, other, fitting := new(journal), new(journal), new(journal)
+		reader := func(host string, log *journal, options ...bus.SubscribeOption) {
+			require.NoError(t, bus.Subscribe(b.connect(host, bus.WithLogger(zerolog.New(log))), ordersHost, newSink(), options...))
+		}
+		reader("early.example", absent)
+		time.Sleep(2 * time.Minute)
+		events, err := b.connect(ordersHost).NewPublisher(ordersHost)
+		require.NoError(t, err)
+		bus.NewEvent[orderedArguments](events, "/on-ordered")
+		reader("late.example", other)
+		reader("fit.example", fitting, bus.ExcludeMethods("OnCancelled"))
+		time.Sleep(2 * time.Minute)
+		assert.Len(t, absent.lines("no instance of orders.example is on the bus, and this service subscribes to its events (on-cancelled, on-ordered)"), 1)
+		assert.Len(t, other.lines("orders.example does not publish on-cancelled at "), 1)
+		assert.Empty(t, fitting.lines(`"warn"`))
+	})
 }

@@ -363,6 +363,7 @@ func TestValues_AreLikeText(t *testing.T) {
 	outcomes := make(map[string]map[string]string)
 	for name, transport := range transports() {
 		w := transport(bustest.New(t))
+		w.AllowUnknownFields()
 		serve(t, w.connect("gauge.example"), gauge{})
 		caller := w.connect("caller.example")
 		outcomes[name] = make(map[string]string)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -54,6 +56,7 @@ func interfaceOf[T any]() reflect.Type {
 }
 
 func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
+	config.strict = config.strict || c.config.strict
 	endpoints, service, err := plan(as, impl, config)
 	if err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
@@ -252,6 +255,32 @@ func (r *registry) servesBelow(port int, path string) bool {
 		return e.Port == port && strings.HasSuffix(e.Path, "+}") && strings.HasPrefix(path, above)
 	})
 }
+
+// pathLike returns the path that resembles another one, "/products/{id}" for "/product/5"; "" if there is none. It tells only of what the
+// documents show to anybody.
+func (r *registry) pathLike(port int, path string) string {
+	if len(path) > maxPathCompared {
+		return ""
+	}
+	given := strings.Split(path, "/")
+	shown := make(map[string]string) // by what they look like
+	for _, e := range r.all() {
+		if e.Port != port || e.hidden || e.secured || e.source != "" {
+			continue
+		}
+		segments := strings.Split(e.Path, "/")
+		for i, segment := range segments {
+			if strings.HasPrefix(segment, "{") && i < len(given) {
+				segments[i] = given[i]
+			}
+		}
+		shown[strings.Join(segments, "/")] = e.Path
+	}
+	return shown[similar.Name(path, slices.Sorted(maps.Keys(shown)))]
+}
+
+// maxPathCompared is the length of a path, in bytes, up to which others are compared with it.
+const maxPathCompared = 100
 
 // all returns the registered endpoints, sorted.
 func (r *registry) all() []*endpoint {

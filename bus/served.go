@@ -106,8 +106,8 @@ func (s service) Unsendable(received *server.Incoming, why error) *wire.Response
 }
 
 // NotServed returns the error for a path that is not served, or under other methods.
-func (service) NotServed(address subject.Address, methods []string) error {
-	return notFoundError(address, methods)
+func (s service) NotServed(address subject.Address, methods []string) error {
+	return notFoundError(address, methods, s.conn.registry.pathLike(address.Port, address.Path))
 }
 
 // CheckToken returns an error for a request without a token, for an endpoint that asks for one.
@@ -176,10 +176,14 @@ func (c *Conn) logLeftOut(failed *Error) {
 	}
 }
 
-// notFoundError is the error for a path of a host that is there: 405 with what is served, or 404.
-func notFoundError(address subject.Address, methods []string) *Error {
+// notFoundError is the error for a path of a host that is there: 405 with what is served, or 404 with the path that is probably meant, if
+// there is one.
+func notFoundError(address subject.Address, methods []string, meant string) *Error {
 	if len(methods) == 0 {
-		return newError(http.StatusNotFound, ExecutedNo, nil, "%s serves nothing at %s on port %d", address.Host, address.Path, address.Port)
+		if meant != "" {
+			meant = "; did you mean " + meant + "?"
+		}
+		return newError(http.StatusNotFound, ExecutedNo, nil, "%s serves nothing at %s on port %d%s", address.Host, address.Path, address.Port, meant)
 	}
 	allow := strings.Join(methods, ", ")
 	refused := newError(http.StatusMethodNotAllowed, ExecutedNo, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)

@@ -145,8 +145,9 @@ func PostOnly() ServeOption {
 
 // DisallowUnknownFields rejects requests to functions with unknown fields, in a query, a form or at any depth of JSON.
 // The answer is 400 and names the field. So a misspelled argument is not taken for a missing one. Callers then cannot
-// send an argument that their callee does not know yet: update services before their callers. Calls within the process
-// pass as text. The option does not apply to web endpoints or events. Default: unknown fields are ignored.
+// send an argument that their callee does not know yet: update services before their callers. The option does not apply to
+// web endpoints or events. Default: unknown fields are ignored, and one that resembles a known one is logged once as a
+// warning; on a bus of bustest they are rejected.
 func DisallowUnknownFields() ServeOption {
 	return serveOption(func(c *serviceConfig) { c.strict = true })
 }

@@ -32,6 +32,8 @@ import (
 // The service of conn gets each event at most once: its instances share them. With [NoQueue] every instance gets each
 // event. The error of a handler is logged on this side; the publisher does not learn of it.
 //
+// A warning names a publisher of which no instance is there a minute later, and events that it does not have.
+//
 // With [Durable] the service gets the events that the publisher has stored, at least once, including those published
 // while it was away; and it gets nothing else. So the publisher needs Durable, too: events of a publisher without it, and
 // those of [Conn.Publish], do not reach the service. A warning names the events of which none has ever come, and so does
@@ -188,6 +190,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 		return err
 	}
 	c.registry.add(endpoints)
+	c.awaitPublisher(source, endpoints)
 	c.listEvents(ctx)
 	c.announce(ctx, server.HelloPath, nil) // a caller of Outcomes has to know of one more subscriber
 	return nil

@@ -47,6 +47,7 @@ func newTapOf(t *testing.T, from, at *bus.Conn) *tapOf {
 func TestTap(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
+		w.AllowUnknownFields()
 		caller, callee := newCalculator(t, w)
 		add(t, caller, calculatorHost) // before a client taps
 		served, made := newTapOf(t, w.connect("tap.example"), callee), newTapOf(t, w.connect("tap.example"), caller)

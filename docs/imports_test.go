@@ -42,7 +42,7 @@ const importTable = `
 	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
 	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap/strictjson
 	reflectapi:         reflectapi/similar restmap/strictjson
-	restmap:            reflectapi restmap/strictjson
+	restmap:            reflectapi reflectapi/similar restmap/strictjson
 	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap
 	bus/internal/durable: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker
 	reflectapi/apigen:  bus/subject reflectapi restmap

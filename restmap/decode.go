@@ -22,6 +22,9 @@ type Request struct {
 	ContentType string                   // of the body: "application/json; charset=utf-8"
 	PathValue   func(name string) string // of a parameter of the path, decoded; nil when there is none
 	Body        []byte                   // whole, not compressed
+
+	// Misspelt are unknown names that were ignored and resemble a known one, at most 20: "limt; did you mean limit?". Decode sets it.
+	Misspelt []string
 }
 
 // Decode makes the arguments of a call from a request: an addressable value of the method's In type. It is for
@@ -205,7 +208,9 @@ func (p *input) query(in reflect.Value, request *Request) error {
 			return bodyError(err, request.Body)
 		}
 	}
-	return badArguments(p.form().decode(in, values, inQuery, replaced))
+	errs, misspelt := p.form().decode(in, values, inQuery, replaced)
+	request.Misspelt = misspelt
+	return badArguments(errs)
 }
 
 // body sets the arguments in the body. An empty body counts as an empty JSON object.
@@ -216,7 +221,7 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	case kind == unsupportedMedia:
 		return unsupported(unsupportedBody(request.ContentType))
 	case kind == formMedia:
-		return p.formBody(in, string(body))
+		return p.formBody(in, request)
 	case len(body) == 0 && p.bodyIndex < 0:
 		return nil
 	case len(body) == 0:
@@ -228,11 +233,12 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	if p.bodyIndex >= 0 {
 		into = in.Field(p.bodyIndex)
 	}
-	return bodyError(p.unmarshal(body, into), body)
+	return bodyError(p.unmarshal(body, into, request), body)
 }
 
 // formBody sets the arguments, or the one for the whole body, from a form.
-func (p *input) formBody(in reflect.Value, body string) error {
+func (p *input) formBody(in reflect.Value, request *Request) error {
+	body := string(request.Body)
 	values, err := url.ParseQuery(body)
 	switch {
 	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
@@ -240,17 +246,21 @@ func (p *input) formBody(in reflect.Value, body string) error {
 	case err != nil:
 		return badRequest("the form is malformed")
 	case p.bodyIndex < 0:
-		return badArguments(p.form().decode(in, values, inBody, nil))
+		errs, misspelt := p.form().decode(in, values, inBody, nil)
+		request.Misspelt = append(request.Misspelt, misspelt...)
+		return badArguments(errs)
 	case p.bodyForm == nil:
 		return unsupported("the body has to be application/json, because a form cannot represent it")
 	default:
-		return badArguments(p.bodyForm.decode(in.Field(p.bodyIndex), values))
+		errs, misspelt := p.bodyForm.decode(in.Field(p.bodyIndex), values)
+		request.Misspelt = append(request.Misspelt, misspelt...)
+		return badArguments(errs)
 	}
 }
 
 // unmarshal parses JSON into the arguments, or into the one for the whole body. Unknown members are an error at first, because one
 // may be known in another case, and are only then ignored. A body that cannot be heavy is not weighed.
-func (p *input) unmarshal(body []byte, into reflect.Value) error {
+func (p *input) unmarshal(body []byte, into reflect.Value, request *Request) error {
 	v := into.Addr().Interface()
 	light := len(body) <= p.lightBytes
 	var err error
@@ -260,9 +270,11 @@ func (p *input) unmarshal(body []byte, into reflect.Value) error {
 		err = p.unmarshalWeighed(body, v, strictjson.Text.UnmarshalKnown)
 	}
 	if strictjson.IsUnknown(err) && !p.strict {
-		if found := mistakenNames(body, into.Type(), false); len(found) > 0 {
+		found, misspelt := mistakenNames(body, into.Type(), false)
+		if len(found) > 0 {
 			return allMistakes(body, into.Type(), false, found)
 		}
+		request.Misspelt = append(request.Misspelt, misspelt...)
 		if light {
 			err = strictjson.Unmarshal(body, v)
 		} else {

@@ -114,9 +114,9 @@ type copiers struct {
 // TakeValues makes the arguments of a call from a struct or a pointer to one, a map[string]any, or nil, just as
 // [Endpoint.Decode] would from their JSON. It returns false if they have to be written as JSON and read again: for
 // other types, for more than limit bytes of JSON, for arguments that break a constraint, where an argument or a result
-// is not a member of the body, and where unknown ones are refused. The result shares nothing with what was given.
+// is not a member of the body, and where a given one is unknown. The result shares nothing with what was given.
 func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
-	if e.input == nil || e.input.strict || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 || e.input.onlyText() {
+	if e.input == nil || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 || e.input.onlyText() {
 		return reflect.Value{}, false
 	}
 	in, ok := e.takeValues(given, limit)
@@ -177,7 +177,10 @@ func (e *Endpoint) newCopiers(t reflect.Type) *copiers {
 			if t.Kind() != reflect.Struct || hasMember(t, RequestBody) {
 				return nil
 			}
-			return strictjson.NewCopier(t, e.Method.In, false)
+			if made := strictjson.NewCopier(t, e.Method.In, false); made != nil && !made.Partial() { // else a name may be misspelt
+				return made
+			}
+			return nil
 		}),
 		results: results(false), anyCase: results(true),
 	}
@@ -185,13 +188,8 @@ func (e *Endpoint) newCopiers(t reflect.Type) *copiers {
 
 // hasMember reports whether the JSON of a struct may have a member of that name.
 func hasMember(t reflect.Type, name string) bool {
-	for field := range t.Fields() {
-		tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if field.Anonymous || field.Name == name || tagged == name {
-			return true
-		}
-	}
-	return false
+	members, _ := reflectapi.JSONMembers(t)
+	return slices.ContainsFunc(members, func(m reflectapi.JSONMember) bool { return m.Name == name })
 }
 
 // media is the kind of a content type, as far as it matters here.

@@ -68,8 +68,8 @@ func (f formField) of(filled reflect.Value) (reflect.Value, bool) {
 }
 
 // decode fills dst, an addressable struct, and returns the errs of the values, sorted by name. Unknown names are
-// ignored, unless the form is strict, and so are arguments that are replaced.
-func (f *form) decode(dst reflect.Value, values url.Values, place string, replaced map[string]json.RawMessage) []ArgumentError {
+// ignored, unless the form is strict, and so are arguments that are replaced. misspelt are ignored names that resemble a known one.
+func (f *form) decode(dst reflect.Value, values url.Values, place string, replaced map[string]json.RawMessage) (errs []ArgumentError, misspelt []string) {
 	d := &formDecoding{form: f, dst: dst, place: place, replaced: replaced}
 	values, written := f.inFull(values)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -82,7 +82,7 @@ func (f *form) decode(dst reflect.Value, values url.Values, place string, replac
 		}
 	}
 	slices.SortStableFunc(d.errs, func(a, b ArgumentError) int { return cmp.Compare(a.Name, b.Name) })
-	return d.errs
+	return d.errs, d.misspelt
 }
 
 // formDecoding is the state of decoding one form into a struct.
@@ -96,6 +96,7 @@ type formDecoding struct {
 	lists     listSizes
 	begun     map[string]bool // names of the arguments that this form has begun to fill
 	errs      []ArgumentError
+	misspelt  []string
 }
 
 func (d *formDecoding) reject(name, detail string) {
@@ -222,8 +223,13 @@ func (d *formDecoding) unknown(argument, name string) {
 		d.reject(argument, "is a member of several arguments: write "+strings.Join(d.form.ambiguous[argument], "."+name+" or ")+"."+name)
 	case found && known:
 		d.reject(argument, "is written with brackets; repeat "+before+", or write "+before+".0.name")
-	case d.form.strict && !slices.Contains(d.form.inPath, argument):
+	case slices.Contains(d.form.inPath, argument):
+	case d.form.strict:
 		d.reject(name, unknownName+d.form.known())
+	case len(d.misspelt) < maxReported:
+		if hint := cmp.Or(didYouMean(argument, d.form.fields), didYouMean(argument, d.form.short)); hint != "" {
+			d.misspelt = append(d.misspelt, argument+hint)
+		}
 	}
 }
 
@@ -326,7 +332,7 @@ func newFormBody(t reflect.Type) *formBody {
 }
 
 // decode sets dst, an addressable value of the planned type.
-func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError {
+func (b *formBody) decode(dst reflect.Value, values url.Values) (errs []ArgumentError, misspelt []string) {
 	dst = allocated(dst)
 	if b.object != nil {
 		return b.object.decode(dst, values, inBody, nil)
@@ -336,7 +342,6 @@ func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError 
 		members = reflect.TypeFor[map[string]any]()
 	}
 	object := reflect.MakeMap(members)
-	var errs []ArgumentError
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value, err := member(b.element, values[name])
 		if err != nil {
@@ -346,7 +351,7 @@ func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError 
 		object.SetMapIndex(reflect.ValueOf(name), value)
 	}
 	dst.Set(object)
-	return errs
+	return errs, nil
 }
 
 // member returns one member of a map from the texts of its name. For a map of any it is a string, or a list of strings

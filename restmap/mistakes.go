@@ -37,13 +37,19 @@ type mistakeReader struct {
 	strict bool // all unknown names are
 	found  mistakes
 	broken bool // the rest is no JSON
+
+	misspelt mistakes // names that are ignored, and which are meant
 }
 
 // mistakenNames returns the names that are mistakes in a JSON text, up to where it is no JSON.
-func mistakenNames(body []byte, t reflect.Type, strict bool) mistakes {
+// misspelt are ignored names that resemble a known one.
+func mistakenNames(body []byte, t reflect.Type, strict bool) (found mistakes, misspelt []string) {
 	r := mistakeReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), strict: strict}
 	r.read(t)
-	return r.found
+	for _, name := range r.misspelt {
+		misspelt = append(misspelt, strictjson.Path(body, name.Pointer)+name.Detail)
+	}
+	return r.found, misspelt
 }
 
 // allMistakes returns all that is wrong in a JSON text, given what is known of it. If the text is no JSON or is long, it returns that.
@@ -126,7 +132,9 @@ func (r *mistakeReader) object(t reflect.Type) {
 		name := r.token()
 		member, known := members[name]
 		if mistake := miscased(name, members); !known && (mistake != "" || r.strict) {
-			r.add(cmp.Or(mistake, unknown(name, members)))
+			r.add(cmp.Or(mistake, unknownName+didYouMean(name, members)))
+		} else if hint := didYouMean(name, members); !known && hint != "" && len(r.misspelt) < maxReported {
+			r.misspelt = append(r.misspelt, &strictjson.Error{Pointer: string(r.StackPointer()), Detail: hint})
 		}
 		if known && !member.Quoted {
 			r.read(member.Type)
@@ -147,7 +155,10 @@ func miscased[V any](name string, known map[string]V) string {
 	return ""
 }
 
-// unknown returns what is wrong with a name that is not known.
-func unknown[V any](name string, known map[string]V) string {
-	return unknownName + similar.DidYouMean(name, slices.Sorted(maps.Keys(known)))
+// didYouMean returns "; did you mean limit?" for a name that is not known, or nothing.
+func didYouMean[V any](name string, known map[string]V) string {
+	if len(name) > maxNameLength {
+		return ""
+	}
+	return similar.DidYouMean(name, slices.Sorted(maps.Keys(known)))
 }

@@ -190,7 +190,7 @@ func checkNames(t reflect.Type, text string, strict bool) error {
 	if text == "" || IsText(t) || readsJSON(pointed(t)) {
 		return nil
 	}
-	if found := mistakenNames([]byte(text), t, strict); len(found) > 0 {
+	if found, _ := mistakenNames([]byte(text), t, strict); len(found) > 0 {
 		return inside(t, []byte(text), found[0])
 	}
 	return nil

@@ -13,7 +13,8 @@
 // Nothing has to be installed, nothing listens on a socket, and everything is closed when the test ends. Tests
 // with a bus of their own may run in parallel.
 //
-// A response of a function that does not fit its OpenAPI document fails the test; see [Bus.AllowWrongResponses].
+// A response of a function that does not fit its OpenAPI document fails the test; see [Bus.AllowWrongResponses]. Services refuse
+// arguments that they do not know, as with bus.DisallowUnknownFields; see [Bus.AllowUnknownFields].
 //
 // [Virtual] gives a test a bus in virtual time, in which time-outs cost no time. [Reporter] receives the reports of mocks on
 // the bus, also late ones, [MaxCalls] limits the calls that a handler makes, [NewIssuer] makes tokens for callers with claims,
@@ -50,6 +51,7 @@ type Bus struct {
 	log      *log
 	checks   bool           // connections check the short circuit
 	answers  *responseCheck // nil if connections may send wrong responses
+	lenient  bool           // services ignore unknown arguments
 }
 
 // New starts a broker in this process, which is stopped when the test ends. The options are those of the broker, say
@@ -81,6 +83,10 @@ func (b *Bus) CheckShortCircuit() { b.checks = true }
 // them fails the test, once per endpoint and kind of mistake. It applies to connections that are made later; call it before any other
 // goroutine connects.
 func (b *Bus) AllowWrongResponses() { b.answers = nil }
+
+// AllowUnknownFields has services ignore arguments that they do not know, as outside of tests, unless they are served with
+// bus.DisallowUnknownFields. It applies to connections that are made later; call it before any other goroutine connects.
+func (b *Bus) AllowUnknownFields() { b.lenient = true }
 
 // Connect joins the test's bus. The connection logs to the test, and is closed when the test ends: handlers that then
 // run for more than 10 s fail the test. The options override those of the test.
@@ -117,7 +123,7 @@ func (b *Bus) Options() []bus.ConnectOption {
 
 // testBroker returns the broker for connections.
 func (b *Bus) testBroker() testbroker.Broker {
-	ofTest := testbroker.Broker{InProcessConnProvider: b.provider}
+	ofTest := testbroker.Broker{InProcessConnProvider: b.provider, Strict: !b.lenient}
 	if b.checks {
 		ofTest.ReportDifference = func(difference error) { Reporter(b.t).Error(difference) }
 	}

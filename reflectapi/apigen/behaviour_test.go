@@ -168,3 +168,14 @@ func TestRefusedConstraints(t *testing.T) {
 		t.Run(name, func(t *testing.T) { r.check(t) })
 	}
 }
+
+// A host that nothing names is guessed, and said.
+func TestApigen_SaysWhichHostItGuesses(t *testing.T) {
+	t.Parallel()
+	m := newModule(t)
+	m.write(t, "adder/adder.go", adder)
+	_, told := m.run(t, "adder", "-type", "Adder")
+	assert.Equal(t, "apigen: nothing says which host serves Adder: the client calls \"adder\"; declare a constant Host, or name it with -host\n", told)
+	_, told = m.run(t, "adder", "-type", "Adder", "-host", "adder.example")
+	assert.Empty(t, told)
+}

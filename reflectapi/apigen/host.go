@@ -13,13 +13,14 @@ import (
 type host struct {
 	expression string // in Go: "Host", `"calculator.example"`
 	address    string // its value
+	guess      error  // says that nothing names it; nil if something does
 }
 
 // host returns the host of the flags, otherwise the package's constant Host, otherwise one named like the interface. There
 // is no such default for events: those of a wrong host reach no subscriber, which is no error when they are published.
 func (d *description) host(wanted request) host {
 	if wanted.host != "" {
-		return host{strconv.Quote(wanted.host), wanted.host}
+		return host{expression: strconv.Quote(wanted.host), address: wanted.host}
 	}
 	declared := d.source.pkg.Scope().Lookup("Host")
 	switch declared := declared.(type) {
@@ -37,7 +38,8 @@ func (d *description) host(wanted request) host {
 	if checkHost(address) != nil {
 		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("%s does not make a valid host: declare a constant Host, or name one with -host", d.api.named.Name())})
 	}
-	return host{strconv.Quote(address), address}
+	guess := fmt.Errorf("nothing says which host serves %s: the client calls %q; declare a constant Host, or name it with -host", d.api.named.Name(), address)
+	return host{strconv.Quote(address), address, guess}
 }
 
 // constantHost returns the value of a constant, which has to be a string with a valid host.
@@ -54,7 +56,7 @@ func (d *description) constantHost(declared *types.Const) host {
 	if err := checkHost(address); err != nil {
 		d.refuseHost(declared, fmt.Sprintf("%s; correct it, or name another with -host", err))
 	}
-	return host{"Host", address}
+	return host{expression: "Host", address: address}
 }
 
 func (d *description) refuseHost(declared types.Object, text string) {

@@ -25,9 +25,13 @@ func run(ctx context.Context, arguments []string, dir string, stderr io.Writer) 
 		complain(stderr, fmt.Errorf("%w; see apigen -h", err))
 		return 2
 	}
-	if err := generate(ctx, wanted, dir); err != nil {
+	note, err := generate(ctx, wanted, dir)
+	if err != nil {
 		complain(stderr, err)
 		return 1
+	}
+	if note != nil {
+		complain(stderr, note)
 	}
 	return 0
 }
@@ -39,30 +43,30 @@ func complain(stderr io.Writer, err error) {
 	}
 }
 
-// generate does all the work, from reading the folder to writing the file.
-func generate(ctx context.Context, wanted request, dir string) error {
+// generate does all the work, from reading the folder to writing the file. note says what it had to guess; nil if nothing.
+func generate(ctx context.Context, wanted request, dir string) (note, err error) {
 	before, err := writtenFor(dir, wanted.output)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	source, err := load(ctx, dir, wanted.output)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := source.api(wanted.typeName)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := source.mayReplace(before, wanted.typeName); err != nil {
-		return err
+		return nil, err
 	}
 	made, err := plan(source, found, wanted)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := made.render()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return write(dir, wanted.output, text)
+	return made.note, write(dir, wanted.output, text)
 }

@@ -60,7 +60,9 @@ func (m module) generate(t *testing.T, pkg string, arguments ...string) {
 	t.Helper()
 	status, complaints := m.run(t, pkg, arguments...)
 	require.Zero(t, status, "apigen %s in %s", strings.Join(arguments, " "), pkg)
-	require.Empty(t, complaints, "apigen %s in %s", strings.Join(arguments, " "), pkg)
+	for line := range strings.Lines(complaints) {
+		require.Contains(t, line, "nothing says which host serves", "apigen %s in %s", strings.Join(arguments, " "), pkg)
+	}
 }
 
 func (m module) goCommand(t *testing.T, arguments ...string) {

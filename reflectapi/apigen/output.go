@@ -23,6 +23,8 @@ type output struct {
 
 	Imports               *imports
 	Bus, Iter, Reflectapi string // names of packages
+
+	note error // what was guessed; nil if nothing
 }
 
 // plan determines what to write, or returns all diagnostics.
@@ -68,7 +70,7 @@ func (d *description) output(wanted request, calls host, tabled bool) (*output, 
 	if err != nil {
 		return nil, err
 	}
-	out := &output{Command: wanted.command, Constraint: constraint, Package: d.source.pkg.Name(), Type: d.api.name, Imports: packages}
+	out := &output{note: calls.guess, Command: wanted.command, Constraint: constraint, Package: d.source.pkg.Name(), Type: d.api.name, Imports: packages}
 	if !tabled {
 		text, err := table(d.api, packages.inText, clientDirective(wanted, calls))
 		if err != nil {

@@ -15,9 +15,13 @@ const floatSize = len("-2.2250738585072014e-308")
 //
 // A Copier is immutable, and is safe for concurrent use.
 type Copier struct {
-	steps []step
-	fixed int // upper limit of the text's bytes, except for strings
+	steps   []step
+	fixed   int  // upper limit of the text's bytes, except for strings
+	partial bool // see Partial
 }
+
+// Partial reports whether there are fields, at any depth, that the other type does not have.
+func (c *Copier) Partial() bool { return c.partial }
 
 // step copies one field.
 type step struct {
@@ -53,6 +57,7 @@ func newCopier(from, to *node, anyCase bool, depth int) *Copier {
 		if other < 0 && to.fold(f.name) >= 0 { // who reads the text may refuse it
 			return nil
 		}
+		made.partial = made.partial || other < 0
 		if other >= 0 {
 			if filled[other] { // two names that differ in case match the same field
 				return nil
@@ -73,11 +78,15 @@ func newCopier(from, to *node, anyCase bool, depth int) *Copier {
 				return nil
 			}
 			made.fixed += next.inner.fixed
+			made.partial = made.partial || next.inner.partial
 		default:
 			return nil
 		}
 		made.fixed += len(f.quoted) + len(`"",`) + floatSize
 		made.steps = append(made.steps, next)
+	}
+	if len(filled) == 0 && len(from.fields) > 0 && len(to.fields) > 0 { // who reads the text may refuse it
+		return nil
 	}
 	return made
 }
@@ -155,28 +164,22 @@ func setWhole(kind kind, value, into reflect.Value) {
 }
 
 // Fill has the same effect on the members of an object as [Marshal] followed by [Unmarshal], without the text in
-// between: it sets the fields of a settable struct of the plan's type. It returns false if the result might differ, or
-// if the text could be longer than the limit in bytes; the struct may then be partly filled. Members may be booleans,
-// strings and numbers of Go's predeclared types, for fields of the same kind.
+// between: it sets the fields of a settable struct of the plan's type. It returns false if the result might differ, if the
+// struct has no field for a member, or if the text could be longer than the limit in bytes; the struct may then be partly
+// filled. Members may be booleans, strings and numbers of Go's predeclared types, for fields of the same kind.
 func (p *Plan) Fill(into reflect.Value, members map[string]any, limit int) bool {
 	if p.root.kind != plainStruct {
 		return false
 	}
 	limit -= len("{}")
 	for name, value := range members {
-		if !isPlainName(name) {
+		place := p.root.find(name)
+		if place < 0 {
 			return false
 		}
 		limit -= len(name) + len(`"":,`) + floatSize
-		place := p.root.find(name)
-		if place < 0 && p.root.fold(name) >= 0 {
-			return false // who reads the text may refuse it
-		}
-		var field reflect.Value // stays invalid if the struct has no such field
-		if place >= 0 {
-			field = into.Field(p.root.fields[place].index)
-		}
-		size, ok := fill(field, p.kindAt(place), value)
+		field := p.root.fields[place]
+		size, ok := fill(into.Field(field.index), field.kind, value)
 		if limit -= size; !ok || limit < 0 {
 			return false
 		}
@@ -184,31 +187,20 @@ func (p *Plan) Fill(into reflect.Value, members map[string]any, limit int) bool 
 	return true
 }
 
-// kindAt returns the kind as which a field is decoded.
-func (p *Plan) kindAt(place int) kind {
-	if place < 0 {
-		return notPlain
-	}
-	return p.root.fields[place].kind
-}
-
 // fill sets a field of some kind to a value, and returns an upper limit of its text's bytes in addition to those of a
 // number. It returns false for values that it does not support.
 func fill(field reflect.Value, as kind, value any) (size int, ok bool) {
 	switch value := value.(type) {
 	case string:
-		ok = utf8.ValidString(value)
-		if ok && field.IsValid() {
-			if ok = as == plainString; ok {
-				field.SetString(value)
-			}
+		if ok = as == plainString && utf8.ValidString(value); ok {
+			field.SetString(value)
 		}
 		return longestEscape*len(value) + len(`""`), ok
 	case bool:
 		if as == plainBool {
 			field.SetBool(value)
 		}
-		return 0, as == plainBool || !field.IsValid()
+		return 0, as == plainBool
 	case int:
 		return 0, fillInt(field, as, int64(value))
 	case int64:
@@ -224,8 +216,6 @@ func fill(field reflect.Value, as kind, value any) (size int, ok bool) {
 
 func fillInt(field reflect.Value, as kind, value int64) bool {
 	switch {
-	case !field.IsValid():
-		return true
 	case as == plainInt && !field.OverflowInt(value):
 		field.SetInt(value)
 	case as == plainUint && value >= 0 && !field.OverflowUint(uint64(value)):
@@ -238,14 +228,9 @@ func fillInt(field reflect.Value, as kind, value int64) bool {
 
 // fillFloat does not support float32, which the text rounds in its own way.
 func fillFloat(field reflect.Value, as kind, value float64) bool {
-	switch {
-	case math.IsNaN(value) || math.IsInf(value, 0):
-		return false
-	case !field.IsValid():
-		return true
-	case as != plainFloat || field.Kind() != reflect.Float64:
-		return false
+	fits := as == plainFloat && field.Kind() == reflect.Float64 && !math.IsNaN(value) && !math.IsInf(value, 0)
+	if fits {
+		field.SetFloat(value)
 	}
-	field.SetFloat(value)
-	return true
+	return fits
 }

@@ -170,7 +170,23 @@ func TestNewCopier_Case(t *testing.T) {
 	assert.NotNil(t, strictjson.NewCopier(from, to, true))
 	into := reflect.New(from).Elem()
 	assert.False(t, strictjson.PlanOf(from).Fill(into, map[string]any{"SUM": 1}, 100))
-	assert.True(t, strictjson.PlanOf(from).Fill(into, map[string]any{"Sum": 1, "Other": 2}, 100))
+	assert.True(t, strictjson.PlanOf(from).Fill(into, map[string]any{"Sum": 1}, 100))
+}
+
+// Where fields find no counterpart, who copies can tell, and nothing is left if none does.
+func TestNewCopier_Partial(t *testing.T) {
+	t.Parallel()
+	type inner struct{ A int }
+	type whole struct {
+		Sum int
+		In  inner
+	}
+	none, sum, all := reflect.TypeFor[struct{ Total int }](), reflect.TypeFor[struct{ Sum int }](), reflect.TypeFor[whole]()
+	assert.Nil(t, strictjson.NewCopier(all, none, false))
+	assert.True(t, strictjson.NewCopier(all, sum, false).Partial())
+	assert.False(t, strictjson.NewCopier(sum, all, false).Partial())
+	assert.True(t, strictjson.NewCopier(all, reflect.TypeFor[struct{ In struct{} }](), false).Partial())
+	assert.False(t, strictjson.PlanOf(sum).Fill(reflect.New(sum).Elem(), map[string]any{"Sum": 1, "Other": 2}, 100))
 }
 
 // TestCopier_AllocatesNothing, not even for texts, which are shared because they cannot change.

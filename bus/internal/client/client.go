@@ -47,8 +47,9 @@ type Config struct {
 	// Deliver hands a request to an instance of this process, and sets Local. Without such an instance, Deliver makes the request
 	// ready for the broker. After an error no handler has run.
 	Deliver func(ctx context.Context, request *Outgoing) (delivered bool, err error)
-	// NotServed returns the response of a host that serves a path only under other methods, or not at all.
-	NotServed func(request *Outgoing, methods []string, by Peer) *wire.Response
+	// NotServed returns the response of a host that serves a path only under other methods, or not at all. meant is the path that is
+	// probably meant then, if there is one.
+	NotServed func(request *Outgoing, methods []string, meant string, by Peer) *wire.Response
 	// Encode returns an error as a response.
 	Encode func(*status.Error) *wire.Response
 	// Opened takes the window for a response of this connection that is a stream, in an ack of its caller. It reports whether there is one.

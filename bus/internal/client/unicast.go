@@ -67,9 +67,9 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 		}
 		if !left && mayAsk { // else an instance serves it, or did
 			allowed, by, err := c.askAllowed(ctx, request, ends)
-			if err == nil && !slices.Contains(allowed, request.Method) {
+			if err == nil && !slices.Contains(allowed.Methods, request.Method) {
 				request.NotServed = true
-				return c.config.NotServed(request, allowed, by), nil
+				return c.config.NotServed(request, allowed.Methods, allowed.Meant, by), nil
 			}
 			mayAsk = err == nil || errors.Is(err, errNoSubscriber) // a host that does not answer is not asked again
 		}
@@ -276,13 +276,10 @@ func newAllowed(address subject.Address) (Outgoing, error) {
 	}, nil, nil)
 }
 
-// parseAllowed parses the answer to newAllowed.
-func parseAllowed(body []byte) (methods []string, err error) {
-	var answer struct {
-		Methods []string `json:"methods"`
-	}
-	err = strictjson.Unmarshal(body, &answer)
-	return answer.Methods, err
+// allowed is the answer to newAllowed.
+type allowed struct {
+	Methods []string `json:"methods"` // none if the path is not served
+	Meant   string   `json:"meant"`   // the path that is probably meant then; "" for none
 }
 
 // errNoMethods is the error for a host that does not serve AllowPath.
@@ -291,14 +288,14 @@ var errNoMethods = errors.New("the host does not tell what it serves")
 // askAllowed asks all instances of a host for the methods of the request's path, as instances of two versions serve different ones. It
 // returns the methods of all that answer, sorted, and the first of these instances; errNoSubscriber if the host has no instance. One that
 // serves the request ends the question.
-func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Time) (methods []string, by Peer, err error) {
+func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Time) (all allowed, by Peer, err error) {
 	address := request.Address
 	if address.Port == subject.ControlPort && address.Path == AllowPath {
-		return nil, Peer{}, errNoSubscriber // every instance serves AllowPath: without a subscriber the host has none
+		return all, Peer{}, errNoSubscriber // every instance serves AllowPath: without a subscriber the host has none
 	}
 	question, err := newAllowed(address)
 	if err != nil {
-		return nil, Peer{}, err
+		return all, Peer{}, err
 	}
 	ctx, cancel := context.WithDeadline(ctx, ends)
 	defer cancel()
@@ -309,22 +306,24 @@ func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Ti
 			return true
 		}
 		c.responders.heard(response.FromHost)
-		serves, malformed := parseAllowed(response.Body)
-		if malformed != nil {
+		var answer allowed
+		if malformed := strictjson.Unmarshal(response.Body, &answer); malformed != nil {
 			reason = malformed
 			return true
 		}
-		methods = append(methods, serves...)
+		all.Methods = append(all.Methods, answer.Methods...)
+		all.Meant = cmp.Or(all.Meant, answer.Meant)
 		if from := SenderOf(response); by == (Peer{}) || from.ID < by.ID {
 			by = from
 		}
-		return !slices.Contains(serves, request.Method)
+		return !slices.Contains(answer.Methods, request.Method)
 	})
 	if by == (Peer{}) {
-		return nil, Peer{}, cmp.Or(err, reason)
+		return all, Peer{}, cmp.Or(err, reason)
 	}
-	slices.Sort(methods)
-	return slices.Compact(methods), by, nil
+	slices.Sort(all.Methods)
+	all.Methods = slices.Compact(all.Methods)
+	return all, by, nil
 }
 
 // noResponder is the error of a request that no instance takes. last is the error of the last attempt.

@@ -21,6 +21,9 @@ type Broker struct {
 	// CheckResponse, if it is not nil, is called with every response of a function endpoint that the documents show, before the
 	// caller gets it. Results that stay in the process as Go values are also written as text for it. It must be safe for concurrent use.
 	CheckResponse func(*Response)
+
+	// Strict has services refuse unknown arguments, as bus.DisallowUnknownFields does.
+	Strict bool
 }
 
 // Response is a response of a function endpoint.
