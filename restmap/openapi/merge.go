@@ -104,7 +104,7 @@ func (m *merger) content(content map[string]*MediaType) map[string]*MediaType {
 	}
 	merged := make(map[string]*MediaType)
 	for mediaType, media := range content {
-		merged[mediaType] = &MediaType{Schema: m.schema(media.Schema)}
+		merged[mediaType] = &MediaType{Schema: m.schema(media.Schema), Encoding: media.Encoding}
 	}
 	return merged
 }
