@@ -315,7 +315,7 @@ func (o webOption) applyToEndpoint(c *endpointConfig) {
 }
 
 // ListedMethods lists a web endpoint that takes any HTTP method under these in the documents. It does not change what is
-// served. Default: GET, or POST if it has a body.
+// served. Default: GET, POST with a body.
 func ListedMethods(methods ...string) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) { w.Methods = append(slices.Clip(w.Methods), methods...) })
 }
@@ -334,9 +334,10 @@ func Consumes(mediaTypes ...string) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) { w.Consumes = append(slices.Clip(w.Consumes), mediaTypes...) })
 }
 
-// FormField describes a field or a file of the form that a web endpoint reads: its name, its type, and keywords, a description
-// or both. The type is "string", "integer", "number" or "boolean", for a file "file" or its media types, and begins with [] if
-// there may be several of the name. The handler itself still has to check them. Default: no form.
+// FormField describes a field or file of a form. A web endpoint reads it; documents, the portal and busline call have its fields.
+// The kind is "string", "integer", "number" or "boolean", for a file "file" or its media types, and begins with [] if there may
+// be several of the name. Text about it is keywords such as those of //busline:arg, a description or both. The handler itself
+// still has to check the form. Default: no form.
 //
 //	bus.FormField("title", "string", "required maxLength=80 title of the page")
 //	bus.FormField("photos", "[]image/png,image/jpeg", "what the page shows")
