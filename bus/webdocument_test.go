@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/reflectapi"
 )
 
 func TestDocument_WebEndpointDescribesItself(t *testing.T) {
@@ -97,4 +98,37 @@ func TestDocument_Form(t *testing.T) {
 			"more": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "other files"}}}}`, string(text))
 	put := document.Paths.Value("/web.example:443/text").Put
 	assert.Contains(t, put.RequestBody.Value.Content, "application/x-www-form-urlencoded")
+}
+
+// photoPages reads forms that its comments declare.
+type photoPages interface {
+	Upload(w http.ResponseWriter, r *http.Request)
+}
+
+var _ = reflectapi.Register[photoPages](`
+type photoPages interface {
+	//busline:route POST /upload
+	//busline:field title string required title of the page
+	//busline:field photo image/png
+	Upload(w http.ResponseWriter, r *http.Request)
+}
+`)
+
+type anyPhotoPages struct{}
+
+func (anyPhotoPages) Upload(http.ResponseWriter, *http.Request) {}
+
+func TestDocument_FormOfDirectives(t *testing.T) {
+	t.Parallel()
+	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	conn := w.connect("pages.example")
+	err := bus.Serve[photoPages](conn, anyPhotoPages{}, bus.Method("Upload", bus.FormField("photo", "file", "")))
+	require.ErrorContains(t, err, `form field "photo": it is declared twice`)
+	require.NoError(t, bus.Serve[photoPages](conn, anyPhotoPages{}, bus.Method("Upload", bus.FormField("more", "[]file", ""))))
+	document := loadDocument(t, conn, "https://pages.example/openapi.json")
+	form := document.Paths.Value("/pages.example:443/upload").Post.RequestBody.Value.Content["multipart/form-data"]
+	require.NotNil(t, form)
+	assert.Len(t, form.Schema.Value.Properties, 3)
+	assert.Equal(t, []string{"title"}, form.Schema.Value.Required)
+	assert.Equal(t, "image/png", form.Encoding["photo"].ContentType)
 }

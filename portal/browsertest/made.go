@@ -90,6 +90,7 @@ func keep(w http.ResponseWriter, r *http.Request) {
 
 // upload responds with the form that it was given.
 func upload(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
 	if err := r.ParseMultipartForm(1 << 20); err != nil {
 		bus.WriteError(w, r, err)
 		return
