@@ -316,7 +316,7 @@ func (o webOption) applyToEndpoint(c *endpointConfig) {
 }
 
 // ListedMethods lists a web endpoint that takes any HTTP method under these in the documents. It does not change what is
-// served. Default: GET.
+// served. Default: GET, POST with a body.
 func ListedMethods(methods ...string) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) { w.Methods = append(slices.Clip(w.Methods), methods...) })
 }
@@ -333,6 +333,21 @@ func QueryParam(name, description string, required bool) DescriptionOption {
 // check them. Default: no body.
 func Consumes(mediaTypes ...string) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) { w.Consumes = append(slices.Clip(w.Consumes), mediaTypes...) })
+}
+
+// FormField describes a field or file of a form. A web endpoint reads it; documents, the portal and busline call have its fields.
+// The kind is "string", "integer", "number" or "boolean", for a file "file" or its media types, and begins with [] if there may
+// be several of the name. Text about it is keywords such as those of //busline:arg, a description or both. The handler itself
+// still has to check the form. Default: no form.
+//
+//	bus.FormField("title", "string", "required maxLength=80 title of the page")
+//	bus.FormField("photos", "[]image/png,image/jpeg", "what the page shows")
+//
+// An interface says the same in the comment of the method, with //busline:field title string required maxLength=80 title of the page.
+func FormField(name, kind, about string) DescriptionOption {
+	return webOption(func(w *openapi.WebDoc) {
+		w.Form = append(slices.Clip(w.Form), reflectapi.FormField{Name: name, Type: kind, About: about})
+	})
 }
 
 // Produces describes the media types in which a web endpoint answers, "text/plain". Errors are problem+json besides.

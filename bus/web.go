@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -19,12 +20,15 @@ type webHandler func(w http.ResponseWriter, r *http.Request) error
 
 // checkWeb returns an error for what a web endpoint cannot say of itself, or another endpoint says already.
 func (e *endpoint) checkWeb() error {
+	if err := e.checkForm(); err != nil {
+		return err
+	}
 	said := e.web
 	if said == nil {
 		return nil
 	}
 	if e.mapped.Style != restmap.Web {
-		return errors.New("bus.ListedMethods, bus.QueryParam, bus.Consumes and bus.Produces describe web endpoints: leave them out, a function is described by its arguments and results")
+		return errors.New("bus.ListedMethods, bus.QueryParam, bus.Consumes, bus.FormField and bus.Produces describe web endpoints: leave them out, a function is described by its arguments and results")
 	}
 	if len(said.Methods) > 0 && e.mapped.Routes[0].Method != restmap.AnyMethod {
 		return fmt.Errorf("bus.ListedMethods is for endpoints that take any method, and this one takes %s: leave it out", e.mapped.Routes[0].Method)
@@ -45,6 +49,33 @@ func (e *endpoint) checkWeb() error {
 		if parsed, _, err := mime.ParseMediaType(mediaType); err != nil || !strings.Contains(parsed, "/") {
 			return fmt.Errorf("%q is not a media type such as text/plain; see bus.Consumes and bus.Produces", mediaType)
 		}
+	}
+	return nil
+}
+
+// checkForm returns an error for a form that documents cannot describe.
+func (e *endpoint) checkForm() error {
+	described := openapi.EndpointDoc{Endpoint: e.mapped, Web: e.web}
+	fields := described.Form()
+	if len(fields) == 0 || e.mapped.Style != restmap.Web {
+		return nil
+	}
+	if _, err := reflectapi.DescribeForm(fields); err != nil {
+		return fmt.Errorf("%w; see bus.FormField", err)
+	}
+	methods := []string{e.mapped.Routes[0].Method}
+	if e.web != nil && len(e.web.Methods) > 0 {
+		methods = e.web.Methods
+	}
+	if !slices.ContainsFunc(methods, openapi.HasBody) {
+		return fmt.Errorf("form field %q: requests of the method %s have no body: use POST, or bus.QueryParam", fields[0].Name, strings.Join(methods, ", "))
+	}
+	isForm := func(mediaType string) bool {
+		parsed, _, _ := mime.ParseMediaType(mediaType)
+		return parsed == openapi.MultipartForm || parsed == openapi.TextForm
+	}
+	if e.web != nil && slices.ContainsFunc(e.web.Consumes, isForm) {
+		return fmt.Errorf("form field %q: fields say which form it is: leave the form out of bus.Consumes", fields[0].Name)
 	}
 	return nil
 }

@@ -52,6 +52,7 @@ const (
 	StatusDirective   = DirectivePrefix + "status"   // of success; the first is the default
 	ProblemDirective  = DirectivePrefix + "problem"  // status, type, Go type of the details
 	KeyDirective      = DirectivePrefix + "key"      // the argument of an event that orders it
+	FieldDirective    = DirectivePrefix + "field"    // of the form of a web method: name, type, keywords, description
 	ClientDirective   = DirectivePrefix + "client"   // type and perhaps the port of the client, written by apigen
 )
 
@@ -68,6 +69,8 @@ type Declared struct {
 	Statuses []int     // of success; the first one is that of a method without httpStatusCode; none stands for 200
 	Problems []Problem // kinds of failure
 	Key      string    // of an event: the argument that orders it, as those with equal keys are handled in order; "" for none
+
+	Form []FormField // of a web method: the fields and files of the form that it reads
 
 	values []valueDirective
 }
@@ -129,6 +132,13 @@ func (d *Declared) read(line string) error {
 		}
 		d.values = append(d.values, value)
 	}
+	if name == FieldDirective {
+		about := strings.TrimSpace(strings.TrimPrefix(line, name))
+		for _, word := range words[:2] {
+			about = strings.TrimSpace(strings.TrimPrefix(about, word))
+		}
+		d.Form = append(d.Form, FormField{Name: words[0], Type: words[1], About: about})
+	}
 	d.Lines = append(d.Lines, strings.TrimSpace(line))
 	return nil
 }
@@ -161,7 +171,7 @@ func (d *Declared) take(name string, words []string) bool {
 	case name == ProblemDirective && (len(words) == 2 || len(words) == 3):
 		return d.takeProblem(words)
 	default:
-		return (name == ArgDirective || name == ResultDirective) && len(words) > 1
+		return (name == ArgDirective || name == ResultDirective || name == FieldDirective) && len(words) > 1
 	}
 	return true
 }
@@ -203,35 +213,41 @@ func usages() map[string]string {
 		StatusDirective:   "different statuses from 200 to 399, as in " + StatusDirective + " 201",
 		ProblemDirective:  "a status from 400 to 599, a type, and the Go type of the details if it has some, as in " + ProblemDirective + " 409 out-of-stock OutOfStock",
 		KeyDirective:      "the name of one argument, as in " + KeyDirective + " number",
+		FieldDirective:    "a name and a type, then keywords, a description or both, as in " + FieldDirective + " title string required maxLength=80 title of the page",
 		ClientDirective:   "the type of the client, and the port of its host",
 	}
 }
 
 // directives returns the directives that are written by hand.
 func directives() []string {
-	return []string{ArgDirective, ResultDirective, StatusDirective, ProblemDirective, RouteDirective, MethodDirective, PortDirective, ResourceDirective, KeyDirective}
+	return []string{ArgDirective, ResultDirective, StatusDirective, ProblemDirective, RouteDirective, MethodDirective, PortDirective, ResourceDirective, KeyDirective, FieldDirective}
 }
 
 // isOnce reports whether a comment may have a directive only once.
 func isOnce(name string) bool {
-	return name != ArgDirective && name != ResultDirective && name != ProblemDirective
+	return name != ArgDirective && name != ResultDirective && name != ProblemDirective && name != FieldDirective
 }
 
 // valueIn reads what declares an argument or a result: its name, keywords, and a description.
 func valueIn(directive, text string) (valueDirective, error) {
 	name, text, _ := strings.Cut(text, " ")
-	value := valueDirective{result: directive == ResultDirective, name: name}
-	bad := func(format string, arguments ...any) (valueDirective, error) {
-		return value, fmt.Errorf("%s %s: "+format, append([]any{directive, name}, arguments...)...)
+	value, err := keywordsIn(valueDirective{result: directive == ResultDirective, name: name}, text)
+	if err != nil {
+		return value, fmt.Errorf("%s %s: %w", directive, name, err)
 	}
+	return value, nil
+}
+
+// keywordsIn adds the keywords and the description in a text to a value.
+func keywordsIn(value valueDirective, text string) (valueDirective, error) {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		word, rest, err := cutKeyword(text)
 		switch {
 		case err != nil:
-			return bad("%w", err)
+			return value, err
 		case word == "":
 			if late := lateKeyword(text); late != "" {
-				return bad("%s is in the description: write keywords before it", late)
+				return value, fmt.Errorf("%s is in the description: write keywords before it", late)
 			}
 			value.keywords = append(value.keywords, "description="+text)
 			return value, nil
@@ -243,7 +259,7 @@ func valueIn(directive, text string) (valueDirective, error) {
 		text = rest
 	}
 	if value.optional && slices.Contains(value.keywords, "required") {
-		return bad("is both required and optional")
+		return value, errors.New("is both required and optional")
 	}
 	return value, nil
 }
@@ -304,6 +320,9 @@ func (m *Method) declare(declared Declared) error {
 	if m.Kind == Web && (declared.Key != "" || len(declared.values)+len(declared.Statuses)+len(declared.Problems) > 0) {
 		return errors.Join(append(errs, errors.New("is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses, problems and keys"))...)
 	}
+	if len(declared.Form) > 0 {
+		errs = append(errs, m.checkForm(declared.Form))
+	}
 	for i := range declared.values {
 		errs = append(errs, m.declareValue(&declared.values[i]))
 	}
@@ -316,6 +335,15 @@ func (m *Method) declare(declared Declared) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkForm returns an error unless the method can read the form.
+func (m *Method) checkForm(fields []FormField) error {
+	if m.Kind != Web {
+		return fmt.Errorf("its comment has %s %s, which is for web methods: a function is described by its arguments", FieldDirective, fields[0].Name)
+	}
+	_, err := DescribeForm(fields)
+	return err
 }
 
 // declareValue gives an argument or a result its tag.

@@ -92,7 +92,7 @@ func TestRoute_Refused(t *testing.T) {
 		"method Count: source file: its comment has //busline:route POST /count/{n}, which is for interfaces: use the options of bus.Serve and tags of structs, or serve an interface": func() (*reflectapi.Service, error) {
 			return reflectapi.Describe(abacus{})
 		},
-		"its comment has //busline:path, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, //busline:key": func() (*reflectapi.Service, error) {
+		"its comment has //busline:path, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field": func() (*reflectapi.Service, error) {
 			return reflectapi.DescribeAs(reflect.TypeFor[confused](), abacus{})
 		},
 	} {

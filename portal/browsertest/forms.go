@@ -1,5 +1,11 @@
 package main
 
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
 // forms uses every kind of field.
 func forms(v *visit) error {
 	sent := func(what, text string) step {
@@ -41,5 +47,40 @@ func forms(v *visit) error {
 		v.opens("#/shop.example:443/PUT/files/{name}"), v.fills(`[name="name"]`, "a/b"), v.clicks(sends), v.sees(".response pre", `a/b: "" of`),
 		v.fills(".body textarea", "<p>"), v.fills(".body input", "text/html"), v.clicks(sends),
 		v.sees(".response pre", `a/b: "<p>" of text/html`),
+		// a form with files
+		v.opens("#/shop.example:443/POST/upload"), v.sees(".operation .schema", "what the page shows"), v.sees(".request-form", "file, image/png, image/jpeg, required"),
+		v.fills(`[name="title"]`, "Tea; 'hot'"), v.fills(`[name="tags"]`, "a\nb"), v.attaches("photo", "photo.png"), v.attaches("more", "a.bin", "b;c.bin"),
+		v.sees(".snippets code", `-F 'more=@a.bin' -F 'more=@"b;c.bin"' -F 'photo=@photo.png' -F 'tags=a' -F 'tags=b' --form-string 'title=Tea; '\''hot'\'''`),
+		v.clicks(sends), v.sees(".response pre", `map["tags":["a" "b"] "title":["Tea; 'hot'"]] photo=photo.png:image/png:3 more=a.bin:application/octet-stream:3 more=b;c.bin:`),
+		v.clicks(`.snippets .mode:nth-child(2)`),
+		func() error {
+			golang, err := v.text(`document.querySelector(".snippets code").textContent`)
+			if err != nil {
+				return err
+			}
+			return compiles(v.stage.ctx, golang)
+		},
+		v.chooses(`[id^="to-"]`, "*"), v.clicks(sends), v.sees(".output", "Not sent: a multicast from this page has no form with files."),
+		// and one without
+		v.opens("#/shop.example:443/POST/text"), v.fills(`[name="title"]`, "a & b"), v.clicks(sends),
+		v.sees(".response pre", `: "title=a+%26+b" of application/x-www-form-urlencoded`),
 	)
+}
+
+// attaches has a file picker choose files of three bytes.
+func (v *visit) attaches(name string, files ...string) step {
+	return func() error {
+		var adds strings.Builder
+		for _, file := range files {
+			mediaType := map[string]string{".png": "image/png"}[filepath.Ext(file)]
+			fmt.Fprintf(&adds, `chosen.items.add(new File(["abc"], %q, {type: %q}));`, file, mediaType)
+		}
+		return v.run(fmt.Sprintf(`{
+			const input = document.querySelector('input[type="file"][name="%s"]');
+			const chosen = new DataTransfer();
+			%s
+			input.files = chosen.files;
+			input.dispatchEvent(new Event("input", {bubbles: true}));
+		}`, name, &adds))
+	}
 }

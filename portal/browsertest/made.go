@@ -67,6 +67,14 @@ func (s *stage) startShop() error {
 	if err := conn.Handle(http.MethodPut, "/files/{name}", http.HandlerFunc(keep)); err != nil {
 		return err
 	}
+	if err := conn.Handle(http.MethodPost, "/upload", http.HandlerFunc(upload),
+		bus.FormField("title", "string", "required title of the page"), bus.FormField("tags", "[]string", ""), bus.FormField("public", "boolean", ""),
+		bus.FormField("photo", "image/png,image/jpeg", "required what the page shows"), bus.FormField("more", "[]file", "")); err != nil {
+		return err
+	}
+	if err := conn.Handle(http.MethodPost, "/text", http.HandlerFunc(keep), bus.FormField("title", "string", "")); err != nil {
+		return err
+	}
 	return bus.Serve(conn, shop{})
 }
 
@@ -78,6 +86,21 @@ func keep(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprintf(w, "%s: %q of %s", r.PathValue("name"), content, r.Header.Get("Content-Type"))
+}
+
+// upload responds with the form that it was given.
+func upload(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+	if err := r.ParseMultipartForm(1 << 20); err != nil {
+		bus.WriteError(w, r, err)
+		return
+	}
+	fmt.Fprintf(w, "%q", r.MultipartForm.Value)
+	for _, name := range []string{"photo", "more"} {
+		for _, file := range r.MultipartForm.File[name] {
+			fmt.Fprintf(w, " %s=%s:%s:%d", name, file.Filename, file.Header.Get("Content-Type"), file.Size)
+		}
+	}
 }
 
 // generated is one of a large number of services.

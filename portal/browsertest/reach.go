@@ -132,8 +132,8 @@ func compiles(ctx context.Context, snippet string) error {
 	if err != nil {
 		return err
 	}
-	program := "package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"net/http\"\n\n\t\"github.com/busline/busline/bus\"\n)\n\n" +
-		"var _ = fmt.Sprint(http.NoBody)\n\nfunc main() { _ = call(context.Background()) }\n\n" +
+	program := "package main\n\nimport (\n\t\"bytes\"\n\t\"context\"\n\t\"fmt\"\n\t\"mime/multipart\"\n\t\"net/http\"\n\t\"net/textproto\"\n\t\"os\"\n\n\t\"github.com/busline/busline/bus\"\n)\n\n" +
+		"var _ = fmt.Sprint(http.NoBody, bytes.MinRead, multipart.ErrMessageTooLarge, textproto.MIMEHeader{}, os.Args)\n\nfunc main() { _ = call(context.Background()) }\n\n" +
 		"func call(ctx context.Context) error {\n" + snippet + "\nreturn err\n}\n"
 	if strings.Contains(snippet, "response, err := conn.Do") {
 		program = strings.Replace(program, "\nreturn err\n", "\n_ = response\nreturn err\n", 1)

@@ -126,17 +126,25 @@ function readParameter(description, parameter) {
   };
 }
 
+export const multipart = 'multipart/form-data';
+
+/** Whether a body of this type is a form of HTML, with files or without. */
+export function isForm(type) {
+  return type === multipart || type === 'application/x-www-form-urlencoded';
+}
+
 function bodyOf(description, requestBody) {
-  return contents(description, requestBody)[0] || null;
+  const all = contents(description, requestBody);
+  return all.find(({type}) => isForm(type)) || all[0] || null;
 }
 
 function readResponse(description, [status, response]) {
   return {status, description: response.description || '', contents: contents(description, response)};
 }
 
-/** The possible bodies of a request or a response: [{type, schema}]. */
+/** The possible bodies of a request or a response: [{type, schema, encoding}]. */
 function contents(description, holder) {
-  return Object.entries(holder?.content || {}).map(([type, {schema}]) => ({type, schema: resolve(description, schema)}));
+  return Object.entries(holder?.content || {}).map(([type, {schema, encoding = {}}]) => ({type, schema: resolve(description, schema), encoding}));
 }
 
 /** Returns a schema that resolves references: {name, schema, follow}. */

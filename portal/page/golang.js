@@ -114,13 +114,30 @@ function goType({name, schema, follow}, within = []) {
 function byRequest(request) {
   const port = request.port === '443' ? '' : `:${request.port}`;
   const address = quote(`https://${request.host}${port}${request.path}${request.query}`);
-  const body = request.body === undefined ? 'http.NoBody' : `strings.NewReader(${quote(request.body)})`;
-  const made = [`request, err := http.NewRequestWithContext(ctx, ${quote(request.method)}, ${address}, ${body})`, failure];
+  const body = request.form ? '&body' : request.body === undefined ? 'http.NoBody' : `strings.NewReader(${quote(request.body)})`;
+  const made = [...(request.form ? formLines(request.form) : []), `request, err := http.NewRequestWithContext(ctx, ${quote(request.method)}, ${address}, ${body})`, failure];
   const type = request.body === undefined ? [] : [['Content-Type', request.type]];
+  if (request.form) {
+    made.push('request.Header.Set("Content-Type", form.FormDataContentType())');
+  }
   made.push(...[...Object.entries(request.headers), ...type].map(([name, value]) => `request.Header.Set(${quote(name)}, ${quote(value)})`));
   if (request.to === allInstances) {
     return [...made, 'for response, err := range conn.Multicast(request) {', '\tif err != nil {', '\t\treturn err', '\t}',
       '\tfmt.Println(response.Header.Get("Bus-From-Id"), response.Status)', '}'];
   }
   return [...made, 'response, err := conn.Do(request)'];
+}
+
+/** Writes a form with files to a buffer. */
+function formLines(entries) {
+  return ['var body bytes.Buffer', 'form := multipart.NewWriter(&body)', ...entries.flatMap(([name, value]) => {
+    if (typeof value === 'string') {
+      return [`if err := form.WriteField(${quote(name)}, ${quote(value)}); err != nil {`, '\treturn err', '}'];
+    }
+    const head = [['"Content-Disposition"', `multipart.FileContentDisposition(${quote(name)}, ${quote(value.name)})`],
+      ['"Content-Type"', quote(value.type || 'application/octet-stream')]].map(([key, text]) => `${key}: {${text}}`);
+    return [`if content, err := os.ReadFile(${quote(value.name)}); err != nil {`, '\treturn err',
+      `} else if part, err := form.CreatePart(textproto.MIMEHeader{${head.join(', ')}}); err != nil {`, '\treturn err',
+      '} else if _, err := part.Write(content); err != nil {', '\treturn err', '}'];
+  }), 'if err := form.Close(); err != nil {', '\treturn err', '}'];
 }

@@ -1,4 +1,5 @@
 import {copyButton} from './buttons.js';
+import {isForm} from './document.js';
 import {element, pluralize} from './element.js';
 import {textView, write} from './json.js';
 import {eventHash, operationHash, pathView, serviceHash} from './route.js';
@@ -39,7 +40,7 @@ function argumentsView(operation) {
     shown.push(
       element('p', {className: 'quiet'}, `In the body, ${body.type}:`),
       schemaView(body.schema, signature),
-      exampleView('Example of a body', () => example(body.schema, signature)));
+      !isForm(body.type) && exampleView('Example of a body', () => example(body.schema, signature)));
   }
   if (shown.length === 0) {
     shown.push(element('p', {className: 'quiet'}, operation.web

@@ -1,5 +1,6 @@
-// A request as the form of an operation describes it: {method, host, port, path, query, headers, target, body, type, to}.
+// A request as the form of an operation describes it: {method, host, port, path, query, headers, target, body, form, type, to}.
 // target is the path at the ingress; to is "" for any instance, "*" for all of them, otherwise the id of one.
+// form has the entries of a form with files, [[name, string or File]], and is undefined for any other body.
 
 export const anyInstance = '';
 export const allInstances = '*';
@@ -26,7 +27,7 @@ export function buildRequest(operation, values, to = anyInstance) {
   return {
     method: operation.method.toUpperCase(), host: one + operation.host, port: operation.port, path, query: search, headers,
     target: `/${one}${operation.host}:${operation.port}${path}${search}`,
-    body: values.body, type: values.body === undefined ? '' : values.type, to,
+    body: values.body, form: values.form, type: values.body === undefined ? '' : values.type, to,
   };
 }
 
@@ -60,7 +61,7 @@ function fetchable(request, caller, signal) {
     return new Request(url, {
       method: request.method,
       headers: {...request.headers, ...(request.type ? {'Content-Type': request.type} : {}), ...caller.headers},
-      body: request.body,
+      body: request.form ? formData(request.form) : request.body,
       redirect: 'follow',
       credentials: 'omit',
       signal,
@@ -68,6 +69,13 @@ function fetchable(request, caller, signal) {
   } catch (error) {
     throw new NotSent(`Not sent, the browser refuses it: ${error.message}`);
   }
+}
+
+/** The browser adds the boundary, and the type with it. */
+function formData(entries) {
+  const data = new FormData();
+  entries.forEach(([name, value]) => data.append(name, value));
+  return data;
 }
 
 /** Why there is no end of a stream. */
@@ -161,7 +169,10 @@ function textOf(bytes, type, goesOn) {
  * Makes the call to all instances, through the portal: {answers, complete}, or {status, …} like send if it is refused.
  */
 export async function multicast(request, caller, signal) {
-  const {method, target, headers, body, type} = request;
+  const {method, target, headers, body, form, type} = request;
+  if (form) {
+    throw new NotSent('Not sent: a multicast from this page has no form with files.');
+  }
   if (Object.keys(headers).length > 0) {
     throw new NotSent('Not sent: a multicast from this page has no headers.');
   }

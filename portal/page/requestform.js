@@ -1,5 +1,7 @@
 import {BodyForm, parameterField, RawBody} from './bodyform.js';
+import {isForm} from './document.js';
 import {element, newID} from './element.js';
+import {FormBody} from './formbody.js';
 import {allInstances, anyInstance, buildRequest, multicast, send} from './request.js';
 import {answersView, responseView} from './response.js';
 import {markErrors, SendForm} from './sendform.js';
@@ -87,7 +89,7 @@ export class RequestForm {
 
   #request() {
     const values = Object.fromEntries([...this.#parameters].map(([key, field]) => [key, field.value]));
-    const all = {...values, query: this.#query?.value, body: this.#body?.text, type: this.#body?.type};
+    const all = {...values, query: this.#query?.value, body: this.#body?.text, form: this.#body?.form, type: this.#body?.type};
     return {...buildRequest(this.#operation, all, this.#to.value), values};
   }
 
@@ -118,7 +120,7 @@ export class RequestForm {
 /** The editor for the body, null for an operation without one. */
 function bodyOf({body, signature, web, method}) {
   if (body) {
-    return new BodyForm(body, signature);
+    return isForm(body.type) ? new FormBody(body) : new BodyForm(body, signature);
   }
   return web && !['get', 'head', 'delete'].includes(method) ? new RawBody() : null;
 }

@@ -37,6 +37,9 @@ export function typeText({name, schema, follow}) {
       return schema[key].map((one) => typeText(follow(one))).join(joint);
     }
   }
+  if (schema.format === 'binary') {
+    return 'file';
+  }
   const format = schema.format ? ` (${schema.format})` : '';
   return (schema.type || 'any') + format;
 }

@@ -23,7 +23,7 @@ export function snippets(operation, request, bus) {
       text: curl(operation, request, bus.secured),
     },
     {name: 'Go', about: '', text: goSnippet(operation, request, bus.secured)},
-    {
+    request.form ? {name: 'NATS', about: 'A form with files is not text: another program has to write it.', text: ''} : {
       name: 'NATS',
       about: 'What travels on the bus is HTTP text. The first line shows the ack and the response, in one terminal;'
         + ' the second sends the request, in another.',
@@ -35,7 +35,7 @@ export function snippets(operation, request, bus) {
 /** The line that makes the call from a shell. The token is a secret and must not appear in a terminal. */
 function curl(operation, request, secured) {
   const words = ['curl', '-i'];
-  const usual = request.body === undefined ? 'GET' : 'POST';
+  const usual = request.body === undefined && !request.form ? 'GET' : 'POST';
   if (request.method === 'HEAD') {
     words.push('-I');
   } else if (request.method !== usual) {
@@ -46,10 +46,20 @@ function curl(operation, request, secured) {
   if (request.body !== undefined) {
     words.push('-H', shellQuote(`Content-Type: ${request.type}`), '--data-raw', shellQuote(compact(request.body)));
   }
+  words.push(...(request.form || []).flatMap(formWords));
   if (secured) {
     words.push('-H', '"Authorization: Bearer $TOKEN"');
   }
   return words.join(' ');
+}
+
+/** A field or a file as words of curl, which would take a text apart that begins with @ or <, or has a ";" or quotes. */
+function formWords([name, value]) {
+  if (typeof value !== 'string') {
+    const file = /[;,"\\]/.test(value.name) ? `"${value.name.replace(/["\\]/g, '\\$&')}"` : value.name;
+    return ['-F', shellQuote(`${name}=@${file}`)];
+  }
+  return [/^[@<]|[;"]/.test(value) ? '--form-string' : '-F', shellQuote(`${name}=${value}`)];
 }
 
 const names = ['curl', 'Go', 'NATS'];

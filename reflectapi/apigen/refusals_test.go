@@ -235,7 +235,7 @@ func TestRefusedRoutes(t *testing.T) {
 		return files("package p\n\ntype T interface {\n" + directives + "\n\tAdd(id int) error\n}\n")
 	}
 	checkRefusals(t, map[string]refusal{
-		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, //busline:key"},
+		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field"},
 		"twice":      {"-type T", of("\t//busline:route GET /a\n\t//busline:route GET /b"), "api.go:6: method Add: its comment has more than one //busline:route: leave one"},
 		"no method": {"-type T", of("\t//busline:route /a/{id}"),
 			`api.go:5: method Add: its comment has "//busline:route /a/{id}": write an HTTP method and a path, as in //busline:route POST /orders/{id}/cancel`},
@@ -307,6 +307,10 @@ func TestRefusedDirectives(t *testing.T) {
 		"key of a call":          {"-type T", declared("//busline:key limit"), at(5, "has //busline:key limit, which is for events: leave it out, as calls have no order")},
 		"key of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:key w\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
 			"api.go:7: method Get: is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses, problems and keys"},
+		"field of a function":  {"-type T", declared("//busline:field limit integer"), at(5, "its comment has //busline:field limit, which is for web methods: a function is described by its arguments")},
+		"field without a type": {"-type T", declared("//busline:field limit"), at(5, `its comment has "//busline:field limit": write a name and a type, then keywords, a description or both, as in //busline:field title string required maxLength=80 title of the page`)},
+		"field of no type": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:field photo fil\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
+			`api.go:7: method Get: form field "photo": the type "fil" is none of string, integer, number, boolean, file and media types of a file such as image/png,image/jpeg; did you mean file?`},
 		"no such key":        {"-type T -events -host h", keyed("//busline:key numbr"), "api.go:9: method OnSub: //busline:key numbr: the method has no argument of that name; it has number, price, id, at, tags; did you mean number?"},
 		"two keys":           {"-type T -events -host h", keyed("//busline:key number price"), `api.go:9: method OnSub: its comment has "//busline:key number price": write the name of one argument, as in //busline:key number`},
 		"key twice":          {"-type T -events -host h", keyed("//busline:key id", "//busline:key number"), "api.go:10: method OnSub: its comment has more than one //busline:key: leave one"},

@@ -41,8 +41,9 @@ type EndpointDoc struct {
 type WebDoc struct {
 	Methods  []string // under which one for any method is listed; none for the first that is free
 	Query    []QueryParam
-	Consumes []string // media types of the request body, none if there is no body
-	Produces []string // media types of a successful response, none if that is unknown
+	Consumes []string               // media types of the request body, none if there is no body
+	Form     []reflectapi.FormField // of the request body; none if it is no form
+	Produces []string               // media types of a successful response, none if that is unknown
 }
 
 // QueryParam is text in the query of a web endpoint.
@@ -53,7 +54,7 @@ type QueryParam struct {
 }
 
 // Build returns the document of a service. A function in RPC style is listed only under POST, any other endpoint under
-// its own method, and one for any method under the first that is free, usually GET. Of /a/{x} and /a/{x+}, which
+// its own method, and one for any method under the first that is free, usually GET, or POST if it has a body. Of /a/{x} and /a/{x+}, which
 // OpenAPI cannot distinguish, the first is listed. The error joins all errors, each of which names its endpoint: a type
 // without a schema, an HTTP method that OpenAPI does not have.
 func Build(service Service) (*Document, error) {
@@ -264,8 +265,12 @@ func (b *builder) describeWeb(l listed) error {
 			Name: query.Name, In: "query", Required: query.Required, Description: query.Description, Schema: &reflectapi.Schema{Type: "string"},
 		})
 	}
-	if consumes := said.Consumes; len(consumes) > 0 && !slices.Contains(bodiless(), l.method) {
-		l.operation.RequestBody = &RequestBody{Content: bodies(consumes)}
+	content := bodies(said.Consumes)
+	if err := addForm(content, l.endpoint.Form()); err != nil {
+		return err
+	}
+	if len(content) > 0 && HasBody(l.method) {
+		l.operation.RequestBody = &RequestBody{Content: content}
 	}
 	problem, err := b.problemSchema()
 	if err != nil {
@@ -278,9 +283,50 @@ func (b *builder) describeWeb(l listed) error {
 	return nil
 }
 
-// bodiless returns the methods whose requests have no body.
-func bodiless() []string {
-	return []string{http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, http.MethodTrace}
+// Form returns the fields of the form that a web endpoint reads: those that the comment of its method declares, and those that options
+// do.
+func (e *EndpointDoc) Form() (fields []reflectapi.FormField) {
+	if e.Method != nil {
+		fields = e.Method.Declared.Form
+	}
+	if e.Web != nil {
+		fields = slices.Concat(fields, e.Web.Form)
+	}
+	return fields
+}
+
+// The media types of forms.
+const (
+	MultipartForm = "multipart/form-data" // with files
+	TextForm      = "application/x-www-form-urlencoded"
+)
+
+// addForm describes a form, if there are fields.
+func addForm(content map[string]*MediaType, fields []reflectapi.FormField) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	form, err := reflectapi.DescribeForm(fields)
+	if err != nil {
+		return err
+	}
+	described, mediaType := &MediaType{Schema: form.Schema}, TextForm
+	if form.HasFiles {
+		mediaType = MultipartForm
+	}
+	for name, types := range form.MediaTypes {
+		if described.Encoding == nil {
+			described.Encoding = make(map[string]*Encoding)
+		}
+		described.Encoding[name] = &Encoding{ContentType: types}
+	}
+	content[mediaType] = described
+	return nil
+}
+
+// HasBody reports whether requests of an HTTP method have a body: some of those for any method, "*", have one.
+func HasBody(method string) bool {
+	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, http.MethodTrace}, method)
 }
 
 // bodies describes a body of one of several media types. JSON may be any, everything else is text.

@@ -118,7 +118,13 @@ type Response struct {
 
 // MediaType describes a body of one content type.
 type MediaType struct {
-	Schema *reflectapi.Schema `json:"schema,omitempty"`
+	Schema   *reflectapi.Schema   `json:"schema,omitempty"`
+	Encoding map[string]*Encoding `json:"encoding,omitempty"` // of the parts of a form, by name
+}
+
+// Encoding describes a part of a form.
+type Encoding struct {
+	ContentType string `json:"contentType,omitempty"` // of a file, "image/png, image/jpeg"
 }
 
 // Components holds the schemas for references, and the security schemes.

@@ -104,7 +104,7 @@ func (m *merger) content(content map[string]*MediaType) map[string]*MediaType {
 	}
 	merged := make(map[string]*MediaType)
 	for mediaType, media := range content {
-		merged[mediaType] = &MediaType{Schema: m.schema(media.Schema)}
+		merged[mediaType] = &MediaType{Schema: m.schema(media.Schema), Encoding: media.Encoding}
 	}
 	return merged
 }
@@ -276,7 +276,7 @@ func (p *paths) list(l listed) {
 	}
 	markRest(l.operation, pattern)
 	rename(l.operation, pattern.Names(), p.names[key])
-	method, slot := p.items[key].free(l.method)
+	method, slot := p.items[key].free(l.method, l.operation.RequestBody != nil)
 	if l.endpoint.Style == restmap.Web {
 		l.operation.Summary = method + " " + pattern.String()
 	}
@@ -295,13 +295,13 @@ func Conflicts(one, other *restmap.Endpoint) bool {
 	return method != restmap.AnyMethod && method == listedMethod(other)
 }
 
-// free returns the slot of a method, or for any method the first free one.
-func (p *PathItem) free(method string) (string, **Operation) {
+// free returns the slot of a method, or for any method the first free one; the first that has a body if the operation has one.
+func (p *PathItem) free(method string, body bool) (string, **Operation) {
 	if method != restmap.AnyMethod {
 		return method, p.slot(method)
 	}
 	for _, method := range methods() {
-		if slot := p.slot(method); *slot == nil {
+		if slot := p.slot(method); *slot == nil && (!body || HasBody(method)) {
 			return method, slot
 		}
 	}

@@ -87,3 +87,22 @@ func TestMerge_KeepsPortsApart(t *testing.T) {
 	require.Len(t, all.Tags, 1)
 	assert.Equal(t, "7", all.Info.Version)
 }
+
+func TestMerge_KeepsTheTypesOfFiles(t *testing.T) {
+	t.Parallel()
+	form := &openapi.MediaType{
+		Schema:   &reflectapi.Schema{Type: "object", Properties: map[string]*reflectapi.Schema{"photo": {Type: "string", Format: "binary"}}},
+		Encoding: map[string]*openapi.Encoding{"photo": {ContentType: "image/png"}},
+	}
+	upload := &openapi.Document{
+		OpenAPI: openapi.Version, Info: openapi.Info{Title: "pages.example", Version: "1"},
+		Paths: map[string]*openapi.PathItem{"/pages.example:443/upload": {Post: &openapi.Operation{
+			RequestBody: &openapi.RequestBody{Content: map[string]*openapi.MediaType{openapi.MultipartForm: form}},
+			Responses:   map[string]*openapi.Response{"200": {Description: "OK"}},
+		}}},
+	}
+	all := openapi.Merge(openapi.Info{Title: "bus"}, "", []openapi.Member{{Host: "pages.example", Port: 443, Document: upload}})
+	merged := all.Paths["/pages.example:443/upload"].Post.RequestBody.Content[openapi.MultipartForm]
+	require.NotNil(t, merged)
+	assert.Equal(t, form, merged)
+}

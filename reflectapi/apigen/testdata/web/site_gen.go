@@ -21,6 +21,10 @@ type Site interface {
 	// Visits counts visits.
 	Visits(ctx context.Context) (count int, err error)
 	// Upload is a handler with an error.
+	//
+	//busline:route POST /upload
+	//busline:field title string required maxLength=80 title of the page
+	//busline:field photos []image/png,image/jpeg what the page shows
 	Upload(http.ResponseWriter, *http.Request) error
 }
 `)

@@ -19,7 +19,8 @@ type argument struct {
 	name  string // "p1.x"
 	value string
 	json  bool
-	file  bool // the value is the content of a file
+	file  bool   // the value is the content of a file
+	path  string // of that file; "-" for standard input
 }
 
 // arguments are the arguments of a call on the command line.
@@ -92,6 +93,8 @@ func (p *plan) prepareBody(made *prepared, whole []byte, members *value) error {
 		return p.setType(made)
 	case p.bodiless() || p.operation.RequestBody == nil:
 		return nil
+	case p.operation.form() != "":
+		return p.prepareForm(made, members.members)
 	case members.members != nil:
 		made.body = members.json()
 	case p.operation.takesMembers():
@@ -114,6 +117,8 @@ func (p *plan) setType(made *prepared) error {
 	const name = "Content-Type"
 	switch {
 	case made.header.Get(name) != "" || len(made.body) == 0:
+	case p.operation != nil && p.operation.form() != "":
+		return misuse("%s %s takes a form: write its fields as name=value and its files as name=@file, or set the type of the body with -H 'Content-Type: …'", p.method, p.to)
 	case json.Valid(made.body):
 		made.header.Set(name, mediaJSON)
 	case p.operation != nil && p.operation.body() != nil:
@@ -126,8 +131,11 @@ func (p *plan) setType(made *prepared) error {
 	return nil
 }
 
-// formatByte is the format of a base64 text.
-const formatByte = "byte"
+// The formats of strings that are bytes.
+const (
+	formatByte   = "byte"   // a base64 text
+	formatBinary = "binary" // a file of a form
+)
 
 // files reads the files named on a command line.
 type files struct {
@@ -180,7 +188,7 @@ func (a *argument) readValue(ctx context.Context, text string, from *files) erro
 	if err != nil {
 		return misuse("argument %s: %w; for a text that begins with @, write %s=@%.40s", a.name, err, a.name, text)
 	}
-	a.value, a.file = string(content), true
+	a.value, a.file, a.path = string(content), true, path
 	return nil
 }
 

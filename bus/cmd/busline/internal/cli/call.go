@@ -42,8 +42,8 @@ A path that is in no document, such as a hidden one, is called if the host serve
   tags=a tags=b    an array
   p1.x=3           a part of an object, or line.0.n=2 of an array of them
   tags:='["a"]'    JSON as it is; for a value of any type x=5 is the text, x:=5 the number
-  photo=@file      the content of a file: text, or bytes where the document says so; @- reads standard input, and
-                   photo:=@file reads JSON. For a text that begins with @ write x=@@text
+  photo=@file      the content of a file: text, bytes where the document says so, or a file of a form; @- reads standard
+                   input, and photo:=@file reads JSON. For a text that begins with @ write x=@@text
   id=7             fills in {id}, too: products.example/products/{id} id=7 is the same as products.example/products/7.
                    A body that has an id gets it as well; after products/7, id=7 is only that of the body
   @file, -         the whole body, from a file or from standard input; or the JSON itself, '{"x":5}'

@@ -34,6 +34,11 @@ func (p *plan) fill(given arguments) (filled []filledParameter, err error) {
 			if i < 0 {
 				i, filled = len(filled), append(filled, filledParameter{to, new(value)})
 			}
+			if to.in == inBody && p.operation.form() != "" {
+				if err := p.checkFile(to, one); err != nil {
+					return nil, err
+				}
+			}
 			if err := d.put(filled[i].value, to.schema, to.name, rest, one); err != nil {
 				return nil, err
 			}
@@ -104,9 +109,10 @@ func (p *plan) free(all []parameter, parts bool) (free []parameter) {
 // maxItems bounds the index in line.3.n=2: a larger one is probably a typing error.
 const maxItems = 1000
 
-// value is a JSON value under construction: a text, or items, or members.
+// value is a JSON value under construction: a text, or items, or members. One in a form may be a file, or have files as items.
 type value struct {
 	text    json.RawMessage
+	file    *argument // of a form
 	items   []*value
 	members map[string]*value
 }
@@ -114,11 +120,19 @@ type value struct {
 // put sets an argument in a value of the schema. name is the path to that value, "p1"; rest are the names after it,
 // "x".
 func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
-	if into.text != nil {
+	if into.text != nil || into.file != nil {
 		return misuse("argument %s is given more than once", name)
 	}
 	if len(rest) > 0 {
 		return d.putInside(into, schema, name, rest, given)
+	}
+	if given.file && d.takesFile(schema) {
+		into.file = &given
+		return nil
+	}
+	if given.file && d.kind(schema) == typeArray && d.takesFile(d.resolve(schema).Items) {
+		into.items = append(into.items, &value{file: &given})
+		return nil
 	}
 	if d.isItem(schema, given) {
 		item, err := d.convert(d.resolve(schema).Items, name, given)

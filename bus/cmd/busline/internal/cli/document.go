@@ -218,6 +218,9 @@ func (d schemas) text(schema *reflectapi.Schema) string {
 			return typeObject
 		}
 	case typeString:
+		if d.takesFile(schema) {
+			return "file"
+		}
 		if resolved.Format != "" {
 			return typeString + " (" + cleanLine(resolved.Format) + ")"
 		}
@@ -327,12 +330,13 @@ func (o *operation) rank(p parameter) int {
 	return len(o.Summary)
 }
 
-// body returns the schema of the JSON body, nil if the operation takes none.
+// body returns the schema of the JSON body, or of the form; nil if the operation takes none.
 func (o *operation) body() *reflectapi.Schema {
-	if o.RequestBody == nil || o.RequestBody.Content[mediaJSON] == nil {
+	mediaType := cmp.Or(o.form(), mediaJSON)
+	if o.RequestBody == nil || o.RequestBody.Content[mediaType] == nil {
 		return nil
 	}
-	if schema := o.RequestBody.Content[mediaJSON].Schema; schema != nil {
+	if schema := o.RequestBody.Content[mediaType].Schema; schema != nil {
 		return schema
 	}
 	return &reflectapi.Schema{}
