@@ -62,6 +62,7 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	b.CheckShortCircuit()
+	b.AllowUnknownFields() // of new callers, as old instances do outside of tests
 	before, after := b.Connect(host, bus.WithVersion("1")), b.Connect(host, bus.WithVersion("2"))
 	require.NoError(t, bus.Serve(before, upgrade.Old{"tea": 450}))
 	require.NoError(t, bus.Serve(after, upgrade.New{"tea": 450}))
@@ -72,6 +73,7 @@ func TestPage(t *testing.T) {
 func TestDollars(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
+	b.AllowUnknownFields()
 	before, caller := b.Connect(host), b.Connect("caller.example")
 	require.NoError(t, bus.Serve(before, upgrade.Old{"tea": 450}))
 	_, err := upgrade.Dollars(t.Context(), caller, "tea")

@@ -33,6 +33,7 @@ func (e *terminal) tapped(call func(), arguments ...string) result {
 func TestTap(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
+	e.bus.AllowUnknownFields()
 	calculator, caller := e.serveCalculator(), e.bus.Connect("caller.example")
 	address := "https://calculator.example/"
 	add := func() {
