@@ -3,18 +3,22 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/reflectapi/similar"
 )
 
 // Publisher publishes the events of one host over a connection. Generated publishers (see reflectapi/apigen, -events)
@@ -195,7 +199,8 @@ func (e Event[Arguments]) keep(ctx context.Context, arguments Arguments) error {
 
 // Publish publishes an event by its address, "https://orders.example:417/on-ordered", at most once, like
 // [Event.Publish]. The arguments are those of [Conn.Call]. Publish never stores the event, so services that subscribe
-// with [Durable] do not get it: use [Conn.NewPublisher] with that option for them. It is safe for concurrent use.
+// with [Durable] do not get it: use [Conn.NewPublisher] with that option for them. An event that resembles one of a
+// publisher of this connection is logged as a warning, and refused on a bus of bustest. It is safe for concurrent use.
 func (c *Conn) Publish(ctx context.Context, address string, arguments any) error {
 	if c == nil {
 		return noConnection(address)
@@ -213,7 +218,27 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 	case request.Method != http.MethodPost:
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is published with POST: leave the method out", address)
 	}
+	if err := c.misspeltEvent(request.Address); err != nil {
+		return err
+	}
 	return c.publishEvent(ctx, request, nil)
+}
+
+// misspeltEvent tells of an event that a publisher of this connection does not have, and that resembles one that it has.
+func (c *Conn) misspeltEvent(address subject.Address) error {
+	meant := ""
+	if event := strings.TrimPrefix(address.Path, "/"); c.events.publicationOf(address.Host, event).publisher == nil {
+		meant = similar.DidYouMean(event, c.events.namesOf(address.Host))
+	}
+	switch {
+	case meant == "":
+		return nil
+	case c.config.strict:
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "%s publishes no event at %s%s", address.Host, address.Path, meant)
+	}
+	text := fmt.Sprintf("an event is published by hand that the publisher of %s does not have: %s%s", address.Host, address.Path, meant)
+	c.log(c.limitedLine(zerolog.WarnLevel, text), text)
+	return nil
 }
 
 // publishEvent sends an event to the broker and returns when the broker has it. No caller waits for answers: the acks

@@ -123,3 +123,24 @@ func TestMisspelt_Path(t *testing.T) {
 		}
 	}
 }
+
+// An event by hand whose name resembles one of the publisher is refused in tests, and logged elsewhere.
+func TestMisspelt_Event(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	publish := func(log *lines, event string) error {
+		conn := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
+		events, err := conn.NewPublisher(ordersHost)
+		require.NoError(t, err)
+		bus.NewEvent[orderedArguments](events, "/on-ordered")
+		defer bus.FlushLog(conn)
+		return conn.Publish(t.Context(), "https://"+ordersHost+":417/"+event, nil)
+	}
+	log := new(lines)
+	require.ErrorContains(t, publish(log, "on-orderd"), "400 Bad Request: orders.example publishes no event at /on-orderd; did you mean on-ordered?")
+	require.NoError(t, publish(log, "on-ordered"))
+	require.NoError(t, publish(log, "on-something-else"))
+	b.AllowUnknownFields()
+	require.NoError(t, publish(log, "on-orderd"))
+	assert.Equal(t, 1, log.count("did you mean on-ordered?"), log)
+}
