@@ -146,8 +146,8 @@ func PostOnly() ServeOption {
 // DisallowUnknownFields rejects requests to functions with unknown fields, in a query, a form or at any depth of JSON.
 // The answer is 400 and names the field. So a misspelled argument is not taken for a missing one. Callers then cannot
 // send an argument that their callee does not know yet: update services before their callers. The option does not apply to
-// web endpoints or events. Default: unknown fields are ignored, and one that resembles a known one is logged once as a
-// warning; on a bus of bustest they are rejected.
+// web endpoints or events. An ignored field that resembles a known one is logged once, as a warning. Default: unknown
+// fields are ignored, but on a bus of bustest.
 func DisallowUnknownFields() ServeOption {
 	return serveOption(func(c *serviceConfig) { c.strict = true })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExamples holds every go block of every markdown file to the code: a
+// TestExamples holds every go block of every markdown file, and what else is said to be an example, to the code: a
 // complete file has to pass go vet, a fragment has to stand in the file that
 // the comment above it names:
 //
@@ -29,7 +29,7 @@ func TestExamples(t *testing.T) {
 	var programs []completeFile
 	for _, document := range documents(t) {
 		for _, block := range document.blocks {
-			if block.language != "go" {
+			if block.language != "go" && block.example == "" {
 				continue
 			}
 			where := fmt.Sprintf("%s:%d", document.path, block.number)

@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 42_300
+	allWords      = 43_250
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -26,7 +26,7 @@ var wordBudgets = map[string]int{
 	"docs/ARCHITECTURE.md":            1600,
 	"docs/reference/command.md":       1250,
 	"docs/understand/comparison.md":   1050,
-	"docs/reference/configuration.md": 2540,
+	"docs/reference/configuration.md": 2545,
 	"docs/reference/errors.md":        840,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1190,

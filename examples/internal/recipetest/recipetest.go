@@ -3,6 +3,7 @@ package recipetest
 
 import (
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,12 +22,18 @@ import (
 )
 
 // Curl runs the commands in the console blocks of a page, "list", through an ingress, and compares what they print. It
-// knows curl with -i, -X, -H, -d and --json, and arguments in single quotes. An "…" in the page stands for any text, and
+// knows curl with -i, -X, -H, -d, -r, -F name=@file, --json, and arguments in single quotes. An "…" in the page stands for any text, and
 // "$TOKEN" for the value of that name. The options are those of the ingress's connection.
 func Curl(t *testing.T, b *bustest.Bus, page string, values map[string]string, options ...bus.ConnectOption) {
 	t.Helper()
 	ingress, err := portal.NewIngress(b.Connect("ingress", options...))
 	require.NoError(t, err)
+	CurlThrough(t, ingress, page, values)
+}
+
+// CurlThrough is Curl through an ingress that a recipe has made.
+func CurlThrough(t *testing.T, ingress http.Handler, page string, values map[string]string) {
+	t.Helper()
 	calls := transcript(t, page)
 	require.NotEmpty(t, calls)
 	for _, call := range calls {
@@ -83,12 +90,16 @@ func curl(t *testing.T, handler http.Handler, arguments string) string {
 		switch word := strings.Trim(words[i], `'"`); word {
 		case "-i":
 			withHeader = true
-		case "-X", "-H", "-d", "--json":
+		case "-X", "-H", "-d", "--json", "-F", "-r":
 			i++
 			value := strings.Trim(words[i], `'"`)
 			switch name, field, _ := strings.Cut(value, ": "); word {
 			case "-X":
 				method = value
+			case "-r":
+				header.Set("Range", "bytes="+value)
+			case "-F":
+				body = form(t, value, header)
 			case "-H":
 				header.Set(name, field)
 			case "-d":
@@ -110,6 +121,23 @@ func curl(t *testing.T, handler http.Handler, arguments string) string {
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, request)
 	return printed(t, recorder.Result(), withHeader)
+}
+
+// form returns a form with one file, "name=@plan.txt".
+func form(t *testing.T, field string, header http.Header) string {
+	t.Helper()
+	name, file, _ := strings.Cut(field, "=@")
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var text strings.Builder
+	writer := multipart.NewWriter(&text)
+	part, err := writer.CreateFormFile(name, filepath.Base(file))
+	require.NoError(t, err)
+	_, err = part.Write(content)
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	header.Set("Content-Type", writer.FormDataContentType())
+	return text.String()
 }
 
 // printed returns a response as curl prints it. Fields are in alphabetical order.
