@@ -21,13 +21,15 @@ type Args map[string]any
 // result. It is safe for concurrent use.
 //
 // The arguments are [Args], or a struct with a json tag for each field, and travel as one JSON object; nil stands for
-// none. Their names have to be those of the function: it ignores unknown names, and takes a missing argument as zero.
+// none. Their names have to be those of the function: it ignores unknown names, which a bus of bustest refuses, and takes a
+// missing argument as zero.
 // result points to something that fits the response: a struct or a map with a field for each result, in upper or lower
 // case, or a slice if a REST endpoint answers with a list; with nil the response body is ignored. A struct may leave
 // results out, but not all of them.
 //
 // The HTTP method is POST unless another one precedes the address, as in "GET https://products.example/products/{id}".
-// With GET, HEAD and DELETE the arguments travel in the query, unless one of them is a list or an object. {name} in the
+// With GET, HEAD and DELETE the arguments travel in the query; in the body if one of them is a list or an object, and in
+// both if the query leaves their type open: null, an empty text, and a text that reads as JSON, such as "5". {name} in the
 // path is replaced by the argument of that name, {name+} by one that may contain slashes. An argument httpRequestBody
 // is the whole body; the others then travel in the query.
 //
