@@ -161,9 +161,10 @@ func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
 	if results.Kind() != reflect.Struct || !results.IsZero() {
 		return nil
 	}
-	var given map[string]json.RawMessage
+	given := make(map[string]json.RawMessage)
+	_ = strictjson.Unmarshal(text, &given) // it has been read
 	known, _ := reflectapi.JSONMembers(results.Type())
-	if len(known) == 0 || strictjson.Unmarshal(text, &given) != nil || len(given) == 0 {
+	if len(known) == 0 || len(given) == 0 {
 		return nil
 	}
 	for _, member := range known {

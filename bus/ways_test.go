@@ -129,9 +129,9 @@ func TestWays(t *testing.T) {
 	goesThrough(w, "big", nil, big.NewInt(0), new(big.Int).Exp(big.NewInt(10), big.NewInt(40), nil))
 	goesThrough(w, "number", json.Number("0"), "1.50", "12345678901234567890123", "-1e400")
 	goesThrough(w, "raw", json.RawMessage("null"), json.RawMessage(`"5"`), json.RawMessage("5"), json.RawMessage(`{"a":[1,"x"]}`), json.RawMessage(`"tea"`))
-	goesThrough(w, "int-pointer", nil, new(int), pointerTo(-7))
+	goesThrough(w, "int-pointer", nil, new(int), new(-7))
 	goesThrough(w, "text-pointer", append(pointersTo(texts), nil)...)
-	goesThrough(w, "bool-pointer", nil, pointerTo(false), pointerTo(true))
+	goesThrough(w, "bool-pointer", nil, new(false), new(true))
 	goesThrough(w, "texts", []string{}, []string{"tea"}, []string{""}, []string{"", "a", ""}, []string{"a,b", "5", "null"}, texts)
 	goesThrough(w, "ints", []int{}, []int{0}, []int{1, -2, math.MaxInt})
 	goesThrough(w, "bools", []bool{}, []bool{true, false})
@@ -190,8 +190,6 @@ func TestWays_Refusals(t *testing.T) {
 	}
 }
 
-func pointerTo[T any](value T) *T { return &value }
-
 func pointersTo[T any](values []T) (pointers []*T) {
 	for _, value := range values {
 		pointers = append(pointers, &value)
@@ -222,8 +220,7 @@ func goesThrough[T any](w waysTest, path string, values ...T) {
 				byClient, err := bus.NewOperation[arguments, results](conn, method+" "+address).Call(w.Context(), arguments{value})
 				expectSame(w, where+" by client, "+method, path, value, byClient.Results.Out, err)
 
-				body, _ := json.Marshal(arguments{value})
-				err = w.byHand(conn, method, address, "application/json", string(body), &byHand)
+				err = w.byHand(conn, method, address, "application/json", jsonOf(arguments{value}), &byHand)
 				expectSame(w, where+" as JSON, "+method, path, value, byHand.Out, err)
 
 				values, exact := textOf(value)
@@ -245,19 +242,19 @@ func goesThrough[T any](w waysTest, path string, values ...T) {
 // everything else as JSON; false if a query cannot tell the value from another one.
 func textOf[T any](value T) (values url.Values, exact bool) {
 	t := reflect.TypeFor[T]()
-	written, _ := json.Marshal(value)
+	written := jsonOf(value)
 	var text string
 	var list []json.RawMessage
-	isText := t.Kind() != reflect.Interface && t != reflect.TypeFor[json.RawMessage]() && json.Unmarshal(written, &text) == nil
+	isText := t.Kind() != reflect.Interface && t != reflect.TypeFor[json.RawMessage]() && json.Unmarshal([]byte(written), &text) == nil
 	switch {
-	case string(written) == "null":
+	case written == "null":
 		return url.Values{}, true
 	case isText:
 		return url.Values{"v": {text}}, text != "" || t.Kind() != reflect.Pointer
 	case t.Kind() != reflect.Slice || !restmap.IsText(t):
-		return url.Values{"v": {string(written)}}, true
+		return url.Values{"v": {written}}, true
 	}
-	_ = json.Unmarshal(written, &list)
+	_ = json.Unmarshal([]byte(written), &list)
 	values = url.Values{}
 	for _, element := range list {
 		if json.Unmarshal(element, &text) != nil {
@@ -269,6 +266,15 @@ func textOf[T any](value T) (values url.Values, exact bool) {
 		values.Add("v", text)
 	}
 	return values, true
+}
+
+// jsonOf returns a value as encoding/json has it, or the error.
+func jsonOf(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 func (w waysTest) byHand(conn *bus.Conn, method, address, contentType, body string, out any) error {
@@ -298,9 +304,7 @@ func (w waysTest) byHand(conn *bus.Conn, method, address, contentType, body stri
 func expectSame(w waysTest, way, path string, sent, received any, err error) {
 	w.Helper()
 	if err == nil {
-		before, _ := json.Marshal(sent)
-		after, _ := json.Marshal(received)
-		if !bytes.Equal(before, after) {
+		if before, after := jsonOf(sent), jsonOf(received); before != after {
 			err = fmt.Errorf("it is %s", after)
 		}
 	}

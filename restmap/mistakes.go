@@ -3,6 +3,7 @@ package restmap
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -85,8 +86,8 @@ func (r *mistakeReader) read(t reflect.Type) {
 	case r.values:
 		value, err := r.ReadValue()
 		r.broken = r.broken || err != nil
-		if err, ok := strictjson.Unmarshal(value, reflect.New(t).Interface()).(*strictjson.Error); ok {
-			r.found = append(r.found, &strictjson.Error{Pointer: string(r.StackPointer()) + err.Pointer, Detail: err.Detail})
+		if wrong, ok := errors.AsType[*strictjson.Error](strictjson.Unmarshal(value, reflect.New(t).Interface())); ok {
+			r.found = append(r.found, &strictjson.Error{Pointer: string(r.StackPointer()) + wrong.Pointer, Detail: wrong.Detail})
 		}
 	default:
 		r.skip()

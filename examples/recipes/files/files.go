@@ -16,7 +16,7 @@ import (
 type Files struct{ dir *os.Root }
 
 // Upload keeps a file under its name. Nobody sees half of one.
-func (f Files) Upload(w http.ResponseWriter, r *http.Request) error {
+func (f Files) Upload(_ http.ResponseWriter, r *http.Request) error {
 	form, err := r.MultipartReader() // reads as the file comes; r.FormFile would hold all of it
 	for err == nil {
 		part, failed := form.NextPart()

@@ -20,7 +20,7 @@ func open(t *testing.T) *os.Root {
 	t.Helper()
 	dir, err := os.OpenRoot(t.TempDir())
 	require.NoError(t, err)
-	t.Cleanup(func() { dir.Close() })
+	t.Cleanup(func() { _ = dir.Close() })
 	return dir
 }
 
