@@ -221,7 +221,7 @@ func (s *countedStream) Write(text []byte) (int, error) {
 func BenchmarkEvents_Idle(b *testing.B) {
 	const clients = 10_000
 	plane := bustest.New(b, broker.JetStream(b.TempDir()))
-	ingress, err := portal.NewIngress(plane.Connect("ingress"), portal.WithEvents())
+	ingress, err := portal.NewIngress(plane.Connect("ingress"), portal.WithEvents("*"))
 	require.NoError(b, err)
 	publisher, err := ordersapi.NewPublisher(plane.Connect(ordersapi.Host), bus.Durable())
 	require.NoError(b, err)

@@ -154,6 +154,8 @@ func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	switch {
 	case s.event == "":
 		return nil, bus.Errorf(http.StatusNotFound, "the path names no event: it is /<host>:%d/<event>", subject.EventPort)
+	case !i.config.events.has(s.publisher, s.event):
+		return nil, bus.Errorf(http.StatusNotFound, "the event %.80s of %s is not open to the outside", s.event, s.publisher)
 	case !acceptsEvents(r.Header):
 		return nil, bus.Errorf(http.StatusNotAcceptable, "events are sent as text/event-stream: accept that")
 	case i.streams.closing.Err() != nil:

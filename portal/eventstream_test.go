@@ -129,7 +129,7 @@ func newOffered(t *testing.T, ingress *testIngress, options ...bus.PublishOption
 // openStored offers events that are stored.
 func openStored(t *testing.T, options ...portal.IngressOption) *offered {
 	t.Helper()
-	ingress := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil, append(options, portal.WithEvents())...)
+	ingress := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil, append(options, portal.WithEvents("*"))...)
 	return newOffered(t, ingress, bus.Durable())
 }
 
@@ -165,7 +165,7 @@ func count(from, to int) (numbers []int) {
 // TestEvents_Live has two clients share a subscription, which ends with the second one.
 func TestEvents_Live(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, portal.WithEvents()))
+	o := newOffered(t, open(t, portal.WithEvents("*")))
 	first, second := o.listen(orderedPath), o.listen(orderedPath, "Accept: text/event-stream")
 	o.awaitFeeds(1)
 	o.order(7)
@@ -266,7 +266,7 @@ func TestEvents_Outage(t *testing.T) {
 	})
 	t.Run("not stored", func(t *testing.T) {
 		t.Parallel()
-		o := newOffered(t, open(t, portal.WithEvents()))
+		o := newOffered(t, open(t, portal.WithEvents("*")))
 		listener := o.listen(orderedPath)
 		require.NoError(t, portal.NATS(o.handler).ForceReconnect())
 		assert.Equal(t, block{event: "gap", data: `{"detail":"the broker was away, or events came too fast"}`}, listener.next())
@@ -284,7 +284,7 @@ func (d *testIngress) awaitConnected() {
 func TestEvents_Claims(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	ingress := openFor(t, i, portal.WithEvents())
+	ingress := openFor(t, i, portal.WithEvents("*"))
 	publisher, err := ordersapi.NewPublisher(ingress.bus.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	for _, test := range []struct {
@@ -316,7 +316,7 @@ func TestEvents_Claims(t *testing.T) {
 
 func TestEvents_Refuses(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, portal.WithEvents()))
+	o := newOffered(t, open(t, portal.WithEvents("*")))
 	speaker := o.bus.Connect("speaker.example")
 	require.NoError(t, speaker.Handle("GET", "/x", http.HandlerFunc(echo)))
 	other, err := speaker.NewPublisher("other.example")
@@ -389,7 +389,7 @@ func TestEvents_Denied(t *testing.T) {
 no_auth_user: all
 authorization { users: [ {user: all, password: all}, {user: door, password: door, permissions: {publish: {allow: [`+test.publish+`]}, subscribe: {allow: [`+test.subscribe+`]}}} ] }`))
 			url := strings.Replace(b.Broker().URL(), "nats://", "nats://door:door@", 1)
-			ingress := openOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())}, portal.WithEvents())
+			ingress := openOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())}, portal.WithEvents("*"))
 			var options []bus.PublishOption
 			if test.durable {
 				options = append(options, bus.Durable())
@@ -505,7 +505,7 @@ func TestEvents_SlowResume(t *testing.T) {
 // TestEvents_Limit answers 503 beyond the limit.
 func TestEvents_Limit(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, portal.WithEvents(), portal.WithEventStreamLimit(2), portal.WithTrustedProxies("127.0.0.1/32")))
+	o := newOffered(t, open(t, portal.WithEvents("*"), portal.WithEventStreamLimit(2), portal.WithTrustedProxies("127.0.0.1/32")))
 	first := o.listen(orderedPath)
 	o.listen(orderedPath, "X-Forwarded-For: 203.0.113.7")
 	got := o.get(orderedPath)
@@ -542,7 +542,7 @@ func TestEvents_ClientLimit(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			trusted := portal.WithTrustedProxies(test.proxies...)
-			o := newOffered(t, openFor(t, i, portal.WithEvents(), portal.WithEventStreamLimit(8), trusted))
+			o := newOffered(t, openFor(t, i, portal.WithEvents("*"), portal.WithEventStreamLimit(8), trusted))
 			first := o.listen(orderedPath, test.client...)
 			second := o.listen(orderedPath, test.same...)
 			got := o.get(orderedPath, test.same...)
@@ -577,7 +577,7 @@ func TestEvents_Time(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		i := newIssuer(t)
-		ingress, err := portal.NewIngress(b.Connect("ingress", i.Trust()), portal.WithEvents())
+		ingress, err := portal.NewIngress(b.Connect("ingress", i.Trust()), portal.WithEvents("*"))
 		require.NoError(t, err)
 		_, err = ordersapi.NewPublisher(b.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`sub == "ada"`))
 		require.NoError(t, err)
@@ -603,7 +603,7 @@ func TestEvents_Time(t *testing.T) {
 func TestEvents_HTTP2(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents())
+		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents("*"))
 		require.NoError(t, err)
 		_, err = ordersapi.NewPublisher(b.Connect(ordersapi.Host))
 		require.NoError(t, err)
@@ -634,7 +634,7 @@ func TestEvents_HTTP2(t *testing.T) {
 func TestEvents_Deaf(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents())
+		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents("*"))
 		require.NoError(t, err)
 		_, err = ordersapi.NewPublisher(b.Connect(ordersapi.Host))
 		require.NoError(t, err)
@@ -667,7 +667,7 @@ func (w rigidWriter) Unwrap() {} // of another signature
 func TestEvents_NoFlush(t *testing.T) {
 	t.Parallel()
 	var log writtenLines
-	ingress := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, portal.WithEvents())
+	ingress := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, portal.WithEvents("*"))
 	newOffered(t, ingress)
 	recorder := httptest.NewRecorder()
 	ingress.handler.ServeHTTP(rigidWriter{recorder}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody))
@@ -744,5 +744,27 @@ func TestEncodeEvent(t *testing.T) {
 		{"x", "\nid: 9\n", "id: x\ndata: \n" + "data: id: 9\n\n"},
 	} {
 		assert.Equal(t, test.want, string(portal.EncodeEvent(test.id, []byte(test.data))), strconv.Quote(test.data))
+	}
+}
+
+// TestEvents_Open holds that only what is named is open, and that names without sense are errors.
+func TestEvents_Open(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		open   []string
+		status int
+	}{
+		{[]string{"orders.example/on-ordered"}, http.StatusNotAcceptable},
+		{[]string{"other.example/*", "orders.example/*"}, http.StatusNotAcceptable},
+		{[]string{"*"}, http.StatusNotAcceptable},
+		{[]string{"orders.example/on-cancelled", "other.example/on-ordered"}, http.StatusNotFound},
+		{[]string{"example/*"}, http.StatusNotFound},
+	} {
+		o := newOffered(t, open(t, portal.WithEvents(test.open...)))
+		assert.Equal(t, test.status, o.get(orderedPath, "Accept: text/html").StatusCode, test.open) // which an endless stream is not
+	}
+	for _, invalid := range [][]string{{}, {""}, {"orders.example"}, {"orders.example/"}, {"*/on-ordered"}, {"orders.example/on-*"}, {"https://orders.example/on-ordered"}} {
+		_, err := portal.NewIngress(bustest.New(t).Connect("ingress"), portal.WithEvents(invalid...))
+		assert.ErrorContains(t, err, "portal.WithEvents", invalid)
 	}
 }

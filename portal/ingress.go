@@ -99,7 +99,7 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
 	case forOperators(path):
 		i.serveOperators(w, r, path)
-	case i.config.events && namesEvent(path):
+	case i.config.events != nil && namesEvent(path):
 		i.serveEvents(w, r, path)
 	default:
 		i.carry(w, r, path, &from, load)

@@ -117,6 +117,9 @@ func WithInFlightLimit(bytes int64) IngressOption {
 // WithEvents offers events of services as server-sent events, at GET /<host>:417/<event>. The field data is the arguments as JSON, and id the
 // place in the log or, if the event is not stored, the message id. There is no type, so that browsers call onmessage.
 //
+// Each event is named with its publisher, as in "orders.example/on-ordered"; "orders.example/*" stands for all of a publisher, and "*" for all.
+// Anything else is an error of [NewIngress].
+//
 // Those may listen whom the publisher lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without it everyone who
 // reaches the ingress. That is why the ingress has to allow it. The publisher is asked when a stream begins, which ends with the token.
 //
@@ -124,8 +127,8 @@ func WithInFlightLimit(bytes int64) IngressOption {
 // An event of type gap says that some may be missing. A client that falls 64 events behind has to come again.
 //
 // Default: port 417 is not open.
-func WithEvents() IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.events = true })
+func WithEvents(events ...string) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.events = append(openEvents{}, events...) })
 }
 
 // WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. One client has at most a quarter
@@ -199,8 +202,8 @@ type ingressConfig struct {
 	bodyLimit  int64
 	inFlight   int64 // 0: the default
 
-	events       bool // are offered
-	eventStreams int  // at most
+	events       openEvents // nil if port 417 is not open
+	eventStreams int        // at most
 }
 
 func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
@@ -215,7 +218,7 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 		option.applyToIngress(config)
 	}
 	return config, errors.Join(
-		validPorts(config.ports), config.parseProxies(), config.parseOrigins(), config.validOwnTokens(), config.validLimits())
+		validPorts(config.ports), config.parseProxies(), config.parseOrigins(), config.validOwnTokens(), config.events.check(), config.validLimits())
 }
 
 // errNilOption is the error for an option that is nil: its purpose is unknown.

@@ -103,7 +103,7 @@ func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*
 	if err := s.visit(ctx, caller); err != nil {
 		return nil, err
 	}
-	ingress, err := portal.NewIngress(caller, portal.WithEvents())
+	ingress, err := portal.NewIngress(caller, portal.WithEvents("orders.example/*"))
 	if err != nil {
 		return nil, err
 	}

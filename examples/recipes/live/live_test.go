@@ -29,7 +29,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	require.NoError(t, live.Serve(b.Connect("kitchen.example"), func(context.Context) error { return nil }))
-	ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents())
+	ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents("kitchen.example/on-ready"))
 	require.NoError(t, err)
 	server := httptest.NewServer(ingress)
 	defer server.Close()
