@@ -60,8 +60,8 @@ const (
 	defaultAckWait      = time.Second // under load 250 ms give false alarms
 )
 
-// newConnectConfig returns the configuration from the environment and the options. Only this function and
-// [environmentLogger], which it calls if no option sets a logger, read the environment.
+// newConnectConfig returns the configuration from the environment and the options. Only this function and what it calls read
+// the environment.
 func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	config := environmentConfig()
 	for i, option := range options {
@@ -77,6 +77,7 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 		}
 		config.logger = &logger
 	}
+	warnOfVariables(*config.logger, os.Environ())
 	return config, config.validate()
 }
 

@@ -144,3 +144,15 @@ func TestMisspelt_Event(t *testing.T) {
 	require.NoError(t, publish(log, "on-orderd"))
 	assert.Equal(t, 1, log.count("did you mean on-ordered?"), log)
 }
+
+// A variable that is none, and resembles one, is told once for each process.
+func TestMisspelt_Variable(t *testing.T) {
+	t.Setenv("BUS_NATS_ULR", "nats://nowhere.example")
+	t.Setenv("BUS_OF_ANOTHER_PROGRAM", "1")
+	b, log := bustest.New(t), new(lines)
+	for range 2 {
+		bus.FlushLog(b.Connect("caller.example", bus.WithLogger(zerolog.New(log))))
+	}
+	assert.Equal(t, 1, log.count("the environment variable BUS_NATS_ULR is unknown, and ignored; did you mean BUS_NATS_URL?"), log)
+	assert.Zero(t, log.count("ANOTHER"), log)
+}

@@ -46,6 +46,12 @@ func TestVariables(t *testing.T) {
 			}
 		}
 	}
+	listed := readFile(t, "bus/variables.go")
+	for name := range read {
+		if !strings.Contains(listed, `"`+name+`"`) {
+			t.Errorf("bus/variables.go: %s is missing", name)
+		}
+	}
 	for name := range told {
 		if !read[name] {
 			t.Errorf("docs/reference/configuration.md: %s has a row, and the library does not read it", name)
