@@ -75,18 +75,17 @@ func (c *Conn) closeVerifier() {
 // VerifyToken verifies a token, a bare JWT, like the services of this connection, with the key set of BUS_JWKS or
 // [WithVerifier]. It returns a copy of the claims. Every error has status 401.
 func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, error) {
-	verified, err := c.verify(ctx, token, "")
+	verified, err := c.verify(ctx, token)
 	return verified.Clone(), err
 }
 
-// verify returns the claims of a token, without copying them. endpoint is the name of the called endpoint for a
-// warning, "" for none.
-func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claims, error) {
+// verify returns the claims of a token, without copying them.
+func (c *Conn) verify(ctx context.Context, token string) (claims.Claims, error) {
 	verified, err := c.tokens.verifier.Verify(ctx, token)
 	if err == nil {
 		return verified, nil
 	}
-	c.warnOfMissingKeys(endpoint)
+	c.warnOfMissingKeys("")
 	detail := "the token cannot be verified"
 	if known, ok := errors.AsType[*claims.Error](err); ok {
 		detail = known.Error()
@@ -122,7 +121,6 @@ func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 	if request.Actor != "" || e.allows(nil) {
 		return nil
 	}
-	c.warnOfMissingKeys(e.Name)
 	return newError(http.StatusUnauthorized, ExecutedNo, nil, "a token is required; %s", howToSendToken(request))
 }
 
@@ -132,7 +130,7 @@ func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.
 	if c.passesTokensOn() && e.rule == nil {
 		return nil, nil //nolint:nilnil // without claims
 	}
-	verified, err := c.verify(ctx, token, e.Name)
+	verified, err := c.verify(ctx, token)
 	if err == nil && !e.allows(verified) {
 		err = newError(http.StatusForbidden, ExecutedNo, errClaims, "%s", errClaims)
 	}
@@ -152,10 +150,11 @@ func (c *Conn) passesTokensOn() bool {
 	return true
 }
 
-// noteRequired notes that an endpoint requires claims.
-func (t *tokens) noteRequired(endpoints []*endpoint) {
-	if slices.ContainsFunc(endpoints, func(e *endpoint) bool { return e.secured }) {
-		t.asks.Store(true)
+// noteRequired notes that an endpoint requires claims, and warns if no caller can have any.
+func (c *Conn) noteRequired(endpoints []*endpoint) {
+	if first := slices.IndexFunc(endpoints, func(e *endpoint) bool { return e.secured }); first >= 0 {
+		c.tokens.asks.Store(true)
+		c.warnOfMissingKeys(endpoints[first].Name)
 	}
 }
 
@@ -185,8 +184,8 @@ func (e *endpoint) compileClaims() (err error) {
 	return err
 }
 
-// warnOfMissingKeys warns once, when a caller is rejected, that every caller that has a token or needs one is rejected:
-// without keys no token can be verified, and an endpoint requires claims. endpoint is that of the first such request, "" for none.
+// warnOfMissingKeys warns once, when an endpoint requires claims or a token is to be verified, that every caller that has a token
+// or needs one is rejected: without keys none can be verified. endpoint is the first that requires claims, "" for none.
 func (c *Conn) warnOfMissingKeys(endpoint string) {
 	if c.tokens.verifier != nil || c.tokens.warned.Swap(true) {
 		return

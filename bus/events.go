@@ -92,7 +92,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	case c == nil:
 		return nil, noConnection("https://" + host)
 	}
-	c.tokens.noteRequired([]*endpoint{events.access})
+	c.noteRequired([]*endpoint{events.access})
 	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
 	defer cancel()
 	if config.durable != nil {

@@ -373,7 +373,7 @@ func (c *Conn) install(ctx context.Context, into *server.Router, endpoints []*en
 	if err := into.Add(routedOf(endpoints)); err != nil {
 		return err
 	}
-	c.tokens.noteRequired(endpoints)
+	c.noteRequired(endpoints)
 	err := c.session.Attempt(ctx, func() error {
 		for _, each := range subscriptions {
 			if err := c.session.Subscribe(each); err != nil {
