@@ -155,7 +155,7 @@ func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	case s.event == "":
 		return nil, bus.Errorf(http.StatusNotFound, "the path names no event: it is /<host>:%d/<event>", subject.EventPort)
 	case !i.config.events.has(s.publisher, s.event):
-		return nil, bus.Errorf(http.StatusNotFound, "the event %.80s of %s is not open to the outside", s.event, s.publisher)
+		return nil, errNotOpen(s.publisher, s.event)
 	case !acceptsEvents(r.Header):
 		return nil, bus.Errorf(http.StatusNotAcceptable, "events are sent as text/event-stream: accept that")
 	case i.streams.closing.Err() != nil:
@@ -231,6 +231,8 @@ func (s *eventStream) ask(ctx context.Context) error {
 		return bus.Errorf(http.StatusServiceUnavailable, "no instance of %s publishes events now", s.publisher)
 	case bus.StatusOf(err) == http.StatusMethodNotAllowed:
 		return bus.Errorf(http.StatusNotFound, "%s does not say who may listen to its events", s.publisher)
+	case bus.StatusOf(err) == http.StatusNotFound && !s.ingress.config.events.hasAllOf(s.publisher): // it names the events that there are
+		return errNotOpen(s.publisher, s.event)
 	case err != nil:
 		if challenge := header["Www-Authenticate"]; challenge != nil {
 			s.client.Header()["Www-Authenticate"] = challenge

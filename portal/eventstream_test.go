@@ -763,8 +763,24 @@ func TestEvents_Open(t *testing.T) {
 		o := newOffered(t, open(t, portal.WithEvents(test.open...)))
 		assert.Equal(t, test.status, o.get(orderedPath, "Accept: text/html").StatusCode, test.open) // which an endless stream is not
 	}
-	for _, invalid := range [][]string{{}, {""}, {"orders.example"}, {"orders.example/"}, {"*/on-ordered"}, {"orders.example/on-*"}, {"https://orders.example/on-ordered"}} {
+	for _, invalid := range [][]string{{}, {""}, {"all/*"}, {"orders.example//on-ordered"}, {"orders.example/on ordered"}, {"*", "orders.example/on-ordered?x=1"}, {"orders.example"}, {"orders.example/"}, {"*/on-ordered"}, {"orders.example/on-*"}, {"https://orders.example/on-ordered"}} {
 		_, err := portal.NewIngress(bustest.New(t).Connect("ingress"), portal.WithEvents(invalid...))
 		assert.ErrorContains(t, err, "portal.WithEvents", invalid)
 	}
+}
+
+// TestEvents_NotOpen answers alike for events that are not open, whether they exist or not: a publisher would name those that it has.
+func TestEvents_NotOpen(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{orderedPath, "/orders.example:417/on-orderd", "/orders.example:417/on-gone", "/absent.example:417/on-ordered"} {
+		o := newOffered(t, open(t, portal.WithEvents("orders.example/on-gone", "other.example/*")))
+		host, event, _ := strings.Cut(strings.TrimPrefix(path, "/"), ":417/")
+		failed := o.get(path).problem(t)
+		assert.Equal(t, http.StatusNotFound, failed.Status, path)
+		assert.Equal(t, "the event "+event+" of "+host+" is not open to the outside", failed.Detail)
+		assert.Equal(t, "ingress", failed.Host)
+	}
+	o := newOffered(t, open(t, portal.WithEvents("orders.example/*")))
+	failed := o.get("/orders.example:417/on-orderd").problem(t)
+	assert.Contains(t, failed.Detail, "did you mean on-ordered?", "all are open")
 }
