@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"testing"
 
@@ -149,10 +150,14 @@ func TestMisspelt_Event(t *testing.T) {
 func TestMisspelt_Variable(t *testing.T) {
 	t.Setenv("BUS_NATS_ULR", "nats://nowhere.example")
 	t.Setenv("BUS_OF_ANOTHER_PROGRAM", "1")
+	t.Setenv("BUS_NATS_PORT", "tcp://10.0.0.1:4222") // as Kubernetes tells of a Service bus-nats
 	b, log := bustest.New(t), new(lines)
+	b.Connect("silent.example", bus.WithLogger(zerolog.Nop()))
+	b.Connect("failing.example", bus.WithLogger(zerolog.New(io.Discard).Level(zerolog.ErrorLevel)))
 	for range 2 {
 		bus.FlushLog(b.Connect("caller.example", bus.WithLogger(zerolog.New(log))))
 	}
 	assert.Equal(t, 1, log.count("the environment variable BUS_NATS_ULR is unknown, and ignored; did you mean BUS_NATS_URL?"), log)
 	assert.Zero(t, log.count("ANOTHER"), log)
+	assert.Zero(t, log.count("BUS_NATS_PORT"), log)
 }

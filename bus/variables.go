@@ -22,11 +22,16 @@ var variables = []string{
 var warnedVariables sync.Map //nolint:gochecknoglobals // the environment is that of the process, too
 
 // warnOfVariables logs the variables of an environment that are none of Busline and resemble one: who set them believes that they count.
+// A logger that writes no warnings leaves them to one that does.
 func warnOfVariables(logger zerolog.Logger, environment []string) {
+	if logger.GetLevel() > zerolog.WarnLevel {
+		return
+	}
 	for _, each := range environment {
-		name, _, _ := strings.Cut(each, "=")
+		name, value, _ := strings.Cut(each, "=")
 		hint := similar.DidYouMean(name, variables)
-		if !strings.HasPrefix(name, "BUS_") || hint == "" {
+		ofKubernetes := strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://") // of a Service bus-nats: tcp://10.0.0.1:4222
+		if !strings.HasPrefix(name, "BUS_") || hint == "" || ofKubernetes {
 			continue
 		}
 		if _, warned := warnedVariables.LoadOrStore(name, true); !warned {
