@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"os"
 
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
 	"github.com/busline/busline/examples/payroll/payrollapi"
 	"github.com/busline/busline/examples/payroll/payrollsvc"
@@ -74,7 +77,11 @@ func (s *showcase) startProducts(ctx context.Context) error {
 }
 
 func (s *showcase) startPayroll(ctx context.Context) error {
-	conn, err := s.connect(ctx, payrollapi.Host)
+	var options []bus.ConnectOption
+	if os.Getenv("BUS_JWKS") == "" { // a showcase without keys is no mistake: it takes no token
+		options = append(options, bus.WithVerifier(new(claims.Verifier)))
+	}
+	conn, err := s.connect(ctx, payrollapi.Host, options...)
 	if err != nil {
 		return err
 	}
