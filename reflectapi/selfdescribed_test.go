@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -71,5 +73,38 @@ func TestSchema_MethodsIgnored(t *testing.T) {
 		if got := errorText(reflectapi.CheckTags(test.typ)); got != test.want {
 			t.Errorf("%v as a result: got %q, want %q", test.typ, got, test.want)
 		}
+	}
+}
+
+// What is read from JSON of any type, and says of which it has to be.
+type (
+	document struct{ json.RawMessage }
+	settings map[string]any
+)
+
+func (document) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "object"} }
+func (settings) JSONSchema() *jsonschema.Schema {
+	properties := jsonschema.NewProperties()
+	properties.Set("size", &jsonschema.Schema{Type: "integer"})
+	return &jsonschema.Schema{Type: "object", Properties: properties}
+}
+
+// TestConstraints_TypeOfWhatReadsAnything: where Go does not ensure the type in a schema, it is checked.
+func TestConstraints_TypeOfWhatReadsAnything(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		typ   reflect.Type
+		value any
+		want  []reflectapi.Violation
+	}{
+		{reflect.TypeFor[document](), map[string]any{}, nil},
+		{reflect.TypeFor[document](), "text", []reflectapi.Violation{{Detail: "expects an object"}}},
+		{reflect.TypeFor[settings](), map[string]any{"size": 1.0}, nil},
+		{reflect.TypeFor[settings](), map[string]any{"size": "large"}, []reflectapi.Violation{{Path: "size", Detail: "expects an integer"}}},
+	} {
+		constraints, err := reflectapi.ConstraintsOf(test.typ)
+		require.NoError(t, err)
+		require.NotNil(t, constraints, test.typ)
+		assert.Equal(t, test.want, constraints.CheckJSON(test.value), test.typ)
 	}
 }
