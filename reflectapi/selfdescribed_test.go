@@ -108,3 +108,33 @@ func TestConstraints_TypeOfWhatReadsAnything(t *testing.T) {
 		assert.Equal(t, test.want, constraints.CheckJSON(test.value), test.typ)
 	}
 }
+
+// family has a schema with definitions of its own, one of which refers to the other and to itself.
+type (
+	family struct{ json.RawMessage }
+	name   struct{ X int }
+)
+
+func (family) JSONSchema() *jsonschema.Schema {
+	person := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+	person.Properties.Set("name", &jsonschema.Schema{Ref: "#/$defs/name"})
+	person.Properties.Set("children", &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Ref: "#/$defs/person"}})
+	return &jsonschema.Schema{
+		Ref:         "#/$defs/person",
+		Definitions: jsonschema.Definitions{"person": person, "name": {Type: "string"}},
+	}
+}
+
+// TestConstraints_OwnDefinitions: a reference means the definition beside it, not a Go type of that name.
+func TestConstraints_OwnDefinitions(t *testing.T) {
+	t.Parallel()
+	constraints, err := reflectapi.ConstraintsOf(reflect.TypeFor[struct {
+		Other  name
+		Family family
+	}]())
+	require.NoError(t, err)
+	sent := map[string]any{"Other": map[string]any{"X": 1.0}, "Family": map[string]any{
+		"name": "Ada", "children": []any{map[string]any{"name": 1.0}},
+	}}
+	assert.Equal(t, []reflectapi.Violation{{Path: "Family.children[0].name", Detail: "expects a string"}}, constraints.CheckJSON(sent))
+}
