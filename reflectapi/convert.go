@@ -28,6 +28,8 @@ const maxSchemaDepth = 200
 type converter struct {
 	schemas     *Schemas
 	definitions jsonschema.Definitions
+	own         string            // the component whose own definitions a reference may mean, "" for none
+	owners      map[string]string // the component to whose own definitions one belongs
 	depth       int
 	path        []string // properties on the path to the current schema
 	err         error
@@ -107,6 +109,9 @@ func (c *converter) annotations(in *jsonschema.Schema, out *Schema) {
 // around it.
 func (c *converter) reference(in *jsonschema.Schema) *Schema {
 	name, local := strings.CutPrefix(in.Ref, definitionPrefix)
+	if owned := c.ownedName(name); c.owners[owned] == c.own && c.own != "" {
+		name = owned
+	}
 	definition, known := c.definitions[name]
 	if !local || !known {
 		return anything() // another document, of which nothing is known
@@ -129,8 +134,12 @@ func (c *converter) component(name string, definition *jsonschema.Schema) {
 	}
 	component := &Schema{}
 	c.schemas.components[name] = component
-	path := c.path
-	c.path = []string{name}
+	path, own := c.path, c.own
+	c.path, c.own = []string{name}, c.owners[name]
+	if definition != nil && len(definition.Definitions) > 0 {
+		c.own = name
+		c.adopt(definition.Definitions)
+	}
 	converted := c.convert(definition, c.schemas.types[name])
 	*component = *converted
 	for i := range c.members {
@@ -141,11 +150,25 @@ func (c *converter) component(name string, definition *jsonschema.Schema) {
 	if i := slices.Index(c.untyped, converted); i >= 0 {
 		c.untyped[i] = component
 	}
-	c.path = path
+	c.path, c.own = path, own
 	if component.Ref != "" { // an alias; two of these must not refer to each other
 		*component = Schema{AllOf: []*Schema{{Ref: component.Ref}}}
 	}
 }
+
+// adopt adds the own definitions of the current component.
+func (c *converter) adopt(definitions jsonschema.Definitions) {
+	for local, definition := range definitions {
+		name := c.ownedName(local)
+		if c.owners == nil {
+			c.owners = map[string]string{}
+		}
+		c.definitions[name], c.owners[name] = definition, c.own
+	}
+}
+
+// ownedName returns the name of a component for an own definition of the current one.
+func (c *converter) ownedName(local string) string { return c.own + "." + componentText(local) }
 
 // failf records the first error, and where it is.
 func (c *converter) failf(format string, arguments ...any) {

@@ -2,6 +2,7 @@ package reflectapi
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -102,7 +103,8 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 	}
 	r := &rule{nullable: true} // a nil pointer, if it can be one
 	if !isPlain(s, t) {
-		c.presence = c.presence || c.restricts(s, t, map[*Schema]bool{})
+		c.presence = c.presence || c.restricts(s, t, map[*Schema]bool{}) ||
+			describesItself(t) && readsAnything(t, map[reflect.Type]bool{}) && c.saysType(s, map[*Schema]bool{})
 		return r
 	}
 	r.enum = s.Enum
@@ -126,6 +128,44 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 		r.number = numbers(s, t)
 	}
 	return r
+}
+
+// saysType reports whether a schema names a type, for the value or a part of it.
+func (c *compiler) saysType(s *Schema, seen map[*Schema]bool) bool {
+	if s == nil || seen[s] {
+		return false
+	}
+	seen[s] = true
+	if s.Ref != "" {
+		return c.saysType(c.components[strings.TrimPrefix(s.Ref, componentPrefix)], seen)
+	}
+	return s.Type != "" || slices.ContainsFunc(s.parts(), func(part *Schema) bool { return c.saysType(part, seen) })
+}
+
+// parts returns the schemas that a value and its parts have to fit in any case.
+func (s *Schema) parts() []*Schema {
+	return slices.Concat(s.AllOf, []*Schema{s.Items, s.AdditionalProperties}, slices.Collect(maps.Values(s.Properties)))
+}
+
+// readsAnything reports whether a part of a type is read from JSON of any type: an interface, or what reads its JSON itself.
+func readsAnything(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] || t == timeType() {
+		return false
+	}
+	seen[t] = true
+	switch {
+	case t.Kind() == reflect.Interface || writesJSON(t):
+		return true
+	case writesText(t):
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return readsAnything(t.Elem(), seen)
+	case reflect.Struct:
+		return slices.ContainsFunc(jsonFields(t), func(f jsonField) bool { return readsAnything(f.Type, seen) })
+	}
+	return false
 }
 
 // holdsStruct reports whether a type contains structs, whose values may be equal although their JSON differs: a missing
@@ -205,11 +245,7 @@ func (c *compiler) restricts(s *Schema, t reflect.Type, seen map[*Schema]bool) b
 		s.MinProperties != nil || s.MaxProperties != nil || len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil {
 		return true
 	}
-	parts := slices.Concat(s.AllOf, []*Schema{s.Items, s.AdditionalProperties})
-	for _, property := range s.Properties {
-		parts = append(parts, property)
-	}
-	return slices.ContainsFunc(parts, func(part *Schema) bool { return c.restricts(part, nil, seen) })
+	return slices.ContainsFunc(s.parts(), func(part *Schema) bool { return c.restricts(part, nil, seen) })
 }
 
 // isBuiltIn reports whether a format follows from a Go type that is decoded accordingly.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -72,4 +74,67 @@ func TestSchema_MethodsIgnored(t *testing.T) {
 			t.Errorf("%v as a result: got %q, want %q", test.typ, got, test.want)
 		}
 	}
+}
+
+// What is read from JSON of any type, and says of which it has to be.
+type (
+	document struct{ json.RawMessage }
+	settings map[string]any
+)
+
+func (document) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "object"} }
+func (settings) JSONSchema() *jsonschema.Schema {
+	properties := jsonschema.NewProperties()
+	properties.Set("size", &jsonschema.Schema{Type: "integer"})
+	return &jsonschema.Schema{Type: "object", Properties: properties}
+}
+
+// TestConstraints_TypeOfWhatReadsAnything: where Go does not ensure the type in a schema, it is checked.
+func TestConstraints_TypeOfWhatReadsAnything(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		typ   reflect.Type
+		value any
+		want  []reflectapi.Violation
+	}{
+		{reflect.TypeFor[document](), map[string]any{}, nil},
+		{reflect.TypeFor[document](), "text", []reflectapi.Violation{{Detail: "expects an object"}}},
+		{reflect.TypeFor[settings](), map[string]any{"size": 1.0}, nil},
+		{reflect.TypeFor[settings](), map[string]any{"size": "large"}, []reflectapi.Violation{{Path: "size", Detail: "expects an integer"}}},
+	} {
+		constraints, err := reflectapi.ConstraintsOf(test.typ)
+		require.NoError(t, err)
+		require.NotNil(t, constraints, test.typ)
+		assert.Equal(t, test.want, constraints.CheckJSON(test.value), test.typ)
+	}
+}
+
+// family has a schema with definitions of its own, one of which refers to the other and to itself.
+type (
+	family struct{ json.RawMessage }
+	name   struct{ X int }
+)
+
+func (family) JSONSchema() *jsonschema.Schema {
+	person := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+	person.Properties.Set("name", &jsonschema.Schema{Ref: "#/$defs/name"})
+	person.Properties.Set("children", &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Ref: "#/$defs/person"}})
+	return &jsonschema.Schema{
+		Ref:         "#/$defs/person",
+		Definitions: jsonschema.Definitions{"person": person, "name": {Type: "string"}},
+	}
+}
+
+// TestConstraints_OwnDefinitions: a reference means the definition beside it, not a Go type of that name.
+func TestConstraints_OwnDefinitions(t *testing.T) {
+	t.Parallel()
+	constraints, err := reflectapi.ConstraintsOf(reflect.TypeFor[struct {
+		Other  name
+		Family family
+	}]())
+	require.NoError(t, err)
+	sent := map[string]any{"Other": map[string]any{"X": 1.0}, "Family": map[string]any{
+		"name": "Ada", "children": []any{map[string]any{"name": 1.0}},
+	}}
+	assert.Equal(t, []reflectapi.Violation{{Path: "Family.children[0].name", Detail: "expects a string"}}, constraints.CheckJSON(sent))
 }
