@@ -78,13 +78,14 @@ func (c *Constraints) CheckJSON(value any) []Violation {
 	return found.found
 }
 
-// isConstrained reports whether a type contains a jsonschema tag, or a type that provides its own schema, or tries to.
+// isConstrained reports whether a type contains a jsonschema tag, a closed type, or a type that provides its own schema, or tries
+// to.
 func isConstrained(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
 	}
 	seen[t] = true
-	if describesItself(t) || ignoredMethods(t) != nil {
+	if describesItself(t) || ignoredMethods(t) != nil || len(registered.enumOf(t)) > 0 {
 		return true
 	}
 	switch t.Kind() {

@@ -70,7 +70,9 @@ func (c *converter) convert(in *jsonschema.Schema, t reflect.Type) *Schema {
 func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema {
 	switch {
 	case in == nil || reflect.DeepEqual(in, &jsonschema.Schema{}) || reflect.DeepEqual(in, jsonschema.TrueSchema):
-		return anything()
+		out := anything()
+		out.Enum = c.enum(t, out) // of a type that writes its own JSON
+		return out
 	case reflect.DeepEqual(in, jsonschema.FalseSchema):
 		return nothing()
 	case in.Ref != "":
@@ -92,7 +94,7 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 	c.limits(in, out)
 	widths(out, t)
 	c.checkSatisfiable(out, t)
-	c.values(in, out)
+	c.values(in, out, t)
 	return out
 }
 

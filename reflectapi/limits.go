@@ -73,14 +73,17 @@ func number(n json.Number) Number {
 	return written
 }
 
-// values converts the values in a schema: enum, default, example. jsonschema leaves many of them as the text of the
-// tag, and a document that violates its own schema is invalid.
-func (c *converter) values(in *jsonschema.Schema, out *Schema) {
+// values converts the values in a schema: enum, also that of a closed type, default, example. jsonschema leaves many of them as
+// the text of the tag, and a document that violates its own schema is invalid.
+func (c *converter) values(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 	for _, value := range in.Enum {
 		out.Enum = append(out.Enum, typed(value, out))
 	}
 	if in.Const != nil {
 		out.Enum = []any{typed(in.Const, out)}
+	}
+	if out.Enum == nil {
+		out.Enum = c.enum(t, out)
 	}
 	if len(out.Enum) > 0 {
 		c.enums = append(c.enums, enumerated{c.where(), out.Enum, out})

@@ -112,11 +112,12 @@ func Register[T any](declaration string, details ...reflect.Type) struct{} {
 	return struct{}{}
 }
 
-// registry holds the registered declarations by type: one for each type, unless something is wrong.
+// registry holds what is registered of types: one declaration for each interface, unless something is wrong, and the values of enums.
 type registry struct {
 	mutex        sync.Mutex // protects all below
 	declarations map[reflect.Type][]string
 	details      map[reflect.Type][]reflect.Type // by the interface
+	enums        map[reflect.Type][]any          // values of closed types
 }
 
 // registered is filled by variables of generated files, before main, and only read from then on.

@@ -118,7 +118,7 @@ func (d *description) client(names clientNames, host host, packages *imports) *c
 			webMethods = append(webMethods, o.name)
 			continue
 		}
-		c.Operations = append(c.Operations, o.clientMethod(names, fields, packages))
+		c.Operations = append(c.Operations, o.clientMethod(names, fields, packages, d.source.isClosed))
 		c.Ported = c.Ported || o.port != 0
 	}
 	c.Problems = d.problems(names, packages)

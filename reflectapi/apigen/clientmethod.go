@@ -12,7 +12,7 @@ import (
 )
 
 // clientMethod returns what the template needs for a method of the client.
-func (o *operation) clientMethod(names clientNames, fields scope, packages *imports) *clientMethod {
+func (o *operation) clientMethod(names clientNames, fields scope, packages *imports, closed func(types.Type) bool) *clientMethod {
 	m := &clientMethod{
 		Name: o.name, Field: fields.free(unexported(o.name)), Comment: o.doc,
 		Method: o.endpoint.ClientRoute().Method, Path: o.endpoint.Path().String(), Port: o.port, Key: o.declared.Key,
@@ -22,7 +22,7 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 		m.Arguments = names.arguments(o.name)
 	}
 	background := packages.need("context", "context")
-	w := &methodWriter{operation: o, qualifier: packages.inCode}
+	w := &methodWriter{operation: o, qualifier: packages.inCode, isClosed: closed}
 	w.choose(append(namesIn(w.streamType()), "c", "m", "response", m.Arguments, background, strings.Split(w.statusType(), ".")[0])...)
 	w.arguments(m, background)
 	if o.served.Streams {
@@ -51,7 +51,8 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 type methodWriter struct {
 	*operation
 	qualifier   types.Qualifier
-	params, out []string // names in Go
+	isClosed    func(types.Type) bool // reports whether constants are the only values of a type
+	params, out []string              // names in Go
 }
 
 // choose gives parameters and results the names that they have in source, or unused ones if they are unnamed. The names
@@ -95,7 +96,7 @@ func (w *methodWriter) arguments(m *clientMethod, background string) {
 			Name: fields.free(fieldName(argument.Name)), JSON: argument.Name,
 			Type: typeText(w.signature.Params().At(skipped+i).Type(), false, w.qualifier),
 		}
-		if w.served.IsOmittable(i) {
+		if w.served.IsOmittable(i) || argument.MayBeMissing() && w.isClosed(w.signature.Params().At(skipped+i).Type()) {
 			field.JSON += ",omitzero"
 		}
 		m.ArgumentFields = append(m.ArgumentFields, field)

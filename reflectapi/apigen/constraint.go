@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// constraint returns the build constraint for the interface, and so for its table and its client: that of all files
-// that declare a part of it. It is "" if they are in all builds.
+// constraint returns the build constraint for what is written: that of all files
+// that declare a part of its type. It is "" if they are in all builds.
 func (s *sources) constraint(parts []types.Object) (string, error) {
 	var all []constraint.Expr
 	for _, file := range s.files {
-		declares := func(part types.Object) bool { return part.Pkg() == s.pkg && s.declares(file, part.Name()) }
+		name := s.fileName(file)
+		declares := func(part types.Object) bool { return part.Pkg() == s.pkg && s.position(part.Pos()).Filename == name }
 		if !slices.ContainsFunc(parts, declares) {
 			continue
 		}
-		name := s.fileName(file)
 		all = append(all, nameConstraints(name)...)
 		if slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` }) {
 			all = append(all, &constraint.TagExpr{Tag: "cgo"})
@@ -32,11 +32,6 @@ func (s *sources) constraint(parts []types.Object) (string, error) {
 		all = append(all, written...)
 	}
 	return conjunction(all), nil
-}
-
-func (*sources) declares(file *ast.File, name string) bool {
-	spec, _ := typeSpec(file, name)
-	return spec != nil
 }
 
 // conjunction joins constraints without duplicates.

@@ -21,7 +21,9 @@ folder that it is run in, which is that of the package:
 	//go:generate go run github.com/busline/busline/reflectapi/apigen -type Calculator
 
 Flags:
-	-type T         the interface, or an alias of it; required
+	-type T         the interface, or an alias of it; required. Of a string or an integer
+	                the constants become an enum, in the schemas of all services: no
+	                other flag but -output goes with it
 	-client name    the name of the client type, which New<name> makes; "none" writes
 	                only the table, for an interface that is not called in Go, or
 	                whose routes options of bus.Serve set. A second interface of a package

@@ -53,15 +53,11 @@ func generate(ctx context.Context, wanted request, dir string) (note, err error)
 	if err != nil {
 		return nil, err
 	}
-	found, err := source.api(wanted.typeName)
+	made, err := source.plan(wanted)
 	if err != nil {
 		return nil, err
 	}
 	if err := source.mayReplace(before, wanted.typeName); err != nil {
-		return nil, err
-	}
-	made, err := plan(source, found, wanted)
-	if err != nil {
 		return nil, err
 	}
 	text, err := made.render()
@@ -69,4 +65,16 @@ func generate(ctx context.Context, wanted request, dir string) (note, err error)
 		return nil, err
 	}
 	return made.note, write(dir, wanted.output, text)
+}
+
+// plan determines what to write for a type, or returns all diagnostics.
+func (s *sources) plan(wanted request) (*output, error) {
+	if closed := s.enumType(wanted.typeName); closed != nil {
+		return s.planEnum(closed, wanted)
+	}
+	found, err := s.api(wanted.typeName)
+	if err != nil {
+		return nil, err
+	}
+	return plan(s, found, wanted)
 }

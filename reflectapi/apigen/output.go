@@ -19,6 +19,7 @@ type output struct {
 	Type       string   // "Calculator"
 	Table      string   // its declaration; "" if it is in another package
 	Details    []string // Go types of the details of problems, for the table
+	Enum       []string // names of constants, if the type is not an interface but an enum
 	Client     *client
 
 	Imports               *imports

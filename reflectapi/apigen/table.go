@@ -12,13 +12,15 @@ import (
 // declares it: a second one must not be written. What counts is the go:generate line there, not its output, so that the
 // order of the two runs does not matter.
 func (s *sources) hasTable(found *api) bool {
-	if found.named.Pkg() == s.pkg {
-		return false
-	}
-	for _, file := range s.sourceOf(found.named.Pkg()) {
+	return found.named.Pkg() != s.pkg && s.isAskedFor(found.named)
+}
+
+// isAskedFor reports whether a go:generate line in its package runs apigen for a type.
+func (s *sources) isAskedFor(named *types.TypeName) bool {
+	for _, file := range s.sourceOf(named.Pkg()) {
 		for _, group := range file.Comments {
 			for _, line := range group.List {
-				if asksFor(line.Text, found.named.Name()) {
+				if asksFor(line.Text, named.Name()) {
 					return true
 				}
 			}
@@ -27,7 +29,7 @@ func (s *sources) hasTable(found *api) bool {
 	return false
 }
 
-// asksFor reports whether a line runs apigen for the table of a type.
+// asksFor reports whether a line runs apigen for a type.
 func asksFor(line, typeName string) bool {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '=' || r == '"' })
 	i := slices.IndexFunc(words, func(word string) bool { return strings.TrimLeft(word, "-") == "type" })

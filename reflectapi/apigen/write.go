@@ -36,7 +36,7 @@ func writtenFor(dir, output string) (typeName string, err error) {
 // would take the file from each other.
 func (s *sources) mayReplace(writtenFor, wanted string) error {
 	other, isType := s.pkg.Scope().Lookup(writtenFor).(*types.TypeName)
-	if writtenFor == wanted || !isType || !types.IsInterface(other.Type()) {
+	if writtenFor == wanted || !isType || !types.IsInterface(other.Type()) && s.enumType(writtenFor) == nil {
 		return nil
 	}
 	return diagnostic{s.position(other.Pos()), fmt.Sprintf("%s is the file of %s: choose another for %s with -output, or delete it", s.output, writtenFor, wanted)}

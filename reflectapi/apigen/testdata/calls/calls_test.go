@@ -17,6 +17,7 @@ import (
 	"example.com/cases/calculator"
 	"example.com/cases/declared"
 	"example.com/cases/embedded"
+	"example.com/cases/enums"
 	"example.com/cases/events"
 	"example.com/cases/hygiene"
 	"example.com/cases/hygiene/bus"
@@ -626,5 +627,37 @@ func check(t *testing.T, what, want string, values ...any) {
 	text := fmt.Sprintln(values...)
 	if text != want+"\n" {
 		t.Errorf("%s: %swant %s", what, text, want)
+	}
+}
+
+type paints struct{}
+
+func (paints) Mix(_ context.Context, colour, base, second enums.Colour, sizes []enums.Size) ([]enums.Colour, error) {
+	return slices.DeleteFunc([]enums.Colour{colour, base, second}, func(c enums.Colour) bool { return c == "" }), nil
+}
+
+// Constants of a type are its only values, and a client leaves out an optional one that it does not give.
+func TestEnums(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect("paints.example")
+	if err := busline.Serve[enums.Paints](conn, paints{}); err != nil {
+		t.Fatal(err)
+	}
+	client := enums.NewClient(conn)
+	mixed, err := client.Mix(t.Context(), enums.Red, "", "", []enums.Size{enums.Small, enums.Large})
+	if want := []enums.Colour{enums.Red, enums.Blue}; err != nil || !slices.Equal(mixed, want) {
+		t.Errorf("got %v, %v", mixed, err)
+	}
+	if _, err := client.Mix(t.Context(), "green", "green", enums.Red, nil); err != nil {
+		t.Error(err)
+	}
+	for _, call := range []func() ([]enums.Colour, error){
+		func() ([]enums.Colour, error) { return client.Mix(t.Context(), "yellow", "", "", nil) },
+		func() ([]enums.Colour, error) { return client.Mix(t.Context(), "red", "yellow", "", nil) },
+		func() ([]enums.Colour, error) { return client.Mix(t.Context(), "red", "", "", []enums.Size{3}) },
+	} {
+		if _, err := call(); busline.StatusOf(err) != http.StatusUnprocessableEntity && busline.StatusOf(err) != http.StatusBadRequest {
+			t.Errorf("got %v", err)
+		}
 	}
 }
