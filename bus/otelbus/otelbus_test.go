@@ -93,6 +93,7 @@ func TestTrace_OfError(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *testBus) {
 		spans := tracetest.NewInMemoryExporter()
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
+		w.AllowUnknownFields()
 		callee := w.connect(calculatorHost, traced)
 		serve(t, callee, calculator{})
 		caller := w.connect("caller.example", traced)
