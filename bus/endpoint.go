@@ -184,10 +184,13 @@ func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 		request.PathValue = in.Value
 	}
 	arguments, err := e.mapped.Decode(&request)
+	if err != nil {
+		return arguments, err // which tells the caller
+	}
 	for _, name := range request.Misspelt {
 		e.warnOfMisspelt(in, name)
 	}
-	return arguments, err
+	return arguments, nil
 }
 
 // maxWarned bounds the misspelt arguments of an endpoint that are logged.
