@@ -14,6 +14,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 )
 
 // tapped runs tap until it ends, while calls are made.
@@ -71,22 +72,35 @@ func TestTap(t *testing.T) {
 	e.refuses(2, "--count -1: choose a number of calls, or 0 for no limit", "tap", "--count", "-1")
 }
 
+// lineWriter hands over what is written.
+type lineWriter chan string
+
+func (w lineWriter) Write(text []byte) (int, error) {
+	w <- string(text)
+	return len(text), nil
+}
+
 // TestTap_FindsNewcomers taps a service that was not there at the start.
 func TestTap_FindsNewcomers(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	caller := e.bus.Connect("caller.example")
-	served := false
-	got := e.tapped(func() {
-		err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1}, nil)
-		if err != nil && !served {
-			served = true
-			e.serveCalculator()
+	told, ended := make(lineWriter, 16), make(chan result, 1)
+	go func() {
+		ended <- e.run(t.Context(), func(environment *cli.Environment) { environment.Stderr = told }, "tap", "--count", "1", "calculator.example")
+	}()
+	assert.Contains(t, <-told, "no host is called calculator.example yet; waiting for one")
+	e.serveCalculator()
+	for {
+		select {
+		case got := <-ended:
+			assert.Zero(t, got.status, fmt.Sprint(got))
+			assert.Contains(t, got.stdout, "calculator.example", fmt.Sprint(got))
+			return
+		default:
+			_ = caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1}, nil) // until the tap finds the service
 		}
-	}, "--count", "1", "calculator.example")
-	assert.Zero(t, got.status, fmt.Sprint(got))
-	assert.Contains(t, got.stdout, "calculator.example", fmt.Sprint(got))
-	assert.Contains(t, got.stderr, "no host is called calculator.example yet; waiting for one", fmt.Sprint(got))
+	}
 }
 
 // TestTap_Refused taps an instance that does not let itself be asked, and says so once.
