@@ -202,7 +202,7 @@ func (e *endpoint) warnOfMisspelt(in *serverCall, name string) {
 	defer e.misspelt.Unlock()
 	if len(e.misspelt.warned) < maxWarned && !slices.Contains(e.misspelt.warned, name) {
 		e.misspelt.warned = append(e.misspelt.warned, name)
-		in.conn.logger.Warn().Str("endpoint", e.Name).Str("caller", in.Request.FromHost).Msg("an argument is unknown and ignored: " + name)
+		in.conn.log(in.conn.logger.Warn().Str("endpoint", e.Name).Str("caller", in.Request.FromHost), "an argument is unknown and ignored: "+name)
 	}
 }
 

@@ -164,19 +164,6 @@ func (s *eventSources) publicationOf(host, event string) publication {
 	return s.published[eventName{host, "/" + event}]
 }
 
-// namesOf returns the events of a host that the connection publishes.
-func (s *eventSources) namesOf(host string) (names []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name := range s.published {
-		if name.host == host {
-			names = append(names, strings.TrimPrefix(name.path, "/"))
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // publishes returns the events that the connection publishes, sorted.
 func (s *eventSources) publishes() []publishedEvent {
 	s.mu.Lock()

@@ -228,7 +228,13 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 func (c *Conn) misspeltEvent(address subject.Address) error {
 	meant := ""
 	if event := strings.TrimPrefix(address.Path, "/"); c.events.publicationOf(address.Host, event).publisher == nil {
-		meant = similar.DidYouMean(event, c.events.namesOf(address.Host))
+		var names []string
+		for _, each := range c.events.publishes() {
+			if each.Publisher == address.Host {
+				names = append(names, each.Event)
+			}
+		}
+		meant = similar.DidYouMean(event, names)
 	}
 	switch {
 	case meant == "":

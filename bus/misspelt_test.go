@@ -100,7 +100,7 @@ func TestCall_NoneOfTheResults(t *testing.T) {
 	}
 }
 
-// A path that nothing is at is answered with the one that is probably meant, unless that is not for everybody to see.
+// A path without an endpoint is answered with the one that is probably meant, unless that needs a token or is hidden.
 func TestMisspelt_Path(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)

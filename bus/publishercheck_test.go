@@ -86,7 +86,7 @@ func TestDurable_PublisherDropsDurable(t *testing.T) {
 	awaitNotes(t, mailing)
 }
 
-// A service that subscribes without Durable is told, once, that nobody has the name of the publisher, and of events that it does not have.
+// A service that subscribes without Durable is told, once, that no instance has the name of the publisher, and of events that it does not have.
 func TestSubscribe_LooksForThePublisher(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

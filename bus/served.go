@@ -107,7 +107,11 @@ func (s service) Unsendable(received *server.Incoming, why error) *wire.Response
 
 // NotServed returns the error for a path that is not served, or under other methods.
 func (s service) NotServed(address subject.Address, methods []string) error {
-	return notFoundError(address, methods, s.conn.registry.pathLike(address.Port, address.Path))
+	meant := ""
+	if len(methods) == 0 {
+		meant = s.conn.registry.pathLike(address.Port, address.Path)
+	}
+	return notFoundError(address, methods, meant)
 }
 
 // CheckToken returns an error for a request without a token, for an endpoint that asks for one.

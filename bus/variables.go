@@ -29,9 +29,12 @@ func warnOfVariables(logger zerolog.Logger, environment []string) {
 	}
 	for _, each := range environment {
 		name, value, _ := strings.Cut(each, "=")
-		hint := similar.DidYouMean(name, variables)
 		ofKubernetes := strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://") // of a Service bus-nats: tcp://10.0.0.1:4222
-		if !strings.HasPrefix(name, "BUS_") || hint == "" || ofKubernetes {
+		if !strings.HasPrefix(name, "BUS_") || ofKubernetes {
+			continue
+		}
+		hint := similar.DidYouMean(name, variables)
+		if hint == "" {
 			continue
 		}
 		if _, warned := warnedVariables.LoadOrStore(name, true); !warned {

@@ -263,7 +263,7 @@ func (t *translation) atom() (set string, r rune, err error) {
 	return "", 0, escapeProblem(r)
 }
 
-// escapeProblem says why an escape cannot be checked, and what to write.
+// escapeProblem returns the reason for which an escape cannot be checked, and what to write.
 func escapeProblem(r rune) error {
 	remedies := map[rune]string{
 		'A': "^", 'z': "$", 'Z': "$", 'a': `\x07`, 'C': `[^]`, 'Q': `a \ before each of ` + syntax, 'E': `nothing`, '0': `\x00`,

@@ -132,10 +132,8 @@ func (r *mistakeReader) object(t reflect.Type) {
 	for !r.ends() {
 		name := r.token()
 		member, known := members[name]
-		if mistake := miscased(name, members); !known && (mistake != "" || r.strict) {
-			r.add(cmp.Or(mistake, unknownName+didYouMean(name, members)))
-		} else if hint := didYouMean(name, members); !known && hint != "" && len(r.misspelt) < maxReported {
-			r.misspelt = append(r.misspelt, &strictjson.Error{Pointer: string(r.StackPointer()), Detail: hint})
+		if !known {
+			r.unknown(name, members)
 		}
 		if known && !member.Quoted {
 			r.read(member.Type)
@@ -144,6 +142,17 @@ func (r *mistakeReader) object(t reflect.Type) {
 		}
 	}
 	r.token()
+}
+
+// unknown notes the name of a member that the struct does not have.
+func (r *mistakeReader) unknown(name string, members map[string]reflectapi.JSONMember) {
+	mistake, hint := miscased(name, members), didYouMean(name, members)
+	switch {
+	case mistake != "" || r.strict:
+		r.add(cmp.Or(mistake, unknownName+hint))
+	case hint != "" && len(r.misspelt) < maxReported:
+		r.misspelt = append(r.misspelt, &strictjson.Error{Pointer: string(r.StackPointer()), Detail: hint})
+	}
 }
 
 // miscased returns what is wrong with a name that differs from a known one only in case, "" if it does not.

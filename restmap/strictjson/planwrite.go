@@ -26,15 +26,14 @@ func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
 	if v.CanAddr() {
 		v = v.Addr() // saves the library a copy
 	}
-	return p.marshal(v.Interface())
+	return p.marshal(v.Interface(), p.write)
 }
 
 // marshal has the library write a value. The plan of an any does not know the tags of what is in it.
-func (p *Plan) marshal(v any, more ...json.Options) ([]byte, error) {
-	options := json.JoinOptions(append(more, p.write)...)
-	data, err := json.Marshal(v, options)
+func (p *Plan) marshal(v any, options ...json.Options) ([]byte, error) {
+	data, err := json.Marshal(v, options...)
 	if misfit, ok := errors.AsType[*json.SemanticError](err); ok && !p.legacy && refusesTags(misfit.GoType) {
-		return json.Marshal(v, options, legacyTags())
+		return json.Marshal(v, append(options, legacyTags())...)
 	}
 	return data, err
 }
@@ -47,7 +46,7 @@ func refusesTags(t reflect.Type) bool {
 func (p *Plan) MarshalRepaired(v reflect.Value) ([]byte, error) {
 	data, err := p.Marshal(v)
 	if err != nil {
-		return p.marshal(v.Interface(), jsontext.AllowInvalidUTF8(true))
+		return p.marshal(v.Interface(), p.write, jsontext.AllowInvalidUTF8(true))
 	}
 	return data, nil
 }

@@ -15,7 +15,7 @@ import (
 // Files are those in a directory.
 type Files struct{ dir *os.Root }
 
-// Upload keeps a file under its name. Nobody sees half of one.
+// Upload keeps a file under its name. Half of one is never seen.
 func (f Files) Upload(_ http.ResponseWriter, r *http.Request) error {
 	form, err := r.MultipartReader() // reads as the file comes; r.FormFile would hold all of it
 	for err == nil {

@@ -12,7 +12,7 @@ import (
 // Accounts are what people have, by name.
 type Accounts map[string]int
 
-// Balance returns what somebody has.
+// Balance returns the balance of an account.
 func (a Accounts) Balance(name string) (cents int, err error) {
 	cents, found := a[name]
 	if !found {
@@ -24,7 +24,7 @@ func (a Accounts) Balance(name string) (cents int, err error) {
 // Reset is for the program itself.
 func (a Accounts) Reset() { clear(a) }
 
-// Health says whether there are accounts.
+// Health returns the number of accounts.
 func (a Accounts) Health() (accounts int) { return len(a) }
 
 // Serve puts the accounts on the bus.
