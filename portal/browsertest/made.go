@@ -91,13 +91,19 @@ func keep(w http.ResponseWriter, r *http.Request) {
 // upload responds with the form that it was given.
 func upload(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
-	if err := r.ParseMultipartForm(1 << 20); err != nil {
+	parts, err := r.MultipartReader()
+	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
-	fmt.Fprintf(w, "%q", r.MultipartForm.Value)
+	form, err := parts.ReadForm(1 << 20)
+	if err != nil {
+		bus.WriteError(w, r, err)
+		return
+	}
+	fmt.Fprintf(w, "%q", form.Value)
 	for _, name := range []string{"photo", "more"} {
-		for _, file := range r.MultipartForm.File[name] {
+		for _, file := range form.File[name] {
 			fmt.Fprintf(w, " %s=%s:%s:%d", name, file.Filename, file.Header.Get("Content-Type"), file.Size)
 		}
 	}
