@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -110,13 +111,17 @@ func (c *converter) annotations(in *jsonschema.Schema, out *Schema) {
 // reference returns a reference to a component. 3.0.0 ignores everything beside a $ref, so other keywords are put
 // around it.
 func (c *converter) reference(in *jsonschema.Schema) *Schema {
-	name, local := strings.CutPrefix(in.Ref, definitionPrefix)
+	name, local := localDefinition(in.Ref)
+	if !local {
+		return anything()
+	}
 	if owned := c.ownedName(name); c.owners[owned] == c.own && c.own != "" {
 		name = owned
 	}
 	definition, known := c.definitions[name]
-	if !local || !known {
-		return anything() // another document, of which nothing is known
+	if !known {
+		c.failf("the reference %s is to a definition that is not there: add it to Definitions", in.Ref)
+		return anything()
 	}
 	c.component(name, definition)
 	ref := &Schema{Ref: componentPrefix + name}
@@ -127,6 +132,15 @@ func (c *converter) reference(in *jsonschema.Schema) *Schema {
 	}
 	around.AllOf = []*Schema{ref}
 	return around
+}
+
+// localDefinition returns the name of the definition to which a reference is, a JSON Pointer in the fragment of a URI (RFC
+// 6901, sections 3 and 6). local is false for one to another document or to a part of a definition, of which nothing is
+// known.
+func localDefinition(ref string) (name string, local bool) {
+	token, local := strings.CutPrefix(ref, definitionPrefix)
+	name, err := url.PathUnescape(token)
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(name), local && err == nil && !strings.Contains(token, "/")
 }
 
 // component converts a definition, once. It is registered before it is complete, because its own parts may refer to it.

@@ -41,7 +41,7 @@ func TestConvert(t *testing.T) {
 		{"array of nothing said", `{"type":"array"}`, `{"type":"array","items":{}}`},
 		{"no type", `{"properties":{"a":{"type":"string"}},"items":{"type":"string"}}`, `{"items":{"type":"string"},"properties":{"a":{"type":"string"}}}`},
 		{"required twice", `{"type":"object","required":["a","b","a"]}`, `{"type":"object","required":["a","b"]}`},
-		{"unknown reference", `{"$ref":"#/$defs/Nobody"}`, `{}`},
+		{"reference to a part", `{"$ref":"#/$defs/A/items"}`, `{}`},
 		{"foreign reference", `{"$ref":"https://example.com/x.json"}`, `{}`},
 		{"reference and more", `{"$ref":"#/$defs/A","description":"d","$defs":{"A":{"type":"string"}}}`, `{"description":"d","allOf":[{"$ref":"#/components/schemas/A"}]}`},
 		{"bytes", `{"type":"string","contentEncoding":"base64"}`, `{"type":"string","format":"byte"}`},
@@ -72,6 +72,7 @@ func TestConvert_Errors(t *testing.T) {
 		in, want string
 	}{
 		{"type", `{"type":"text"}`, `the type "text" does not exist in JSON Schema`},
+		{"unknown reference", `{"properties":{"a":{"$ref":"#/$defs/A"}}}`, "a: the reference #/$defs/A is to a definition that is not there: add it to Definitions"},
 		{"where", `{"properties":{"a":{"properties":{"b":{"type":"text"}}}}}`, `a.b: the type "text" does not exist in JSON Schema`},
 		{"in a component", `{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"properties":{"b":{"type":"text"}}}}}`, `A.b: the type "text" does not exist in JSON Schema`},
 		{"pattern", `{"type":"string","pattern":"(?=a)"}`, `the pattern "(?=a)" looks ahead or behind, which takes more than linear time: check that in the method`},

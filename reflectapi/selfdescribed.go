@@ -1,10 +1,13 @@
 package reflectapi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 )
@@ -72,4 +75,90 @@ func ignoredMethods(t reflect.Type) error {
 		errs = append(errs, fmt.Errorf("type %v: its method %s is ignored, because %s: declare it as func (%s) %s", t, m.name, reason, plainName(declarer), m.written))
 	}
 	return errors.Join(errs...)
+}
+
+// unenforcedKeywords warns of types in arguments that say with a method of their own more than a document of OpenAPI
+// 3.0.0 can, so that nothing checks it. A type that reads itself may do so.
+func (s *inspection) unenforcedKeywords() (warnings []string) {
+	seen, judged := map[reflect.Type]bool{}, map[reflect.Type]bool{}
+	for _, c := range s.candidates {
+		for _, t := range c.shape.args {
+			eachType(t, seen, func(t reflect.Type) {
+				if judged[t] || checksItself(t) {
+					return
+				}
+				judged[t] = true
+				keywords := map[string]bool{}
+				collectUnenforced(ownSchema(t), keywords, map[*jsonschema.Schema]bool{nil: true})
+				if len(keywords) > 0 {
+					warnings = append(warnings, fmt.Sprintf("type %v: its schema has %s, which OpenAPI 3.0.0 cannot say and nothing checks: "+
+						"check it in an UnmarshalJSON of the type, or say it in other keywords", t, strings.Join(slices.Sorted(maps.Keys(keywords)), ", ")))
+				}
+			})
+		}
+	}
+	return warnings
+}
+
+// checksItself reports whether a type can refuse a value. A [json.RawMessage] takes any.
+func checksItself(t reflect.Type) bool {
+	method := readingMethod(t)
+	if method == "" {
+		return false
+	}
+	reader, _ := declaredIn(t, method)
+	return reader != reflect.TypeFor[json.RawMessage]()
+}
+
+// ownSchema returns what the method of a type says of its schema, nil if it has none or the method panics. That is an
+// error where the schema is made.
+func ownSchema(t reflect.Type) (schema *jsonschema.Schema) {
+	defer func() {
+		if recover() != nil {
+			schema = nil
+		}
+	}()
+	if !describesItself(t) {
+		return nil
+	}
+	switch value := reflect.Zero(t).Interface().(type) {
+	case interface{ JSONSchema() *jsonschema.Schema }:
+		return value.JSONSchema()
+	case interface{ JSONSchemaExtend(*jsonschema.Schema) }:
+		schema = &jsonschema.Schema{}
+		value.JSONSchemaExtend(schema)
+		return schema
+	}
+	return nil
+}
+
+// collectUnenforced adds the keywords of a schema, and of those in it, that a [converter] leaves out.
+func collectUnenforced(s *jsonschema.Schema, keywords map[string]bool, seen map[*jsonschema.Schema]bool) {
+	if seen[s] {
+		return
+	}
+	seen[s] = true
+	_, isLocal := localDefinition(s.Ref)
+	for keyword, found := range map[string]bool{
+		"if":                s.If != nil,
+		"dependentSchemas":  len(s.DependentSchemas) > 0,
+		"dependentRequired": len(s.DependentRequired) > 0,
+		"prefixItems":       len(s.PrefixItems) > 0,
+		"contains":          s.Contains != nil,
+		"propertyNames":     s.PropertyNames != nil,
+		"patternProperties": len(s.PatternProperties) > 0,
+		"$dynamicRef":       s.DynamicRef != "",
+		"a $ref elsewhere":  s.Ref != "" && !isLocal,
+	} {
+		if found {
+			keywords[keyword] = true
+		}
+	}
+	below := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.Items, s.AdditionalProperties}, slices.Collect(maps.Values(s.Definitions)))
+	if s.Properties != nil {
+		below = slices.AppendSeq(below, s.Properties.ValuesFromOldest())
+	}
+	for _, each := range below {
+		collectUnenforced(each, keywords, seen)
+	}
 }

@@ -138,3 +138,63 @@ func TestConstraints_OwnDefinitions(t *testing.T) {
 	}}
 	assert.Equal(t, []reflectapi.Violation{{Path: "Family.children[0].name", Detail: "expects a string"}}, constraints.CheckJSON(sent))
 }
+
+// TestConstraints_EscapedReference: a reference is a JSON Pointer in a URI, in which a name may be escaped.
+func TestConstraints_EscapedReference(t *testing.T) {
+	t.Parallel()
+	constraints, err := reflectapi.ConstraintsOf(reflect.TypeFor[escaped]())
+	require.NoError(t, err)
+	for _, key := range []string{"tilde", "slash", "percent"} {
+		assert.Equal(t, []reflectapi.Violation{{Path: key, Detail: "expects a string"}}, constraints.CheckJSON(map[string]any{key: 1.0}), key)
+	}
+}
+
+type escaped struct{ json.RawMessage }
+
+func (escaped) JSONSchema() *jsonschema.Schema {
+	properties := jsonschema.NewProperties()
+	properties.Set("tilde", &jsonschema.Schema{Ref: "#/$defs/a~0b"})
+	properties.Set("slash", &jsonschema.Schema{Ref: "#/$defs/a~1b"})
+	properties.Set("percent", &jsonschema.Schema{Ref: "#/$defs/a%25b"})
+	text := &jsonschema.Schema{Type: "string"}
+	return &jsonschema.Schema{
+		Type: "object", Properties: properties,
+		Definitions: jsonschema.Definitions{"a~b": text, "a/b": text, "a%b": text},
+	}
+}
+
+// Types that say more than OpenAPI 3.0.0 can. The second checks itself.
+type (
+	conditional  struct{ json.RawMessage }
+	conditional2 struct{ json.RawMessage }
+	extended     []string
+)
+
+func (conditional) JSONSchema() *jsonschema.Schema {
+	inner := &jsonschema.Schema{PropertyNames: &jsonschema.Schema{MaxLength: new(uint64)}}
+	inner.Not = inner // contains itself
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{inner}, If: jsonschema.TrueSchema, Ref: "https://example.com/card.json"}
+}
+func (conditional2) JSONSchema() *jsonschema.Schema { return conditional{}.JSONSchema() }
+func (*conditional2) UnmarshalJSON([]byte) error    { return nil }
+func (extended) JSONSchemaExtend(s *jsonschema.Schema) {
+	s.Contains = jsonschema.TrueSchema
+}
+
+type describing struct{}
+
+func (describing) Check(one conditional, two conditional2, three map[string]extended) (four conditional) {
+	return one
+}
+
+// TestDescribe_UnenforcedKeywords: what a type says of itself and nothing checks is warned of once.
+func TestDescribe_UnenforcedKeywords(t *testing.T) {
+	t.Parallel()
+	service, err := reflectapi.Describe(describing{}, reflectapi.ParamNames("Check", "one, two, three", "four"))
+	require.NoError(t, err)
+	const why = ", which OpenAPI 3.0.0 cannot say and nothing checks: check it in an UnmarshalJSON of the type, or say it in other keywords"
+	assert.Equal(t, []string{
+		"type reflectapi_test.conditional: its schema has a $ref elsewhere, if, propertyNames" + why,
+		"type reflectapi_test.extended: its schema has contains" + why,
+	}, service.Warnings)
+}

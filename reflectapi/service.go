@@ -21,8 +21,8 @@ type Service struct {
 	// Warnings say, one line each, where a signature table or embedded source is older than the source file on disk:
 	// "method Add: the signature table calls argument 1 x, …". The service then has what the older one says. Without
 	// source files there are no warnings of this kind. Others name tags of arguments and results that are ignored, though
-	// users may count on them: "field shop.Order.Note: the json option "omitemtpy" is ignored: …", and types that do not
-	// read what they write.
+	// users may count on them: "field shop.Order.Note: the json option "omitemtpy" is ignored: …", types that do not
+	// read what they write, and types that describe themselves with keywords that nothing checks.
 	Warnings []string
 }
 
@@ -163,7 +163,7 @@ func (s *inspection) service() (*Service, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	service.Warnings = slices.Concat(s.warnings(), s.ignoredTags(), s.asymmetricTypes(), s.lostFields(), s.namesGiven(service.Methods))
+	service.Warnings = slices.Concat(s.warnings(), s.ignoredTags(), s.asymmetricTypes(), s.unenforcedKeywords(), s.lostFields(), s.namesGiven(service.Methods))
 	return service, nil
 }
 

@@ -38,12 +38,26 @@ var suiteSchema *jsonschema.Schema
 
 func (suiteValue) JSONSchema() *jsonschema.Schema { return suiteSchema }
 
-// TestSuite holds what is enforced of schemas that types give themselves against the JSON Schema Test Suite. SUITE names
-// the directory of draft 4. What differs is in suiteDifferences. The number that agrees is in decision 25.
+// TestSuite holds what is enforced of schemas that types give themselves against the JSON Schema Test Suite. SUITES is a
+// list of directories, each of one draft. What differs is in suiteDifferences. The numbers that agree are in decision 25.
 func TestSuite(t *testing.T) {
-	root := os.Getenv("SUITE")
-	require.NotEmpty(t, root, "SUITE is not set: set it to a draft's directory of the JSON Schema Test Suite")
-	found, counts, run := map[string]bool{}, map[string]int{}, 0
+	roots := filepath.SplitList(os.Getenv("SUITES"))
+	require.NotEmpty(t, roots, "SUITES is not set: set it to directories of the JSON Schema Test Suite, one for each draft")
+	found := map[string]bool{}
+	for _, root := range roots {
+		t.Run(filepath.Base(root), func(t *testing.T) { runSuite(t, root, found) })
+	}
+	for _, listed := range slices.Sorted(maps.Keys(suiteDifferences)) {
+		if !found[listed] {
+			t.Errorf("%s is listed, but differs no longer: remove it from suiteDifferences", listed)
+		}
+	}
+}
+
+// runSuite runs the tests of a draft, and adds what differs to found.
+func runSuite(t *testing.T, root string, found map[string]bool) {
+	t.Helper()
+	counts, run := map[string]int{}, 0
 	for _, file := range suiteFiles(t, root) {
 		name := strings.TrimSuffix(file, ".json")
 		for _, group := range suiteGroups(t, filepath.Join(root, file)) {
@@ -66,11 +80,6 @@ func TestSuite(t *testing.T) {
 					t.Errorf("%s: %s is valid: %v, but got: %v", at, test.Data, test.Valid, got)
 				}
 			}
-		}
-	}
-	for _, listed := range slices.Sorted(maps.Keys(suiteDifferences)) {
-		if !found[listed] {
-			t.Errorf("%s is listed, but differs no longer: remove it from suiteDifferences", listed)
 		}
 	}
 	t.Logf("%d tests: %v", run, counts)
@@ -164,8 +173,12 @@ func suiteTranscribed(schema any) any {
 			}
 			out[keyword] = value
 		case "exclusiveMinimum", "exclusiveMaximum":
-			if isOn, _ := value.(bool); isOn {
-				out[keyword] = s[strings.ToLower(strings.TrimPrefix(keyword, "exclusive"))]
+			switch of := strings.ToLower(strings.TrimPrefix(keyword, "exclusive")); value { // a number since draft 6
+			case true:
+				out[keyword] = s[of]
+			case false:
+			default:
+				out[keyword] = value
 			}
 		default:
 			out[keyword] = value
@@ -210,34 +223,69 @@ func suiteMembers(value any) any {
 
 // Why tests differ.
 const (
-	unknown  = "a jsonschema.Schema has no such keyword"
-	leftOut  = "left out: OpenAPI 3.0.0 has no such keyword"
-	remote   = "a reference elsewhere than to $defs allows anything"
-	defect   = "defect: a reference with escaped characters allows anything"
+	unknown  = "a jsonschema.Schema cannot say it"
+	leftOut  = "left out, and warned of: OpenAPI 3.0.0 cannot say it"
+	remote   = "a reference elsewhere than to $defs allows anything, and is warned of"
 	notHeld  = "a format that is not checked"
 	refused  = "refused: a default has to fit its schema"
 	outdated = "the suite of later drafts says otherwise"
+	rounded  = "a float is a multiple if a multiple rounds to it"
 )
 
 // suiteDifferences has what differs, and why: a test, or the tests of a group or a file.
 var suiteDifferences = map[string]string{
-	"additionalItems": unknown,
-	"dependencies":    unknown,
+	"additionalItems":                                                                unknown,
+	"const/const with null":                                                          unknown,
+	"dependencies":                                                                   unknown,
+	"maxItems/" + inDecimals("maxItems"):                                             unknown,
+	"maxLength/" + inDecimals("maxLength"):                                           unknown,
+	"maxProperties/" + inDecimals("maxProperties"):                                   unknown,
+	"minItems/" + inDecimals("minItems"):                                             unknown,
+	"minLength/" + inDecimals("minLength"):                                           unknown,
+	"minProperties/" + inDecimals("minProperties"):                                   unknown,
+	"uniqueItems/uniqueItems with an array of items and additionalItems=false":       unknown,
+	"uniqueItems/uniqueItems=false with an array of items and additionalItems=false": unknown,
 
+	"contains":                            leftOut,
+	"if-then-else":                        leftOut,
+	"propertyNames":                       leftOut,
 	"items/an array of schemas for items": leftOut,
+	"items/items and subitems":            leftOut,
+	"items/items with boolean schemas":    leftOut,
 	"patternProperties":                   leftOut,
 	"additionalProperties/additionalProperties being false does not allow other properties": leftOut, // but for patternProperties
+	"additionalProperties/non-ASCII pattern with additionalProperties":                      leftOut,
 	"properties/properties, patternProperties, additionalProperties interaction":            leftOut,
 
-	"definitions/invalid definition":           remote,
-	"ref/root pointer ref":                     remote,
-	"ref/relative pointer ref to object":       remote,
-	"ref/relative pointer ref to array":        remote,
-	"ref/remote ref, containing refs itself":   remote,
-	"refRemote":                                remote,
-	"ref/escaped pointer ref":                  defect,
+	"definitions":                                                                remote,
+	"ref/root pointer ref":                                                       remote,
+	"ref/relative pointer ref to object":                                         remote,
+	"ref/relative pointer ref to array":                                          remote,
+	"ref/remote ref, containing refs itself":                                     remote,
+	"ref/escaped pointer ref":                                                    remote,
+	"ref/$ref prevents a sibling $id from changing the base uri":                 remote,
+	"ref/Recursive references between schemas":                                   remote,
+	"ref/Location-independent identifier":                                        remote,
+	"ref/Reference an anchor with a non-relative URI":                            remote,
+	"ref/Location-independent identifier with base URI change in subschema":      remote,
+	"ref/refs with relative uris and defs":                                       remote,
+	"ref/relative refs with absolute uris and defs":                              remote,
+	"ref/$id must be resolved against nearest parent, not just immediate parent": remote,
+	"ref/simple URN base URI with $ref via the URN":                              remote,
+	"ref/URN base URI with URN and JSON pointer ref":                             remote,
+	"ref/URN base URI with URN and anchor ref":                                   remote,
+	"ref/ref to if":                         remote,
+	"ref/ref to then":                       remote,
+	"ref/ref to else":                       remote,
+	"ref/ref with absolute-path-reference":  remote,
+	"ref/empty tokens in $ref json-pointer": remote,
+	"refRemote":                             remote,
+
 	"default":                                  refused,
+	"multipleOf/float division = inf":          rounded,
 	"optional/format/validation of host names": notHeld,
 	"optional/format/validation of URIs/a valid protocol-relative URI": outdated,
 	"optional/zeroTerminatedFloats":                                    outdated,
 }
+
+func inDecimals(keyword string) string { return keyword + " validation with a decimal" }
