@@ -77,7 +77,7 @@ race: ## the tests of the main module under the race detector, and with the next
 	GOTOOLCHAIN=$(NEXTGO) go test -race ./bus/faulttest
 
 jsonv2: ## the tests that depend on the JSON library, with the experimental one of this Go
-	GOEXPERIMENT=jsonv2 go test ./restmap/strictjson ./bus/claims ./reflectapi
+	GOEXPERIMENT=jsonv2 go test ./reflectapi/strictjson ./bus/claims ./reflectapi
 
 browser: ## the portal's page in a real Chromium
 	go run -C portal/browsertest .

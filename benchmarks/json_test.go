@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // BenchmarkJSON encodes and decodes the arguments of the other benchmarks, with our strict JSON and with that of the

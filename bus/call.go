@@ -11,7 +11,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Args are the arguments of a call by name.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // destination is a parsed address of a function, "PUT https://products.example/products/{id}". It encodes arguments to

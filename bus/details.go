@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // maxDetails limits the details of an error, in bytes of JSON: errors are logged and passed on; data belongs in a

@@ -21,7 +21,7 @@ import (
 	"github.com/busline/busline/reflectapi/similar"
 )
 
-// Publisher publishes the events of one host over a connection. Generated publishers (see reflectapi/apigen, -events)
+// Publisher publishes the events of one host over a connection. Generated publishers (see bus/cmd/apigen, -events)
 // use it. It is safe for concurrent use.
 type Publisher struct {
 	conn  *Conn

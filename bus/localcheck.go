@@ -14,7 +14,7 @@ import (
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // shortCircuitCheck compares each message that stays in the process with the same message sent over the broker: written

@@ -16,7 +16,7 @@ import (
 )
 
 // Mistakes that are easily made with a small shop, and what is said about each. Those in an interface's comments are in
-// reflectapi/apigen/refusals_test.go.
+// bus/cmd/apigen/refusals_test.go.
 
 type (
 	good struct {

@@ -16,11 +16,11 @@ import (
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/similar"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Operation is one function endpoint for its callers, with its arguments and results as Go types. Generated clients
-// (see reflectapi/apigen) use it. The address is parsed once, by [NewOperation]. It is safe for concurrent use.
+// (see bus/cmd/apigen) use it. The address is parsed once, by [NewOperation]. It is safe for concurrent use.
 type Operation[Arguments, Results any] struct {
 	conn *Conn
 	to   *destination

@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // problem is a problem as it travels on the bus. The ingress removes the member internal, so no document has it.

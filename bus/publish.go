@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi/similar"
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // publishByHand publishes an event, with the arguments in the body of the request, as its publisher in this connection does.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // The types of this file are those that an argument may have.

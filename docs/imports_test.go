@@ -28,8 +28,8 @@ const importTable = `
 	bus/subject:
 	bus/internal/batch:
 	bus/metrics:
-	restmap/strictjson:
-	bus/claims: restmap/strictjson
+	reflectapi/strictjson:
+	bus/claims: reflectapi/strictjson
 	bus/claims/claimstest: bus/claims
 	bus/internal/testcaller: bus/claims
 	bus/internal/testbroker:
@@ -40,15 +40,15 @@ const importTable = `
 	bus/internal/callctx: bus/wire bus/claims bus/internal/status bus/internal/worker
 	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status bus/internal/testbroker bus/internal/worker
 	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
-	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap/strictjson
-	reflectapi:         reflectapi/similar restmap/strictjson
-	restmap:            reflectapi reflectapi/similar restmap/strictjson
+	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker reflectapi/strictjson
+	reflectapi:         reflectapi/similar reflectapi/strictjson
+	restmap:            reflectapi reflectapi/similar reflectapi/strictjson
 	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap
 	bus/internal/durable: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker
-	reflectapi/apigen:  bus/subject reflectapi restmap
-	restmap/openapi:    reflectapi restmap restmap/strictjson
-	restmap/asyncapi:   reflectapi restmap restmap/openapi restmap/strictjson
-	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi/similar reflectapi restmap restmap/strictjson restmap/openapi restmap/asyncapi
+	bus/cmd/apigen:  bus/subject reflectapi restmap
+	restmap/openapi:    reflectapi restmap reflectapi/strictjson
+	restmap/asyncapi:   reflectapi restmap restmap/openapi reflectapi/strictjson
+	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi/similar reflectapi restmap reflectapi/strictjson restmap/openapi restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
 	bus/interceptors:   bus bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
@@ -87,7 +87,7 @@ const neverCompiled = `
 	bus/internal/batch: github.com/nats-io
 	reflectapi:         github.com/nats-io
 	restmap:            github.com/nats-io
-	restmap/strictjson: github.com/nats-io
+	reflectapi/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
 	restmap/asyncapi:   github.com/nats-io
 	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal

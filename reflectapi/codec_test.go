@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 type (

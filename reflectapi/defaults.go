@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Default is the declared value of an argument that is missing.

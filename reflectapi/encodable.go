@@ -16,7 +16,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // checkEncodable says which part of a type JSON cannot represent, or returns "":

@@ -12,7 +12,7 @@ import (
 // it, as by an enum in a jsonschema tag. A tag at a field may have an enum of its own instead. apigen writes the call, with all
 // constants of the type, into the package of the type:
 //
-//	//go:generate go run github.com/busline/busline/reflectapi/apigen -type Colour
+//	//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Colour
 //
 // A type that writes itself as text or JSON has what it writes for the values. A further call adds values. The result has no
 // meaning, and RegisterEnum never fails; for a type of the language, such as string, it does nothing. It is called while packages

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/reflectapi/testdata/greeting"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // Below are structs that embed in every way there is.

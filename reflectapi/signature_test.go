@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/reflectapi/testdata/greeting"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // Page is generic.

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // suiteGroup is a schema of the JSON Schema Test Suite, with its tests.

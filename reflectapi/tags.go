@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi/similar"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // checkTags returns an error for jsonschema tags, and methods for jsonschema, that it silently ignores: their author

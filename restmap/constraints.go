@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // constraintsOf returns the constraints on the arguments of a method, nil if there are none. Invalid tags in arguments

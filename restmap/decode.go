@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Request is what an endpoint reads of an HTTP request.

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Response is what an endpoint writes of an HTTP response.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gorilla/schema"
 
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // form is the plan for filling a struct from the name=value pairs of a query or a form: the arguments of a method, or

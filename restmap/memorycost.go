@@ -5,7 +5,7 @@ import (
 	"math"
 	"reflect"
 
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // The memory that the values of one JSON text may take, in bytes. The length of the text does not bound it: {}, is

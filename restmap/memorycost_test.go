@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // wide is large in memory, and {} in JSON.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/similar"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // The library stops reading JSON at the first mistake. A text with one is read again, so that its sender learns of all of them.

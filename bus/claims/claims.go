@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Claims is what a verified token says of its bearer, by claim name: JSON values as encoding/json would put them into a

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Version is the AsyncAPI version of the documents.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Schema is a schema of JSON Schema Draft 07, as far as [reflectapi.Schema] can be one.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Version is the OpenAPI version of the documents.

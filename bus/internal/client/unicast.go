@@ -15,7 +15,7 @@ import (
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/restmap/strictjson"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // The reasons why a request has reached no instance. No handler has run.

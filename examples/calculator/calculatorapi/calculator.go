@@ -3,7 +3,7 @@ package calculatorapi
 
 import "context"
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Calculator
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Calculator
 
 // Host is where a calculator is on the bus.
 const Host = "calculator.example"

@@ -3,7 +3,7 @@ package checkoutapi
 
 import "context"
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Checkout
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Checkout
 
 // Host is where a checkout is on the bus.
 const Host = "checkout.example"

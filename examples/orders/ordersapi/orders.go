@@ -4,8 +4,8 @@ package ordersapi
 
 import "context"
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Orders
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Events -events
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Orders
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Events -events
 
 // Host is where orders are on the bus, and whose events these are.
 const Host = "orders.example"

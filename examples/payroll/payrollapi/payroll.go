@@ -3,7 +3,7 @@ package payrollapi
 
 import "context"
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Payroll
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Payroll
 
 // Host is where the payroll is on the bus.
 const Host = "payroll.example"

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Products
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Products
 
 // Host is where products are on the bus.
 const Host = "products.example"

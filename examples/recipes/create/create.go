@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Accounts
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Accounts
 
 // Host is where the accounts are on the bus.
 const Host = "accounts.example"

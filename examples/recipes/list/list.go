@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Books
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Books
 
 // Host is where the library is on the bus.
 const Host = "library.example"

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Trouble
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Trouble
 
 // Host is where trouble is on the bus.
 const Host = "trouble.example"

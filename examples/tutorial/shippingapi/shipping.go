@@ -4,7 +4,7 @@ package shippingapi
 
 import "context"
 
-//go:generate go run github.com/busline/busline/reflectapi/apigen -type Shipping
+//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Shipping
 
 // Host is where the service is on the bus.
 const Host = "shipping.example"
