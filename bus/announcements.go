@@ -1,9 +1,20 @@
 package bus
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // Announcement says that an instance of the plane has come, has something new, or leaves.
@@ -61,5 +72,68 @@ func (w *announcementWatchers) tell(announcement Announcement) {
 		for _, each := range *all {
 			each.heard(announcement)
 		}
+	}
+}
+
+// maxAnnouncement bounds the body of an announcement that is read, in bytes, so that one takes as little as any other.
+const maxAnnouncement = 4 << 10
+
+// announcement is the body of an announcement: what instances of one host have to know of each other. All members may be missing.
+type announcement struct {
+	Digest  string `json:"digest"` // of the document, as in a ping
+	Version string `json:"version,omitempty"`
+}
+
+// announce tells every instance of the plane that this one has come or has something new, or that it leaves. No one answers. told may be nil.
+func (c *Conn) announce(ctx context.Context, path string, told *announcement) {
+	defer c.shared.turn(ctx)()
+	var header wire.Header
+	var body []byte
+	var err error
+	if told != nil {
+		header = jsonContent()
+		body, err = json.Marshal(told)
+	}
+	to := &url.URL{Scheme: "https", Host: subject.HostAll + ":" + strconv.Itoa(subject.ControlPort), Path: path}
+	announced, failed := client.NewOutgoing(http.MethodPost, to, header, body)
+	if err = cmp.Or(err, failed); err == nil {
+		err = c.client.Tell(ctx, &announced)
+	}
+	if err != nil {
+		c.log(c.logger.Warn().Err(err), "cannot send "+path+" to the other services; their next multicast may miss this instance")
+	}
+}
+
+// turn waits until earlier announcements of this process have come back to it, and returns what ends the turn. Every connection on the
+// broker connection gets each: if hundreds announce at once, that is more than the dispatcher holds.
+func (s *shared) turn(ctx context.Context) (over func()) {
+	select {
+	case s.announcing <- struct{}{}:
+	case <-ctx.Done():
+		return func() {} // the context has ended: announce anyway
+	}
+	_ = s.broker.Flush(ctx) // without the broker nothing comes
+	s.broker.Barrier(ctx)
+	return func() { <-s.announcing }
+}
+
+// announced takes the announcement of another instance, or of this one.
+func (c *Conn) announced(by *wire.Request, stays bool) {
+	host, id := strings.Clone(by.FromHost), strings.Clone(by.FromID)
+	var told announcement
+	if stays && len(by.Body) > 0 && len(by.Body) <= maxAnnouncement {
+		_ = json.Unmarshal(by.Body, &told) // one that tells nothing is a greeting
+	}
+	if other := (client.Peer{Host: host, ID: id}); told.Digest == "" || !c.client.Knows(other) {
+		c.client.Greeted(other, stays)
+	}
+	c.events.greetedBy(Caller{Host: host, ID: id}, stays)
+	c.watchers.tell(Announcement{Host: host, ID: id, Leaves: !stays})
+	switch {
+	case host != c.host || id == c.id:
+	case !stays:
+		c.differing.forget(id)
+	case told.Digest != "":
+		c.differs(id, told)
 	}
 }

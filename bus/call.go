@@ -2,15 +2,21 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
@@ -178,4 +184,72 @@ func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wi
 			yield(x.Response, nil)
 		}
 	}
+}
+
+// call makes a unicast call through the interceptors. [Stats] count it once, however often an interceptor calls next.
+func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
+	c.telemetry.made.Add(1)
+	x := request.exchange(c)
+	if err := c.calling(ctx, x); err != nil {
+		request.closeStream()
+		if request.unwritable {
+			c.telemetry.made.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts
+		}
+		return nil, x.failed(err)
+	}
+	if x.Response.Stream == nil {
+		request.closeStream()
+	}
+	return x.Response, nil
+}
+
+// closeStream closes the response to the latest attempt if that is a stream, which no interceptor passes on.
+func (o *clientCall) closeStream() {
+	if o.latest.response != nil && o.latest.response.Stream != nil {
+		_ = o.latest.response.Stream.Close()
+	}
+}
+
+// checkNamed returns an error if results are a struct that stayed empty because it has none of the names in a JSON object.
+func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
+	if results.Kind() != reflect.Struct || !results.IsZero() {
+		return nil
+	}
+	given := make(map[string]json.RawMessage)
+	_ = strictjson.Unmarshal(text, &given) // it has been read
+	known, _ := reflectapi.JSONMembers(results.Type())
+	if len(known) == 0 || len(given) == 0 {
+		return nil
+	}
+	for _, member := range known {
+		for name := range given {
+			if name == member.Name || anyCase && strings.EqualFold(name, member.Name) {
+				return nil
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(given))
+	return fmt.Errorf("it has %s, and no %s%s", strings.Join(names, ", "), known[0].Name, similar.DidYouMean(known[0].Name, names))
+}
+
+// misfit returns the error for a response that does not fit the results of its caller.
+func misfit(response *wire.Response, err error, expected any) *Error {
+	failed := newError(http.StatusBadGateway, ExecutedYes, err, "the response does not fit %T: %s", expected, err)
+	failed.Host, failed.ID, failed.MsgID = response.FromHost, response.FromID, response.MsgID
+	return failed
+}
+
+// reuse takes back an answered request once its results are read. An answered call thereby leaves its memory to a later one, which saves the garbage collector a good part of its work. Memory that
+// code outside this package may have kept is not used again: the context of a handler with its request, an answer that came
+// over the broker, and the exchange of a call that a user's interceptor has seen.
+func (c *Conn) reuse(answered *clientCall) {
+	if !answered.reusable || len(c.config.observers)+len(c.config.interceptors) > 0 {
+		return
+	}
+	if answered.given != nil {
+		*answered.given = localValues{}
+		c.shared.spare.givens.Put(answered.given)
+	}
+	*answered = clientCall{}
+	c.shared.spare.outgoing.Put(answered)
 }

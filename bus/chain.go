@@ -3,10 +3,8 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
 	"slices"
 
 	"github.com/busline/busline/bus/internal/callctx"
@@ -142,30 +140,6 @@ func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 	return &again, err
 }
 
-// call makes a unicast call through the interceptors. [Stats] count it once, however often an interceptor calls next.
-func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
-	c.telemetry.made.Add(1)
-	x := request.exchange(c)
-	if err := c.calling(ctx, x); err != nil {
-		request.closeStream()
-		if request.unwritable {
-			c.telemetry.made.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts
-		}
-		return nil, x.failed(err)
-	}
-	if x.Response.Stream == nil {
-		request.closeStream()
-	}
-	return x.Response, nil
-}
-
-// closeStream closes the response to the latest attempt if that is a stream, which no interceptor passes on.
-func (o *clientCall) closeStream() {
-	if o.latest.response != nil && o.latest.response.Stream != nil {
-		_ = o.latest.response.Stream.Close()
-	}
-}
-
 // limitRequest returns the [Interceptor] that rejects a request body that is too large for the endpoint. Other code
 // enforces the limits of running handlers, message size and handler time.
 func limitRequest(e *endpoint) Interceptor {
@@ -238,37 +212,6 @@ func (b *limitedBody) Read(data []byte) (int, error) {
 		return n - 1, executed(tooLong(b.limit))
 	}
 	return n, err
-}
-
-// crashed is the error of a handler that panicked, or that exited its goroutine by runtime.Goexit or in a failing test.
-type crashed struct {
-	reason string // of the panic
-	exited bool   // there was no panic
-	stack  []byte
-}
-
-func (c *crashed) Error() string {
-	if c.exited {
-		return "the handler exited its goroutine"
-	}
-	return "the handler panicked: " + c.reason
-}
-
-// errAborted is the error of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when
-// its backend goes away. Such a handler intends to give no answer. The log does not contain the error at level error,
-// as net/http does not log it either.
-var errAborted = fmt.Errorf("the handler gave no answer: %w", http.ErrAbortHandler)
-
-// crash returns the error of a handler that did not return. The reason is the value of the panic, nil if there was none.
-func crash(reason any) error {
-	switch reason {
-	case nil:
-		return &crashed{exited: true, stack: debug.Stack()}
-	case http.ErrAbortHandler:
-		return errAborted
-	default:
-		return &crashed{reason: fmt.Sprint(reason), stack: debug.Stack()}
-	}
 }
 
 // recovery is the [Interceptor] that turns a panic into an error, which the interceptors around it see. A goroutine that exits cannot

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/busline/busline/bus/internal/callctx"
@@ -71,8 +70,6 @@ func (c *Conn) hearCancels() {
 // closeGrace is how long Close waits, after its context has ended, for what gives up with that context to tell what it has cut off.
 const closeGrace = 500 * time.Millisecond
 
-func (c *Conn) isClosing() bool { return c.life.isClosing() }
-
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
@@ -111,19 +108,6 @@ func (c *Conn) drain(ctx context.Context) error {
 	return nil
 }
 
-// abandon gives up everything at once.
-func (c *Conn) abandon() {
-	c.life.stop()
-	c.differing.end()
-	c.telemetry.tap.close()
-	c.closeVerifier()
-	c.server.StopWaiting()
-	c.shared.local.forget(c)
-	c.shared.services.Leave(microService{c})
-	c.session.Leave()
-	c.shared.release()
-}
-
 func await(ctx context.Context, ended <-chan struct{}) {
 	select {
 	case <-ended:
@@ -137,17 +121,6 @@ func amount(of int, what string) string {
 		what += "s"
 	}
 	return strconv.Itoa(of) + " " + what
-}
-
-// lifetime is how long a connection lives.
-type lifetime struct {
-	base context.Context    //nolint:containedctx // of every handler; ends when Close gives up on them
-	stop context.CancelFunc // ends base
-
-	begun chan struct{} // closed when Close begins
-
-	mu      sync.Mutex    // protects closing
-	closing chan struct{} // of the first Close: closed when it is done
 }
 
 // Closing returns a channel that is closed when the instance that serves the request of ctx begins to close: see [Conn.Close]. A stream without an
@@ -170,10 +143,4 @@ func (l *lifetime) beginClosing() (closed, begun chan struct{}) {
 	l.closing = make(chan struct{})
 	close(l.begun)
 	return l.closing, nil
-}
-
-func (l *lifetime) isClosing() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closing != nil
 }

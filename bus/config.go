@@ -8,9 +8,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/mattn/go-isatty"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/testbroker"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -209,4 +212,71 @@ func (c *connectConfig) chooseBroker() error {
 		c.broker.Provider = nil
 	}
 	return nil
+}
+
+// ConnectOption configures a connection. The names of connection options start with With; options of a service or an
+// endpoint are plain nouns (see [ServeOption]). An option takes precedence over the environment.
+type ConnectOption func(*connectConfig)
+
+// variables are the environment variables that Busline reads, in all its packages.
+//
+//nolint:gochecknoglobals // a constant
+var variables = []string{
+	"BUS_BASE_URL", "BUS_EVENT_OPERATORS", "BUS_HTTP_ADDR", "BUS_JWKS", "BUS_JWT_AUDIENCE", "BUS_JWT_ISSUER", "BUS_LOG_FORMAT", "BUS_LOG_LEVEL",
+	"BUS_NATS_CA", "BUS_NATS_CERT", "BUS_NATS_CREDS", "BUS_NATS_KEY", "BUS_NATS_NKEY", "BUS_NATS_PASSWORD", "BUS_NATS_TOKEN", "BUS_NATS_URL",
+	"BUS_NATS_USER", "BUS_PLANE", "BUS_SHORT_CIRCUIT", "BUS_TOKEN",
+}
+
+// warnedVariables are those of which a log has a warning: one for each process.
+var warnedVariables sync.Map //nolint:gochecknoglobals // the environment is that of the process, too
+
+// warnOfVariables logs the variables of an environment that are none of Busline and resemble one: who set them believes that they count.
+// A logger that writes no warnings leaves them to one that does.
+func warnOfVariables(logger zerolog.Logger, environment []string) {
+	if logger.GetLevel() > zerolog.WarnLevel {
+		return
+	}
+	for _, each := range environment {
+		name, value, _ := strings.Cut(each, "=")
+		ofKubernetes := strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://") // of a Service bus-nats: tcp://10.0.0.1:4222
+		if !strings.HasPrefix(name, "BUS_") || ofKubernetes {
+			continue
+		}
+		hint := similar.DidYouMean(name, variables)
+		if hint == "" {
+			continue
+		}
+		if _, warned := warnedVariables.LoadOrStore(name, true); !warned {
+			logger.Warn().Msg("the environment variable " + name + " is unknown, and ignored" + hint)
+		}
+	}
+}
+
+// environmentLogger returns the logger that BUS_LOG_LEVEL and BUS_LOG_FORMAT configure.
+func environmentLogger() (zerolog.Logger, error) {
+	level, err := zerolog.ParseLevel(cmp.Or(os.Getenv("BUS_LOG_LEVEL"), "info"))
+	if err != nil {
+		return zerolog.Nop(), fmt.Errorf("BUS_LOG_LEVEL %q: use trace, debug, info, warn, error or disabled", os.Getenv("BUS_LOG_LEVEL"))
+	}
+	terminal := isatty.IsTerminal(os.Stderr.Fd())
+	console := terminal
+	switch format := os.Getenv("BUS_LOG_FORMAT"); format {
+	case "":
+	case "json":
+		console = false
+	case "console":
+		console = true
+	default:
+		return zerolog.Nop(), fmt.Errorf("BUS_LOG_FORMAT %q: use json or console", format)
+	}
+	logger := zerolog.New(os.Stderr)
+	if console {
+		logger = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: !terminal})
+	}
+	return logger.Level(level).With().Timestamp().Logger(), nil
+}
+
+// loggerOf returns the logger of an instance.
+func (c *connectConfig) loggerOf(host, id string) zerolog.Logger {
+	return c.logger.With().Str("host", host).Str("id", id).Logger()
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -211,39 +212,6 @@ func (c *Conn) JetStreamPrefix() string {
 // Connected reports whether the broker can be reached at this moment.
 func (c *Conn) Connected() bool { return c.broker.NATS().IsConnected() }
 
-// Stats counts calls and messages of a connection since it was opened.
-type Stats struct {
-	// Calls are the unicast and multicast calls made, events included: each counts once, however often it was sent and
-	// whatever came of it, also if an interceptor of the connection refused it, unless its address or its arguments were
-	// refused before. What the framework itself asks does not count.
-	Calls int64
-	// Rejected are the requests that were refused before they reached an endpoint: 503 if too many handlers ran or the
-	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the framework
-	// itself asks does not count.
-	Rejected int64
-	// Malformed are the messages that were not understood, or told no valid sender or message id. Each is logged.
-	Malformed int64
-	// UnmatchedResponses are the acks and responses that no caller waited for: they came after the caller gave up.
-	UnmatchedResponses int64
-	// SlowConsumerDropped are the messages that the broker client threw away because this process did not take them in fast enough.
-	// While that goes on the connection is not [Conn.Healthy].
-	SlowConsumerDropped int64
-	// Reconnects is how often the broker connection was replaced because the broker had closed it.
-	Reconnects int64
-	// InFlight is the number of requests that are being handled at this moment.
-	InFlight int
-}
-
-// Stats returns the counters.
-func (c *Conn) Stats() Stats {
-	_, working := c.server.Handlers.Count()
-	overflowed, _ := c.session.Dropped()
-	return Stats{
-		Calls: c.telemetry.made.Load(), Rejected: c.telemetry.rejected.total(), Malformed: c.telemetry.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),
-		SlowConsumerDropped: overflowed, Reconnects: c.broker.Reconnects(), InFlight: working,
-	}
-}
-
 // drop counts and logs a message that is not answered.
 func (c *Conn) drop(subject string, why error) {
 	c.telemetry.dropped.Add(1)
@@ -326,3 +294,38 @@ func (c *Conn) limitedLine(level zerolog.Level, reason string) *zerolog.Event {
 	}
 	return line
 }
+
+// lifetime is how long a connection lives.
+type lifetime struct {
+	base context.Context    //nolint:containedctx // of every handler; ends when Close gives up on them
+	stop context.CancelFunc // ends base
+
+	begun chan struct{} // closed when Close begins
+
+	mu      sync.Mutex    // protects closing
+	closing chan struct{} // of the first Close: closed when it is done
+}
+
+func (l *lifetime) isClosing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closing != nil
+}
+
+func (c *Conn) isClosing() bool { return c.life.isClosing() }
+
+// abandon gives up everything at once.
+func (c *Conn) abandon() {
+	c.life.stop()
+	c.differing.end()
+	c.telemetry.tap.close()
+	c.closeVerifier()
+	c.server.StopWaiting()
+	c.shared.local.forget(c)
+	c.shared.services.Leave(microService{c})
+	c.session.Leave()
+	c.shared.release()
+}
+
+// isListed reports whether a connection answers the protocol, where it is allowed to.
+func (c *Conn) isListed() bool { return !c.config.unlisted && len(c.registry.all()) > 0 }

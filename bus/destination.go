@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -392,3 +393,40 @@ func escapeControls(query string) string {
 
 // isControl reports whether a request line cannot hold a character: all ASCII except visible characters.
 func isControl(c rune) bool { return c <= ' ' || c == '\x7f' }
+
+// untagged returns an error for a struct of arguments with a field that has no json tag. The field would travel under
+// its Go name, "Text", which is hardly the name of an argument; the callee ignores unknown names, so the argument would
+// be zero.
+//
+// Only the fields of the struct itself and of embedded structs are checked, not those of nested values: a type such as
+// struct{ X int } in a signature of a service has the member "X", and the caller's type may have to match it.
+func untagged(arguments reflect.Type) error {
+	for arguments != nil && arguments.Kind() == reflect.Pointer && !writesItself(arguments) {
+		arguments = arguments.Elem()
+	}
+	if arguments == nil || arguments.Kind() != reflect.Struct || writesItself(arguments) {
+		return nil
+	}
+	members, _ := reflectapi.JSONMembers(arguments)
+	for _, member := range members {
+		within := arguments
+		for _, embedded := range member.Index[:len(member.Index)-1] {
+			if within = within.Field(embedded).Type; within.Kind() == reflect.Pointer {
+				within = within.Elem()
+			}
+		}
+		field := within.Field(member.Index[len(member.Index)-1])
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name == "" && !field.Anonymous {
+			return newError(http.StatusBadRequest, ExecutedNo, nil,
+				"field %s of %s has no json tag and would be sent as %q: tag it with the name of the argument, such as `json:%q`",
+				field.Name, within, field.Name, strings.ToLower(field.Name[:1])+field.Name[1:])
+		}
+	}
+	return nil
+}
+
+// writesItself reports whether a type has its own JSON encoding.
+func writesItself(written reflect.Type) bool {
+	_, streams := written.MethodByName("MarshalJSONTo")
+	return streams || written.Implements(reflect.TypeFor[json.Marshaler]()) || written.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,16 +9,11 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi/strictjson"
-	"github.com/busline/busline/restmap"
 )
 
 // maxDetails limits the details of an error, in bytes of JSON: errors are logged and passed on; data belongs in a
 // result.
 const maxDetails = 64 << 10
-
-// maxProblem limits, in bytes, the problems whose members are all decoded: the decoded members of a large one take many
-// times its size.
-const maxProblem = 1 << 20
 
 // aboutBlank is the type of a problem for an [Error] without a Type: the status is the only classification (RFC 9457,
 // 4.2.1).
@@ -148,90 +142,10 @@ func (d details) addTo(body []byte) []byte {
 	return slices.Concat(body[:len(body)-1], []byte(","), more[1:])
 }
 
-// readProblem decodes the body of a problem: the standard members, and all others. A member of a wrong type counts as
-// absent (RFC 9457, 3.1). The other members of a large problem, which no service on the bus sends, are omitted.
-func readProblem(body []byte) (told problem, others details, leftOut string) {
-	fits := strictjson.Unmarshal(body, &told) == nil
-	switch {
-	case fits && told.isAllOf(body):
-		told.Type = notBlank(told.Type)
-		return told, nil, ""
-	case len(body) > maxProblem:
-		if !fits {
-			told = problem{}
-		}
-		told.Type = notBlank(told.Type)
-		return told, nil, fmt.Sprintf("the problem has %d bytes; the limit is %d", len(body), maxProblem)
-	default:
-		told, others = readMembers(body)
-		return told, others, ""
-	}
-}
-
-// isAllOf reports whether p contains all members of the body, by comparing their number.
-func (p *problem) isAllOf(body []byte) bool {
-	text, err := strictjson.Scan(body)
-	members := 0
-	for _, member := range []string{p.Type, p.Title, p.Detail, p.Instance, p.Host, p.ID, p.MsgID, p.TraceID, p.Executed} {
-		if member != "" {
-			members++
-		}
-	}
-	if p.Status != 0 {
-		members++
-	}
-	if p.Internal {
-		members++
-	}
-	return err == nil && text.Members == members
-}
-
-// readMembers decodes a problem member by member.
-func readMembers(body []byte) (told problem, others details) {
-	if strictjson.Unmarshal(body, &others) != nil {
-		return problem{}, nil
-	}
-	for name, into := range map[string]any{
-		"type": &told.Type, "detail": &told.Detail, "instance": &told.Instance, "host": &told.Host, "id": &told.ID, "msgId": &told.MsgID,
-		"traceId": &told.TraceID, "executed": &told.Executed, "internal": &told.Internal,
-	} {
-		if text := others[name]; text != nil {
-			_ = strictjson.Unmarshal(text, into)
-		}
-	}
-	told.Type = notBlank(told.Type)
-	var isForeign bool
-	told.Errors, isForeign = readArguments(others[foreignErrors])
-	for _, name := range ownMembers() {
-		if name != foreignErrors || !isForeign {
-			delete(others, name)
-		}
-	}
-	return told, others
-}
-
 // notBlank returns the Type of an error for the type of a problem.
 func notBlank(problemType string) string {
 	if problemType == aboutBlank {
 		return ""
 	}
 	return problemType
-}
-
-// readArguments decodes the list of invalid arguments. If its elements have unknown members, it returns what fits, and
-// isForeign is true.
-func readArguments(text json.RawMessage) (arguments []restmap.ArgumentError, isForeign bool) {
-	if text == nil {
-		return nil, false
-	}
-	strict := json.NewDecoder(bytes.NewReader(text))
-	strict.DisallowUnknownFields()
-	if strict.Decode(&arguments) == nil {
-		return arguments, false
-	}
-	arguments = nil
-	if strictjson.Unmarshal(text, &arguments) != nil {
-		return nil, true
-	}
-	return arguments, true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -298,4 +299,40 @@ func (e *Error) reason() string {
 		return e.misfit + ": " + text
 	}
 	return text
+}
+
+// noConnection returns the error for a call on a nil connection.
+func noConnection(address string) *Error {
+	return newError(http.StatusServiceUnavailable, ExecutedNo, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
+}
+
+// crashed is the error of a handler that panicked, or that exited its goroutine by runtime.Goexit or in a failing test.
+type crashed struct {
+	reason string // of the panic
+	exited bool   // there was no panic
+	stack  []byte
+}
+
+func (c *crashed) Error() string {
+	if c.exited {
+		return "the handler exited its goroutine"
+	}
+	return "the handler panicked: " + c.reason
+}
+
+// errAborted is the error of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when
+// its backend goes away. Such a handler intends to give no answer. The log does not contain the error at level error,
+// as net/http does not log it either.
+var errAborted = fmt.Errorf("the handler gave no answer: %w", http.ErrAbortHandler)
+
+// crash returns the error of a handler that did not return. The reason is the value of the panic, nil if there was none.
+func crash(reason any) error {
+	switch reason {
+	case nil:
+		return &crashed{exited: true, stack: debug.Stack()}
+	case http.ErrAbortHandler:
+		return errAborted
+	default:
+		return &crashed{reason: fmt.Sprint(reason), stack: debug.Stack()}
+	}
 }

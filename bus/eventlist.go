@@ -91,15 +91,6 @@ func planPublish() ([]*endpoint, error) {
 	return controlled([]*endpoint{publish, describe}), nil
 }
 
-// controlled completes endpoints of port 888.
-func controlled(endpoints []*endpoint) []*endpoint {
-	for _, e := range endpoints {
-		e.chain = controlChain(e)
-		e.route()
-	}
-	return endpoints
-}
-
 // listEvents serves the list of events and their document, and reports whether it did not do so before. The caller holds the lock of
 // registrations. Events do not need that, so an error is logged, and the next publisher or subscription tries again.
 func (c *Conn) listEvents(ctx context.Context) (added bool) {

@@ -322,8 +322,3 @@ func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) err
 	}
 	return nil
 }
-
-// noConnection returns the error for a call on a nil connection.
-func noConnection(address string) *Error {
-	return newError(http.StatusServiceUnavailable, ExecutedNo, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
-}

@@ -1,17 +1,13 @@
 package bus
 
 import (
-	"errors"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
-	"sync/atomic"
 
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
 // measureServed returns a function that counts a request of an endpoint, by caller. One that was cancelled has neither failed nor been refused.
@@ -148,44 +144,35 @@ func (c *Conn) reportTraffic() metrics.Traffic {
 	return traffic
 }
 
-// rejectedRequests counts rejected requests by status. They reach no interceptor, so that no other metric of the server has them. The
-// zero value is ready.
-type rejectedRequests struct{ byStatus table[int, *atomic.Int64] }
-
-func (t *rejectedRequests) of(status int) *atomic.Int64 {
-	return t.byStatus.get(status, func(int) *atomic.Int64 { return new(atomic.Int64) })
+// Stats counts calls and messages of a connection since it was opened.
+type Stats struct {
+	// Calls are the unicast and multicast calls made, events included: each counts once, however often it was sent and
+	// whatever came of it, also if an interceptor of the connection refused it, unless its address or its arguments were
+	// refused before. What the framework itself asks does not count.
+	Calls int64
+	// Rejected are the requests that were refused before they reached an endpoint: 503 if too many handlers ran or the
+	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the framework
+	// itself asks does not count.
+	Rejected int64
+	// Malformed are the messages that were not understood, or told no valid sender or message id. Each is logged.
+	Malformed int64
+	// UnmatchedResponses are the acks and responses that no caller waited for: they came after the caller gave up.
+	UnmatchedResponses int64
+	// SlowConsumerDropped are the messages that the broker client threw away because this process did not take them in fast enough.
+	// While that goes on the connection is not [Conn.Healthy].
+	SlowConsumerDropped int64
+	// Reconnects is how often the broker connection was replaced because the broker had closed it.
+	Reconnects int64
+	// InFlight is the number of requests that are being handled at this moment.
+	InFlight int
 }
 
-// total returns the number of rejected requests of all statuses.
-func (t *rejectedRequests) total() (total int64) {
-	for _, count := range t.byStatus.all() {
-		total += count.Load()
+// Stats returns the counters.
+func (c *Conn) Stats() Stats {
+	_, working := c.server.Handlers.Count()
+	overflowed, _ := c.session.Dropped()
+	return Stats{
+		Calls: c.telemetry.made.Load(), Rejected: c.telemetry.rejected.total(), Malformed: c.telemetry.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),
+		SlowConsumerDropped: overflowed, Reconnects: c.broker.Reconnects(), InFlight: working,
 	}
-	return total
-}
-
-// zeroInitStatuses are the statuses that are exported with value 0 before the first rejection: Prometheus cannot compute an increase for
-// a series whose first sample is not zero.
-func zeroInitStatuses() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
-
-// expose writes the counts as one metric.
-func (t *rejectedRequests) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
-	for _, status := range zeroInitStatuses() {
-		t.of(status)
-	}
-	counts := t.byStatus.all()
-	for _, status := range slices.Sorted(maps.Keys(counts)) {
-		text.Counter("busline_rejected_total", "Requests that were refused before they reached an endpoint.", float64(counts[status].Load()),
-			with(metrics.Label{Name: "status", Value: strconv.Itoa(status)})...)
-	}
-}
-
-// countRejected counts a request that is not handled, and returns the answer. A request whose caller has left does not count, as the
-// caller does not wait for the answer.
-func (c *Conn) countRejected(in *serverCall, why error) *wire.Response {
-	response := c.logAndEncode(in, why)
-	if in.Address.Port != subject.ControlPort && !errors.Is(why, ErrCallerLeft) {
-		c.telemetry.rejected.of(response.Status).Add(1)
-	}
-	return response
 }

@@ -47,9 +47,6 @@ func (s microService) Endpoints() (listed []natsmicro.Endpoint) {
 	return listed
 }
 
-// isListed reports whether a connection answers the protocol, where it is allowed to.
-func (c *Conn) isListed() bool { return !c.config.unlisted && len(c.registry.all()) > 0 }
-
 // listedSubject is the subject of an endpoint, with a wildcard when it has several methods.
 func (c *Conn) listedSubject(e *endpoint) string {
 	route := e.mapped.Routes[0]

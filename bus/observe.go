@@ -3,6 +3,10 @@ package bus
 import (
 	"context"
 	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -47,5 +51,37 @@ func (c *Conn) observe(measure func(endedCall), log func(context.Context, endedC
 			}()
 			return next(ctx, x)
 		}
+	}
+}
+
+// rejectedRequests counts rejected requests by status. They reach no interceptor, so that no other metric of the server has them. The
+// zero value is ready.
+type rejectedRequests struct{ byStatus table[int, *atomic.Int64] }
+
+func (t *rejectedRequests) of(status int) *atomic.Int64 {
+	return t.byStatus.get(status, func(int) *atomic.Int64 { return new(atomic.Int64) })
+}
+
+// total returns the number of rejected requests of all statuses.
+func (t *rejectedRequests) total() (total int64) {
+	for _, count := range t.byStatus.all() {
+		total += count.Load()
+	}
+	return total
+}
+
+// zeroInitStatuses are the statuses that are exported with value 0 before the first rejection: Prometheus cannot compute an increase for
+// a series whose first sample is not zero.
+func zeroInitStatuses() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
+
+// expose writes the counts as one metric.
+func (t *rejectedRequests) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	for _, status := range zeroInitStatuses() {
+		t.of(status)
+	}
+	counts := t.byStatus.all()
+	for _, status := range slices.Sorted(maps.Keys(counts)) {
+		text.Counter("busline_rejected_total", "Requests that were refused before they reached an endpoint.", float64(counts[status].Load()),
+			with(metrics.Label{Name: "status", Value: strconv.Itoa(status)})...)
 	}
 }

@@ -2,20 +2,18 @@ package bus
 
 import (
 	"context"
-	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
-	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
@@ -156,68 +154,42 @@ func (o Operation[Arguments, Results]) decode(of *wire.Response, text []byte) (r
 	return results, nil
 }
 
-// checkNamed returns an error if results are a struct that stayed empty because it has none of the names in a JSON object.
-func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
-	if results.Kind() != reflect.Struct || !results.IsZero() {
-		return nil
-	}
-	given := make(map[string]json.RawMessage)
-	_ = strictjson.Unmarshal(text, &given) // it has been read
-	known, _ := reflectapi.JSONMembers(results.Type())
-	if len(known) == 0 || len(given) == 0 {
-		return nil
-	}
-	for _, member := range known {
-		for name := range given {
-			if name == member.Name || anyCase && strings.EqualFold(name, member.Name) {
-				return nil
-			}
-		}
-	}
-	names := slices.Sorted(maps.Keys(given))
-	return fmt.Errorf("it has %s, and no %s%s", strings.Join(names, ", "), known[0].Name, similar.DidYouMean(known[0].Name, names))
+// DeclaredBy returns the operation with the name of what declares it, "shopapi.Orders.Cancel", which generated clients set: a call
+// that the service answers with 404 or 405 because it has no such route then asks the service where it serves a method of that
+// name, and says how the two differ.
+func (o Operation[Arguments, Results]) DeclaredBy(name string) Operation[Arguments, Results] {
+	o.declaredBy = name
+	return o
 }
 
-// misfit returns the error for a response that does not fit the results of its caller.
-func misfit(response *wire.Response, err error, expected any) *Error {
-	failed := newError(http.StatusBadGateway, ExecutedYes, err, "the response does not fit %T: %s", expected, err)
-	failed.Host, failed.ID, failed.MsgID = response.FromHost, response.FromID, response.MsgID
-	return failed
+// explain adds to the error of a call that reached no route how the declarations of caller and service differ.
+func (o Operation[Arguments, Results]) explain(ctx context.Context, err error) error {
+	failed, ok := errors.AsType[*Error](err)
+	missing := ok && failed.Executed == ExecutedNo && (failed.Status == http.StatusNotFound || failed.Status == http.StatusMethodNotAllowed)
+	if !missing || o.declaredBy == "" {
+		return err
+	}
+	explained := *failed
+	explained.Detail += "; " + o.conn.difference(ctx, o.to, o.declaredBy)
+	return &explained
 }
 
-// untagged returns an error for a struct of arguments with a field that has no json tag. The field would travel under
-// its Go name, "Text", which is hardly the name of an argument; the callee ignores unknown names, so the argument would
-// be zero.
-//
-// Only the fields of the struct itself and of embedded structs are checked, not those of nested values: a type such as
-// struct{ X int } in a signature of a service has the member "X", and the caller's type may have to match it.
-func untagged(arguments reflect.Type) error {
-	for arguments != nil && arguments.Kind() == reflect.Pointer && !writesItself(arguments) {
-		arguments = arguments.Elem()
+// difference says where a service serves a method that is declared elsewhere for a caller.
+func (c *Conn) difference(ctx context.Context, to *destination, declaredBy string) string {
+	host := ""
+	if parsed, err := url.Parse(to.address); err == nil {
+		host = parsed.Hostname()
 	}
-	if arguments == nil || arguments.Kind() != reflect.Struct || writesItself(arguments) {
-		return nil
+	name := declaredBy[strings.LastIndexByte(declaredBy, '.')+1:]
+	told := fmt.Sprintf("%s is %s %s for the caller", declaredBy, to.method, pathOf(to.address))
+	var answer allowed
+	err := c.Call(ctx, "GET https://"+host+":"+strconv.Itoa(subject.ControlPort)+client.AllowPath, Args{"name": name}, &answer)
+	switch {
+	case err != nil || answer.Routes == nil: // a foreign service does not know names
+	case len(*answer.Routes) == 0:
+		told += ", and the service serves no method " + name
+	default:
+		told += ", and the service serves " + name + " as " + strings.Join(*answer.Routes, " and ")
 	}
-	members, _ := reflectapi.JSONMembers(arguments)
-	for _, member := range members {
-		within := arguments
-		for _, embedded := range member.Index[:len(member.Index)-1] {
-			if within = within.Field(embedded).Type; within.Kind() == reflect.Pointer {
-				within = within.Elem()
-			}
-		}
-		field := within.Field(member.Index[len(member.Index)-1])
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name == "" && !field.Anonymous {
-			return newError(http.StatusBadRequest, ExecutedNo, nil,
-				"field %s of %s has no json tag and would be sent as %q: tag it with the name of the argument, such as `json:%q`",
-				field.Name, within, field.Name, strings.ToLower(field.Name[:1])+field.Name[1:])
-		}
-	}
-	return nil
-}
-
-// writesItself reports whether a type has its own JSON encoding.
-func writesItself(written reflect.Type) bool {
-	_, streams := written.MethodByName("MarshalJSONTo")
-	return streams || written.Implements(reflect.TypeFor[json.Marshaler]()) || written.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+	return told + ": let both use one version of the interface"
 }

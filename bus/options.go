@@ -16,10 +16,6 @@ import (
 	"github.com/busline/busline/bus/internal/testbroker"
 )
 
-// ConnectOption configures a connection. The names of connection options start with With; options of a service or an
-// endpoint are plain nouns (see [ServeOption]). An option takes precedence over the environment.
-type ConnectOption func(*connectConfig)
-
 // WithOptions applies several options in order. So a test passes those of bustest to a function that calls [Run].
 // Default: none.
 func WithOptions(options ...ConnectOption) ConnectOption {

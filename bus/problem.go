@@ -1,8 +1,10 @@
 package bus
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
@@ -201,4 +204,111 @@ func traceIDIn(parent string) string {
 
 func isLowerHex(text string, length int) bool {
 	return len(text) == length && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// logLeftOut tells the author of a handler which details of its error do not reach the caller, which no other line does.
+func (c *Conn) logLeftOut(failed *Error) {
+	if failed.leftOut != "" {
+		c.log(c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Path).Str("reason", failed.leftOut),
+			"details of an error left out")
+	}
+}
+
+// notFoundError is the error for a path of a host that is there: 405 with what is served, or 404 with the path that is probably meant, if
+// there is one.
+func notFoundError(address subject.Address, methods []string, meant string) *Error {
+	if len(methods) == 0 {
+		if meant != "" {
+			meant = "; did you mean " + meant + "?"
+		}
+		return newError(http.StatusNotFound, ExecutedNo, nil, "%s serves nothing at %s on port %d%s", address.Host, address.Path, address.Port, meant)
+	}
+	allow := strings.Join(methods, ", ")
+	refused := newError(http.StatusMethodNotAllowed, ExecutedNo, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
+	refused.allow = allow
+	return refused
+}
+
+// maxProblem limits, in bytes, the problems whose members are all decoded: the decoded members of a large one take many
+// times its size.
+const maxProblem = 1 << 20
+
+// readProblem decodes the body of a problem: the standard members, and all others. A member of a wrong type counts as
+// absent (RFC 9457, 3.1). The other members of a large problem, which no service on the bus sends, are omitted.
+func readProblem(body []byte) (told problem, others details, leftOut string) {
+	fits := strictjson.Unmarshal(body, &told) == nil
+	switch {
+	case fits && told.isAllOf(body):
+		told.Type = notBlank(told.Type)
+		return told, nil, ""
+	case len(body) > maxProblem:
+		if !fits {
+			told = problem{}
+		}
+		told.Type = notBlank(told.Type)
+		return told, nil, fmt.Sprintf("the problem has %d bytes; the limit is %d", len(body), maxProblem)
+	default:
+		told, others = readMembers(body)
+		return told, others, ""
+	}
+}
+
+// isAllOf reports whether p contains all members of the body, by comparing their number.
+func (p *problem) isAllOf(body []byte) bool {
+	text, err := strictjson.Scan(body)
+	members := 0
+	for _, member := range []string{p.Type, p.Title, p.Detail, p.Instance, p.Host, p.ID, p.MsgID, p.TraceID, p.Executed} {
+		if member != "" {
+			members++
+		}
+	}
+	if p.Status != 0 {
+		members++
+	}
+	if p.Internal {
+		members++
+	}
+	return err == nil && text.Members == members
+}
+
+// readMembers decodes a problem member by member.
+func readMembers(body []byte) (told problem, others details) {
+	if strictjson.Unmarshal(body, &others) != nil {
+		return problem{}, nil
+	}
+	for name, into := range map[string]any{
+		"type": &told.Type, "detail": &told.Detail, "instance": &told.Instance, "host": &told.Host, "id": &told.ID, "msgId": &told.MsgID,
+		"traceId": &told.TraceID, "executed": &told.Executed, "internal": &told.Internal,
+	} {
+		if text := others[name]; text != nil {
+			_ = strictjson.Unmarshal(text, into)
+		}
+	}
+	told.Type = notBlank(told.Type)
+	var isForeign bool
+	told.Errors, isForeign = readArguments(others[foreignErrors])
+	for _, name := range ownMembers() {
+		if name != foreignErrors || !isForeign {
+			delete(others, name)
+		}
+	}
+	return told, others
+}
+
+// readArguments decodes the list of invalid arguments. If its elements have unknown members, it returns what fits, and
+// isForeign is true.
+func readArguments(text json.RawMessage) (arguments []restmap.ArgumentError, isForeign bool) {
+	if text == nil {
+		return nil, false
+	}
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if strict.Decode(&arguments) == nil {
+		return arguments, false
+	}
+	arguments = nil
+	if strictjson.Unmarshal(text, &arguments) != nil {
+		return nil, true
+	}
+	return arguments, true
 }

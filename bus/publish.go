@@ -111,17 +111,6 @@ func (in *serverCall) eventOf(by publication, name eventName) (*clientCall, erro
 	return event, nil
 }
 
-// Paths on port 888 whose callers may have a token.
-const (
-	asyncAPIPath = "/asyncapi.json"
-	publishPath  = "/publish/"
-)
-
-// takesActor reports whether a request on port 888 carries the token of its actor.
-func takesActor(path string) bool {
-	return path == asyncAPIPath || strings.HasPrefix(path, publishPath)
-}
-
 // controlHandler returns an endpoint on port 888 that one instance of the host answers.
 func controlHandler(method, path string) (*endpoint, error) {
 	mapped, err := restmap.Handler(method, path)

@@ -1,28 +1,19 @@
 package bus
 
 import (
-	"cmp"
 	"context"
-	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/restmap"
-	"github.com/busline/busline/restmap/openapi"
 )
 
 // Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns. If it
@@ -47,14 +38,6 @@ func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	return conn.serve(interfaceOf[T](), impl, newServiceConfig(options))
 }
 
-// interfaceOf returns T if it is an interface, whose methods are to be served; nil stands for all methods of the value.
-func interfaceOf[T any]() reflect.Type {
-	if t := reflect.TypeFor[T](); t.Kind() == reflect.Interface && t.NumMethod() > 0 {
-		return t
-	}
-	return nil
-}
-
 func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 	config.strict = config.strict || c.config.strict
 	endpoints, service, err := plan(as, impl, config)
@@ -69,57 +52,6 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 		c.logger.Warn().Str("service", service.Name).Msg(warning)
 	}
 	return nil
-}
-
-// plan finds the methods of impl and makes their endpoints.
-func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
-	if isHandler(as, impl) {
-		return nil, nil, errors.New("an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle")
-	}
-	if service, err = describe(as, impl, config); err != nil {
-		return nil, nil, err
-	}
-	if err := checkOwnMethods(as, service, config); err != nil {
-		return nil, nil, err
-	}
-	mapped, err := restmap.Map(service, config.routing())
-	if err != nil {
-		return nil, nil, err
-	}
-	endpoints = endpointsOf(mapped, service, config)
-	return endpoints, service, checkClients(service, endpoints)
-}
-
-// describe finds the methods of impl, or only those of the interface as.
-func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Service, error) {
-	if config.err != nil {
-		return nil, config.err
-	}
-	if as != nil {
-		return reflectapi.DescribeAs(as, impl, config.describe...)
-	}
-	return reflectapi.Describe(impl, config.describe...)
-}
-
-// endpointsOf returns the endpoints of mapped methods.
-func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config *serviceConfig) (endpoints []*endpoint) {
-	for _, m := range mapped {
-		settings := config.method(m.Method.Name).endpointConfig
-		if port := portOf(service, m.Method); port != 0 && !settings.portSet {
-			settings.port = port
-		}
-		planned := newEndpoint(settings, service.Name+"."+m.Name, m)
-		switch {
-		case m.Style == restmap.Web:
-			planned.run = runWeb(planned, m.Method.ServeHTTP)
-		case m.Element() != nil:
-			planned.run = runStream(planned)
-		default:
-			planned.run = runFunction(planned)
-		}
-		endpoints = append(endpoints, planned)
-	}
-	return endpoints
 }
 
 // Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method "" or "*"
@@ -214,139 +146,6 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	return nil
 }
 
-// registry holds what a connection serves, except for the framework itself.
-type registry struct {
-	registering sync.Mutex // one registration at a time; protects serving, listing and publishing
-	serving     bool       // something is registered
-	listing     bool       // the events are listed
-	publishing  bool       // events can be published by hand
-
-	mu        sync.Mutex // protects endpoints
-	endpoints []*endpoint
-}
-
-// add adds the endpoints that Traffic reports.
-func (r *registry) add(endpoints []*endpoint) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range endpoints {
-		if e.served != nil {
-			r.endpoints = append(r.endpoints, e)
-		}
-	}
-}
-
-// takes returns the first document whose place a registered endpoint has, as that of the portal does; nil if none.
-func (r *registry) takes(documents []*endpoint) *endpoint {
-	for _, e := range r.all() {
-		for _, document := range documents {
-			if e.Port == document.Port && e.Path == document.Path {
-				return document
-			}
-		}
-	}
-	return nil
-}
-
-// servesBelow reports whether an endpoint serves everything below a path.
-func (r *registry) servesBelow(port int, path string) bool {
-	return slices.ContainsFunc(r.all(), func(e *endpoint) bool {
-		above, _, _ := strings.Cut(e.Path, "{")
-		return e.Port == port && strings.HasSuffix(e.Path, "+}") && strings.HasPrefix(path, above)
-	})
-}
-
-// pathLike returns the path that resembles another one, "/products/{id}" for "/product/5"; "" if there is none. It tells only of what the
-// documents show without a token.
-func (r *registry) pathLike(port int, path string) string {
-	if len(path) > maxPathCompared {
-		return ""
-	}
-	given := strings.Split(path, "/")
-	shown := make(map[string]string) // by what they look like
-	for _, e := range r.all() {
-		if e.Port != port || e.hidden || e.secured || e.source != "" {
-			continue
-		}
-		segments := strings.Split(e.Path, "/")
-		for i, segment := range segments {
-			if strings.HasPrefix(segment, "{") && i < len(given) {
-				segments[i] = given[i]
-			}
-		}
-		shown[strings.Join(segments, "/")] = e.Path
-	}
-	return shown[similar.Name(path, slices.Sorted(maps.Keys(shown)))]
-}
-
-// maxPathCompared is the length of a path, in bytes, up to which others are compared with it.
-const maxPathCompared = 100
-
-// all returns the registered endpoints, sorted.
-func (r *registry) all() []*endpoint {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.SortedFunc(slices.Values(r.endpoints), func(a, b *endpoint) int {
-		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
-	})
-}
-
-// validEndpoints returns all errors of the endpoints of a host, joined.
-func validEndpoints(plane, host string, endpoints []*endpoint) error {
-	var errs []error
-	for _, e := range endpoints {
-		for _, err := range e.check(plane, host) {
-			errs = append(errs, fmt.Errorf("%s: %w", e.Name, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// check returns the errors of an endpoint. It also compiles the claims.
-func (e *endpoint) check(plane, host string) (errs []error) {
-	if err := subject.CheckPort(e.Port); err != nil {
-		errs = append(errs, fmt.Errorf("%w; see bus.Port", err))
-	}
-	if e.Port == subject.ControlPort {
-		errs = append(errs, fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints", subject.ControlPort))
-	}
-	if e.Port == subject.EventPort && e.source == "" {
-		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", subject.EventPort))
-	}
-	if e.mapped.Method != nil && e.source == "" {
-		if err := e.mapped.Method.Declared.CheckCall(); err != nil {
-			errs = append(errs, fmt.Errorf("its interface %w", err))
-		}
-	}
-	for _, route := range e.mapped.Routes {
-		if route.Method == http.MethodHead {
-			errs = append(errs, errors.New("HEAD cannot be served by itself: serve GET, which also answers HEAD"))
-		}
-		if !e.hidden && !openapi.Lists(route.Method) {
-			errs = append(errs, fmt.Errorf("OpenAPI has no HTTP method %s: if it is not misspelt, leave the endpoint out of the documents with bus.Undocumented", route.Method))
-		}
-		if to := e.subject(plane, cmp.Or(e.source, host), route); len(to) > subject.MaxLength {
-			errs = append(errs, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path", len(to), subject.MaxLength))
-		}
-	}
-	if err := cmp.Or(e.err, e.compileClaims()); err != nil {
-		errs = append(errs, err)
-	}
-	if e.bodyLimit < 0 || e.timeBudget < 0 {
-		errs = append(errs, errors.New("its body limit or time budget is negative; see bus.MaxBodyBytes and bus.TimeBudget"))
-	}
-	if err := checkText("bus.Description", e.description); err != nil {
-		errs = append(errs, err)
-	}
-	if err := e.checkWeb(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := checkInterceptors(e.interceptors, "bus.Intercept"); err != nil {
-		errs = append(errs, err)
-	}
-	return errs
-}
-
 // chain composes the interceptors of each endpoint.
 func (c *Conn) chain(endpoints []*endpoint) (err error) {
 	for _, e := range endpoints {
@@ -394,10 +193,6 @@ func (c *Conn) closedMeanwhile(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrClosed, err)
-}
-
-func (e *endpoint) subject(plane, host string, route restmap.Route) string {
-	return subject.Subscription(plane, strconv.Itoa(e.Port), host, route.Method, server.Tokens(route.Pattern)...)
 }
 
 // subscriptionsOf returns what brings the requests for endpoints.
@@ -449,60 +244,6 @@ func (c *Conn) warnThatOpen(e, wider *endpoint, methods []string) {
 	c.logger.Warn().Str("endpoint", e.Name).Str("path", e.Path).
 		Msgf("the claims of %s do not guard its paths under %s, which %s answers without them: ask for the same claims there, or serve %s under the method *",
 			e.Name, strings.Join(methods, ", "), wider.Name, e.Path)
-}
-
-// checkOwnMethods returns an error for each method that a struct usually has for its own program, and that callers could call. There is none for a
-// service of an interface, or if an option names the method.
-func checkOwnMethods(as reflect.Type, service *reflectapi.Service, config *serviceConfig) error {
-	if as != nil {
-		return nil
-	}
-	var errs []error
-	for _, method := range service.Methods {
-		if _, named := config.methods[method.Name]; named || !isLifecycle(method) && !isOwnBusiness(service.Type, method.Name) {
-			continue
-		}
-		errs = append(errs, fmt.Errorf("method %s would be served to callers: leave it out with bus.ExcludeMethods(%q), or add bus.Method(%q) if that is intended",
-			method.Name, method.Name, method.Name))
-	}
-	return errors.Join(errs...)
-}
-
-// isLifecycle reports whether a method begins or ends what a struct does for its own program, and takes and tells nothing else.
-func isLifecycle(method *reflectapi.Method) bool {
-	switch method.Name {
-	case "Close", "Shutdown", "Stop", "Start", "Run", "Init", "Reset", "Lock", "Unlock":
-		return method.Kind == reflectapi.Function && len(method.Args)+len(method.Results) == 0
-	default:
-		return false
-	}
-}
-
-// isOwnBusiness reports whether a method belongs to an interface that is unrelated to the purpose of a service.
-func isOwnBusiness(t reflect.Type, method string) bool {
-	for _, each := range []reflect.Type{
-		reflect.TypeFor[http.Handler](),
-		reflect.TypeFor[error](),
-		reflect.TypeFor[fmt.Stringer](),
-		reflect.TypeFor[fmt.GoStringer](),
-		reflect.TypeFor[json.Marshaler](),
-		reflect.TypeFor[json.Unmarshaler](),
-		reflect.TypeFor[encoding.TextMarshaler](),
-		reflect.TypeFor[encoding.TextUnmarshaler](),
-		reflect.TypeFor[encoding.BinaryMarshaler](),
-		reflect.TypeFor[encoding.BinaryUnmarshaler](),
-	} {
-		if each.Method(0).Name == method && t.Implements(each) {
-			return true
-		}
-	}
-	return false
-}
-
-// isHandler reports whether impl is a handler of another package, such as a router: it has no methods to serve.
-func isHandler(as reflect.Type, impl any) bool {
-	_, isMux := impl.(*http.ServeMux)
-	return isMux || as == reflect.TypeFor[http.Handler]()
 }
 
 // unmeantPath returns a warning for a path that seems meant for a whole application, as with [http.ServeMux]; "" for

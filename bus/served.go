@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -172,29 +171,6 @@ func (c *Conn) completeError(in *serverCall, err error) *Error {
 	return &failed
 }
 
-// logLeftOut tells the author of a handler which details of its error do not reach the caller, which no other line does.
-func (c *Conn) logLeftOut(failed *Error) {
-	if failed.leftOut != "" {
-		c.log(c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Path).Str("reason", failed.leftOut),
-			"details of an error left out")
-	}
-}
-
-// notFoundError is the error for a path of a host that is there: 405 with what is served, or 404 with the path that is probably meant, if
-// there is one.
-func notFoundError(address subject.Address, methods []string, meant string) *Error {
-	if len(methods) == 0 {
-		if meant != "" {
-			meant = "; did you mean " + meant + "?"
-		}
-		return newError(http.StatusNotFound, ExecutedNo, nil, "%s serves nothing at %s on port %d%s", address.Host, address.Path, address.Port, meant)
-	}
-	allow := strings.Join(methods, ", ")
-	refused := newError(http.StatusMethodNotAllowed, ExecutedNo, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
-	refused.allow = allow
-	return refused
-}
-
 // limitResponse is the [Interceptor] that makes an error of a response that is too large, so that the interceptors around it see what the
 // caller gets. What an error becomes is measured in service.Serve.
 func limitResponse(next CallFunc) CallFunc {
@@ -220,4 +196,14 @@ func (c *Conn) logLost(in *server.Incoming, what string, err error) {
 		level = zerolog.DebugLevel // hardly any caller waits for it
 	}
 	c.log(c.limitedLine(level, what+": "+err.Error()).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err), what+" lost")
+}
+
+// countRejected counts a request that is not handled, and returns the answer. A request whose caller has left does not count, as the
+// caller does not wait for the answer.
+func (c *Conn) countRejected(in *serverCall, why error) *wire.Response {
+	response := c.logAndEncode(in, why)
+	if in.Address.Port != subject.ControlPort && !errors.Is(why, ErrCallerLeft) {
+		c.telemetry.rejected.of(response.Status).Add(1)
+	}
+	return response
 }

@@ -141,10 +141,6 @@ func (s *shared) failed() bool {
 	}
 }
 
-// An answered call leaves its memory to a later one, which saves the garbage collector a good part of its work. Memory that
-// code outside this package may have kept is not used again: the context of a handler with its request, an answer that came
-// over the broker, and the exchange of a call that a user's interceptor has seen.
-
 // spare is the memory that the connections on one broker connection leave to each other. With pools of its own each would keep some, and a
 // pool that is used once takes 128 bytes for each core.
 type spare struct {
@@ -159,17 +155,4 @@ func unused[T any](pool *sync.Pool) *T {
 		return ended
 	}
 	return new(T)
-}
-
-// reuse takes back an answered request once its results are read.
-func (c *Conn) reuse(answered *clientCall) {
-	if !answered.reusable || len(c.config.observers)+len(c.config.interceptors) > 0 {
-		return
-	}
-	if answered.given != nil {
-		*answered.given = localValues{}
-		c.shared.spare.givens.Put(answered.given)
-	}
-	*answered = clientCall{}
-	c.shared.spare.outgoing.Put(answered)
 }
