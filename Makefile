@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check format build tidy lint generate generated words test race jsonv2 browser npm bench compare fuzz faults
+.PHONY: help check gotestsum format build tidy lint generate generated words test race jsonv2 browser npm bench compare fuzz faults
 
 # What a developer has set for other work, such as BUS_NATS_URL, is nothing to the tests.
 $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
@@ -23,6 +23,12 @@ FUZZTIME ?= 2000x
 LINTER_VERSION := v2.15.0
 CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/busline
 LINTER ?= $(CACHE)/golangci-lint-$(LINTER_VERSION)-$(shell go env GOVERSION)/golangci-lint
+
+# What runs the tests: on CI .ci/test, which runs what fails again, and so needs gotestsum.
+GOTEST ?= go test
+GOTESTSUM_VERSION := v1.13.0
+GOTESTSUM ?= $(CACHE)/gotestsum-$(GOTESTSUM_VERSION)/gotestsum
+export GOTESTSUM
 
 # The Go that the race detector runs with, so that the tests run on two versions.
 NEXTGO ?= go1.27.4
@@ -68,13 +74,19 @@ words: ## no notes to oneself and no paths of one machine
 	then exit 1; else test $$? -eq 1; fi
 
 test: ## all tests; the first line is the main module's
-	go test ./...
-	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && go test ./...); done
+	$(GOTEST) ./...
+	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && $(GOTEST) ./...); done
 
-# The tests of faults run alone: they tell a call that is lost from one that is late.
+# The tests of faults run alone: they tell a call that is lost from one that is late. Those of apigen and docs run the go command, and have no
+# goroutines.
 race: ## the tests of the main module under the race detector, and with the next Go
-	GOTOOLCHAIN=$(NEXTGO) go test -race $$(go list ./... | grep -v /faulttest$$)
-	GOTOOLCHAIN=$(NEXTGO) go test -race ./bus/faulttest
+	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race $$(go list ./... | grep -vE '/(faulttest|apigen|docs)$$')
+	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race ./bus/faulttest
+
+gotestsum: $(GOTESTSUM)
+
+$(GOTESTSUM):
+	GOBIN=$(@D) go install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
 
 jsonv2: ## the tests that depend on the JSON library, with the experimental one of this Go
 	GOEXPERIMENT=jsonv2 go test ./reflectapi/strictjson ./bus/claims ./reflectapi
