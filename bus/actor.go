@@ -90,7 +90,7 @@ func (c *Conn) verify(ctx context.Context, token string) (claims.Claims, error) 
 	if known, ok := errors.AsType[*claims.Error](err); ok {
 		detail = known.Error()
 	}
-	return nil, newError(http.StatusUnauthorized, ExecutedNo, err, "%s", detail)
+	return nil, notRun(http.StatusUnauthorized, err, "%s", detail)
 }
 
 // checkClaims returns the [Interceptor] that rejects callers that may not call the endpoint.
@@ -121,7 +121,7 @@ func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 	if request.Actor != "" || e.allows(nil) {
 		return nil
 	}
-	return newError(http.StatusUnauthorized, ExecutedNo, nil, "a token is required; %s", howToSendToken(request))
+	return notRun(http.StatusUnauthorized, nil, "a token is required; %s", howToSendToken(request))
 }
 
 // identify returns the claims of a token, none of one that is passed on unverified. It rejects a token that is invalid or does not
@@ -132,7 +132,7 @@ func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.
 	}
 	verified, err := c.verify(ctx, token)
 	if err == nil && !e.allows(verified) {
-		err = newError(http.StatusForbidden, ExecutedNo, errClaims, "%s", errClaims)
+		err = notRun(http.StatusForbidden, errClaims, "%s", errClaims)
 	}
 	return verified, err
 }
@@ -207,7 +207,7 @@ func actFor(ctx context.Context, request *clientCall) error {
 	}
 	for i := range len(token) {
 		if token[i] <= ' ' || '~' < token[i] { // the two transports would carry such a byte differently
-			return newError(http.StatusUnauthorized, ExecutedNo, nil,
+			return notRun(http.StatusUnauthorized, nil,
 				"the token of the call is not a JWT: byte %d is %#02x; pass bus.WithActor the bare token, without Bearer", i+1, token[i])
 		}
 	}

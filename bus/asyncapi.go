@@ -32,7 +32,7 @@ func serveAsyncAPI(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case !seen:
-		return newError(http.StatusNotFound, ExecutedYes, nil, "%s has no events for this caller", c.host)
+		return hasRun(http.StatusNotFound, nil, "%s has no events for this caller", c.host)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "private, no-store") // it depends on the caller's claims

@@ -44,7 +44,7 @@ type Args map[string]any
 // more than 600 s.
 func (c *Conn) Call(ctx context.Context, address string, arguments, result any) error {
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer", address, result)
+		return notRun(http.StatusBadRequest, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer", address, result)
 	}
 	if c == nil {
 		return noConnection(address)
@@ -234,7 +234,7 @@ func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
 
 // misfit returns the error for a response that does not fit the results of its caller.
 func misfit(response *wire.Response, err error, expected any) *Error {
-	failed := newError(http.StatusBadGateway, ExecutedYes, err, "the response does not fit %T: %s", expected, err)
+	failed := hasRun(http.StatusBadGateway, err, "the response does not fit %T: %s", expected, err)
 	failed.Host, failed.ID, failed.MsgID = response.FromHost, response.FromID, response.MsgID
 	return failed
 }

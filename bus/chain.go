@@ -81,7 +81,7 @@ func (c *Conn) clientChain() (CallFunc, error) {
 func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	call, fields := x.out, callctx.FieldsOf(ctx)
 	if name, isRefused := fields.Refused(); isRefused {
-		return newError(http.StatusBadRequest, ExecutedNo, nil,
+		return notRun(http.StatusBadRequest, nil,
 			"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, or it is no name of a field", name)
 	}
 	call.addFields(fields)
@@ -131,7 +131,7 @@ func (c *Conn) carry(ctx context.Context, call *clientCall, again bool) (respons
 // the results of the first attempt, so the copy and its answer travel as text.
 func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 	if request.Stream != nil {
-		return request, newError(http.StatusServiceUnavailable, ExecutedUnknown, nil, "a request whose body is a stream cannot be sent again")
+		return request, mayHaveRun(http.StatusServiceUnavailable, nil, "a request whose body is a stream cannot be sent again")
 	}
 	err := c.write(request)
 	again := *request
@@ -162,7 +162,7 @@ func limitBody(body []byte, limit int) error {
 	if len(body) <= limit {
 		return nil
 	}
-	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil,
+	return notRun(http.StatusRequestEntityTooLarge, nil,
 		"a body of %d bytes exceeds this endpoint's limit of %d", len(body), limit)
 }
 
@@ -192,7 +192,7 @@ func (e *endpoint) limitStream(x *Exchange) error {
 
 // tooLong is the error for a stream beyond the limit of its endpoint.
 func tooLong(limit int64) *Error {
-	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil, "a body of more than %d bytes exceeds this endpoint's limit of %d", limit, limit)
+	return notRun(http.StatusRequestEntityTooLarge, nil, "a body of more than %d bytes exceeds this endpoint's limit of %d", limit, limit)
 }
 
 // limitedBody is a body that is a stream, up to a limit.

@@ -43,7 +43,7 @@ func parseDestination(address string) (*destination, error) {
 	}
 	parsed, err := url.Parse(to.address)
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "address %q is not a URL", to.address)
+		return nil, notRun(http.StatusBadRequest, err, "address %q is not a URL", to.address)
 	}
 	to.parameters = parametersOf(to.address)
 	if len(to.parameters) == 0 {
@@ -101,14 +101,14 @@ func (d *destination) request(arguments any) (*clientCall, error) {
 	}
 	object, err := strictjson.Marshal(arguments)
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments cannot be written as JSON: %s", err)
+		return nil, notRun(http.StatusBadRequest, err, "the arguments cannot be written as JSON: %s", err)
 	}
 	if d.template != nil && !d.takesQuery() && !bytes.Contains(object, []byte(`"`+restmap.RequestBody+`"`)) {
 		return d.withBody(object), nil
 	}
 	var members map[string]json.RawMessage
 	if err := strictjson.Unmarshal(object, &members); err != nil {
-		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments of %s %s must be a JSON object, as from a struct or bus.Args: %s", d.method, d.address, err)
+		return nil, notRun(http.StatusBadRequest, err, "the arguments of %s %s must be a JSON object, as from a struct or bus.Args: %s", d.method, d.address, err)
 	}
 	return d.encodeMembers(members)
 }
@@ -151,7 +151,7 @@ func (d *destination) encodeMembers(members map[string]json.RawMessage) (*client
 	}
 	to, err := url.Parse(filled)
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "address %q is not a URL", filled)
+		return nil, notRun(http.StatusBadRequest, err, "address %q is not a URL", filled)
 	}
 	body, whole := members[restmap.RequestBody]
 	delete(members, restmap.RequestBody)
@@ -159,18 +159,18 @@ func (d *destination) encodeMembers(members map[string]json.RawMessage) (*client
 	case whole || d.takesQuery() && isFlat(members):
 		if open := d.inQuery.open(members); !whole && len(open) > 0 {
 			if body, err = strictjson.Marshal(open); err != nil {
-				return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments cannot be written as JSON: %s", err)
+				return nil, notRun(http.StatusBadRequest, err, "the arguments cannot be written as JSON: %s", err)
 			}
 		}
 		query := to.Query()
 		if name := d.inQuery.add(query, members); name != "" {
-			return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
+			return nil, notRun(http.StatusBadRequest, nil,
 				"argument %s of %s %s goes into the query: there it must be a list without null and empty texts", name, d.method, d.address)
 		}
 		to.RawQuery = query.Encode()
 	case len(members) > 0:
 		if body, err = strictjson.Marshal(members); err != nil {
-			return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments cannot be written as JSON: %s", err)
+			return nil, notRun(http.StatusBadRequest, err, "the arguments cannot be written as JSON: %s", err)
 		}
 	}
 	var header wire.Header
@@ -192,7 +192,7 @@ func (d *destination) fillPath(members map[string]json.RawMessage) (string, erro
 		name, rest := strings.CutSuffix(parameter, "+")
 		text, ok := pathText(members[name])
 		if !ok {
-			return "", newError(http.StatusBadRequest, ExecutedNo, nil,
+			return "", notRun(http.StatusBadRequest, nil,
 				"argument %s of %s %s is part of the path: it must be a non-empty string, a number or a boolean", name, d.method, d.address)
 		}
 		delete(members, name)
@@ -417,7 +417,7 @@ func untagged(arguments reflect.Type) error {
 		}
 		field := within.Field(member.Index[len(member.Index)-1])
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name == "" && !field.Anonymous {
-			return newError(http.StatusBadRequest, ExecutedNo, nil,
+			return notRun(http.StatusBadRequest, nil,
 				"field %s of %s has no json tag and would be sent as %q: tag it with the name of the argument, such as `json:%q`",
 				field.Name, within, field.Name, strings.ToLower(field.Name[:1])+field.Name[1:])
 		}

@@ -250,8 +250,9 @@ func (c *Conn) durableConfig() *durable.Config {
 // failureOf returns the error that a response tells, with the same text as [Error].
 func failureOf(response *wire.Response) *status.Error {
 	failed := responseError(response)
-	told := status.Errorf(failed.Status, status.Executed(failed.Executed), failed, "%s", failed.Detail)
-	told.ID, told.MsgID = failed.ID, failed.MsgID
+	told := &status.Error{
+		Status: failed.Status, Detail: failed.Detail, ID: failed.ID, MsgID: failed.MsgID, Executed: status.Executed(failed.Executed), Cause: failed,
+	}
 	if failed.Host != "" {
 		told.Host = failed.Host + failed.Path
 	}

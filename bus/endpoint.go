@@ -171,7 +171,7 @@ func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 		return in.given.taken, nil
 	}
 	if coding := in.Request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return reflect.Value{}, newError(http.StatusUnsupportedMediaType, ExecutedNo, nil, "content encoding %q is not supported: send the body without one", coding)
+		return reflect.Value{}, notRun(http.StatusUnsupportedMediaType, nil, "content encoding %q is not supported: send the body without one", coding)
 	}
 	_, query, _ := strings.Cut(in.Request.Target, "?")
 	request := restmap.Request{

@@ -267,14 +267,22 @@ func (e *Error) answered() {
 	e.Executed = ExecutedYes
 }
 
-// tooBusy returns the error for a request that an instance has no capacity for. Capacity may become free at any moment.
-func tooBusy(executed Executed, format string, arguments ...any) *Error {
-	refused := newError(http.StatusServiceUnavailable, executed, nil, format, arguments...)
-	refused.RetryAfter = time.Second
-	return refused
+// notRun returns an error for a request that no handler has received.
+func notRun(status int, cause error, format string, arguments ...any) *Error {
+	return newError(status, ExecutedNo, cause, format, arguments)
 }
 
-func newError(status int, executed Executed, cause error, format string, arguments ...any) *Error {
+// mayHaveRun returns an error for a request whose handler may have run, or may still run.
+func mayHaveRun(status int, cause error, format string, arguments ...any) *Error {
+	return newError(status, ExecutedUnknown, cause, format, arguments)
+}
+
+// hasRun returns an error for a request whose handler has run.
+func hasRun(status int, cause error, format string, arguments ...any) *Error {
+	return newError(status, ExecutedYes, cause, format, arguments)
+}
+
+func newError(status int, executed Executed, cause error, format string, arguments []any) *Error {
 	return &Error{Status: status, Executed: executed, cause: cause, Detail: fmt.Sprintf(format, arguments...)}
 }
 
@@ -303,7 +311,7 @@ func (e *Error) reason() string {
 
 // noConnection returns the error for a call on a nil connection.
 func noConnection(address string) *Error {
-	return newError(http.StatusServiceUnavailable, ExecutedNo, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
+	return notRun(http.StatusServiceUnavailable, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
 }
 
 // crashed is the error of a handler that panicked, or that exited its goroutine by runtime.Goexit or in a failing test.

@@ -73,10 +73,10 @@ func (k *eventKey) of(address string, arguments any) (string, error) {
 		text, err = k.text(reflect.ValueOf(arguments))
 	}
 	if err != nil {
-		return "", newError(http.StatusBadRequest, ExecutedNo, nil, "event %s: the key %s cannot order it: %s", address, k.argument, err)
+		return "", notRun(http.StatusBadRequest, nil, "event %s: the key %s cannot order it: %s", address, k.argument, err)
 	}
 	if text == "" {
-		return "", newError(http.StatusBadRequest, ExecutedNo, nil, "event %s: its key %s is missing or empty: set it", address, k.argument)
+		return "", notRun(http.StatusBadRequest, nil, "event %s: its key %s is missing or empty: set it", address, k.argument)
 	}
 	return text, nil
 }

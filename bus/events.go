@@ -69,7 +69,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	config := publishConfig{described: *newEventsConfig(nil)}
 	for i, option := range options {
 		if option == nil {
-			return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: %s", host, noOption(i))
+			return nil, notRun(http.StatusBadRequest, nil, "events of %s: %s", host, noOption(i))
 		}
 		option.applyToPublisher(&config)
 	}
@@ -78,13 +78,13 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	}
 	events := &Publisher{conn: c, host: host}
 	if err := events.describe(&config); err != nil {
-		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "events of %s: %s", host, err)
+		return nil, notRun(http.StatusBadRequest, err, "events of %s: %s", host, err)
 	}
 	if c != nil {
 		c.callees.note(subject.Address{Host: host, Port: subject.EventPort}, nil) // Permissions may be called before the first event is published
 	}
 	if config.durable == nil && config.limited {
-		return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas are for stored events: add bus.Durable()", host)
+		return nil, notRun(http.StatusBadRequest, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas are for stored events: add bus.Durable()", host)
 	}
 	switch {
 	case c == nil && config.durable == nil:
@@ -110,7 +110,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 // validSource returns an error if a host cannot publish events.
 func validSource(host string) error {
 	if host == subject.HostAll {
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "the host %q has no events: name the service that publishes them", host)
+		return notRun(http.StatusBadRequest, nil, "the host %q has no events: name the service that publishes them", host)
 	}
 	return subject.CheckHost(host)
 }
@@ -214,9 +214,9 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 	case err != nil:
 		return unsent(err)
 	case request.Address.Port != subject.EventPort:
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, subject.EventPort, subject.EventPort)
+		return notRun(http.StatusBadRequest, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, subject.EventPort, subject.EventPort)
 	case request.Method != http.MethodPost:
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is published with POST: leave the method out", address)
+		return notRun(http.StatusBadRequest, nil, "the event %s is published with POST: leave the method out", address)
 	}
 	if err := c.misspeltEvent(request.Address); err != nil {
 		return err
@@ -240,7 +240,7 @@ func (c *Conn) misspeltEvent(address subject.Address) error {
 	case meant == "":
 		return nil
 	case c.config.strict:
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "%s publishes no event at %s%s", address.Host, address.Path, meant)
+		return notRun(http.StatusBadRequest, nil, "%s publishes no event at %s%s", address.Host, address.Path, meant)
 	}
 	text := fmt.Sprintf("an event is published by hand that the publisher of %s does not have: %s%s", address.Host, address.Path, meant)
 	c.log(c.limitedLine(zerolog.WarnLevel, text), text)
@@ -311,7 +311,7 @@ func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) err
 	defer cancel()
 	err := c.broker.Flush(ctx)
 	if err != nil {
-		failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrDisconnected, err), "the broker has not confirmed the event: %s", err)
+		failed := mayHaveRun(http.StatusServiceUnavailable, errors.Join(ErrDisconnected, err), "the broker has not confirmed the event: %s", err)
 		failed.MsgID = event.MsgID
 		return failed
 	}

@@ -94,12 +94,12 @@ func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 			return nil, err
 		}
 		if len(read) > limit {
-			return nil, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil,
+			return nil, notRun(http.StatusRequestEntityTooLarge, nil,
 				"a body of at least %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes",
 				max(int64(len(read)), r.ContentLength), limit)
 		}
 		if r.ContentLength > int64(len(read)) {
-			return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
+			return nil, notRun(http.StatusBadRequest, nil,
 				"only %d of the %d bytes of the request body are left: a request can be sent only once; make a new one for each call", len(read), r.ContentLength)
 		}
 		body = read
@@ -131,14 +131,14 @@ func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 		return nil, status.TooLate(r.Context(), 0)
 	case err != nil:
 		_ = r.Body.Close()
-		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)
+		return nil, notRun(http.StatusBadRequest, err, "the request body cannot be read: %s", err)
 	case isWhole && r.ContentLength > int64(len(first)):
 		_ = r.Body.Close()
-		return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
+		return nil, notRun(http.StatusBadRequest, nil,
 			"only %d of the %d bytes of the request body are left: a request can be sent only once; make a new one for each call", len(first), r.ContentLength)
 	case isWhole:
 		if err := r.Body.Close(); err != nil {
-			return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)
+			return nil, notRun(http.StatusBadRequest, err, "the request body cannot be read: %s", err)
 		}
 		return messageOf(r, first)
 	}
@@ -208,7 +208,7 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 		return nil, status.TooLate(r.Context(), 0)
 	}
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)
+		return nil, notRun(http.StatusBadRequest, err, "the request body cannot be read: %s", err)
 	}
 	return read, nil
 }

@@ -219,7 +219,7 @@ func (x *Exchange) Status(err error) int {
 func (x *Exchange) Failure(err error) *Error {
 	switch {
 	case x.crashed && err == nil:
-		return newError(http.StatusInternalServerError, ExecutedYes, nil, "the handler has not returned")
+		return hasRun(http.StatusInternalServerError, nil, "the handler has not returned")
 	case err != nil:
 		return x.failed(err)
 	case x.Response != nil && x.Response.Status >= http.StatusBadRequest:

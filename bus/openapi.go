@@ -166,7 +166,7 @@ func (d *documents) add(added []*endpoint) {
 func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Claims) ([]byte, error) {
 	visible, marks := visibleOf(d.shown(port), verified)
 	if len(visible) == 0 {
-		return nil, newError(http.StatusNotFound, ExecutedYes, nil, "%s has no document on port %d for this caller", c.host, port)
+		return nil, hasRun(http.StatusNotFound, nil, "%s has no document on port %d for this caller", c.host, port)
 	}
 	key := renderedKey{port, baseURL, marks}
 	d.mu.Lock()

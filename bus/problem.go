@@ -221,10 +221,10 @@ func notFoundError(address subject.Address, methods []string, meant string) *Err
 		if meant != "" {
 			meant = "; did you mean " + meant + "?"
 		}
-		return newError(http.StatusNotFound, ExecutedNo, nil, "%s serves nothing at %s on port %d%s", address.Host, address.Path, address.Port, meant)
+		return notRun(http.StatusNotFound, nil, "%s serves nothing at %s on port %d%s", address.Host, address.Path, address.Port, meant)
 	}
 	allow := strings.Join(methods, ", ")
-	refused := newError(http.StatusMethodNotAllowed, ExecutedNo, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
+	refused := notRun(http.StatusMethodNotAllowed, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
 	refused.allow = allow
 	return refused
 }

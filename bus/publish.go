@@ -65,7 +65,7 @@ func (in *serverCall) publicationToUse() (by publication, found eventName, err e
 		}
 	}
 	if found.host == "" {
-		return by, found, newError(http.StatusNotFound, ExecutedNo, nil, "%s publishes no event %s; it has %s%s",
+		return by, found, notRun(http.StatusNotFound, nil, "%s publishes no event %s; it has %s%s",
 			in.conn.host, event, cmp.Or(strings.Join(names, ", "), "no events for this caller"), similar.DidYouMean(event, names))
 	}
 	by = sources.publicationOf(found.host, event)
@@ -73,7 +73,7 @@ func (in *serverCall) publicationToUse() (by publication, found eventName, err e
 		if err := in.conn.tokenMissing(in.Handler.Request, access); err != nil {
 			return by, found, err
 		}
-		return by, found, newError(http.StatusForbidden, ExecutedNo, errClaims, "%s", errClaims)
+		return by, found, notRun(http.StatusForbidden, errClaims, "%s", errClaims)
 	}
 	return by, found, nil
 }
@@ -82,12 +82,12 @@ func (in *serverCall) publicationToUse() (by publication, found eventName, err e
 func (in *serverCall) eventOf(by publication, name eventName) (*clientCall, error) {
 	e, address := by.publisher.described[name], "https://"+name.host+":"+strconv.Itoa(subject.EventPort)+name.path
 	if e == nil {
-		return nil, newError(http.StatusConflict, ExecutedNo, nil,
+		return nil, notRun(http.StatusConflict, nil,
 			"the publisher of %s does not know its arguments, so they cannot be checked: add bus.EventsOf to its bus.Conn.NewPublisher, or generate it with apigen -events", address)
 	}
 	body, contentType := in.Request.Body, in.Request.Header.Get("Content-Type")
 	if media, _, _ := mime.ParseMediaType(contentType); len(body) > 0 && media != "application/json" {
-		return nil, newError(http.StatusUnsupportedMediaType, ExecutedNo, nil, "content type %q: send the arguments as application/json", contentType)
+		return nil, notRun(http.StatusUnsupportedMediaType, nil, "content type %q: send the arguments as application/json", contentType)
 	}
 	arguments, err := e.mapped.Decode(&restmap.Request{Method: http.MethodPost, ContentType: contentType, Body: body})
 	if err != nil {

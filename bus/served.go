@@ -187,7 +187,7 @@ func limitResponse(next CallFunc) CallFunc {
 
 // cannotBeSent is what the caller gets in place of a response that is too large: it has not made it so.
 func cannotBeSent(why error) *Error {
-	return newError(http.StatusInternalServerError, ExecutedYes, nil, "the response cannot be sent: %s", asError(why).Detail)
+	return hasRun(http.StatusInternalServerError, nil, "the response cannot be sent: %s", asError(why).Detail)
 }
 
 func (c *Conn) logLost(in *server.Incoming, what string, err error) {

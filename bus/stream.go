@@ -57,7 +57,7 @@ func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, 
 
 // errStreams is the answer to a caller that takes no stream, and might wait for ever for the whole of it.
 func errStreams() *Error {
-	return newError(http.StatusNotAcceptable, ExecutedNo, nil,
+	return notRun(http.StatusNotAcceptable, nil,
 		"it streams: call it by Operation.Stream, a generated client or Conn.Do; on the wire, with Bus-Window in the request")
 }
 

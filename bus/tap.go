@@ -159,7 +159,9 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	}
 	defer t.waiting.Add(-1)
 	if t.waiting.Add(1) > maxTapWaiting {
-		return nil, 0, 0, tooBusy(ExecutedYes, "the limit of %d waiting callers is reached", maxTapWaiting)
+		busy := hasRun(http.StatusServiceUnavailable, nil, "the limit of %d waiting callers is reached", maxTapWaiting)
+		busy.RetryAfter = time.Second
+		return nil, 0, 0, busy
 	}
 	conn.server.Controls.Release() // a multicast of this instance does not end while the framework is at work
 	defer conn.server.Controls.Reacquire()
@@ -170,7 +172,7 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	case <-timer.C:
 	case <-t.closed:
 	case <-ctx.Done():
-		return nil, 0, 0, newError(http.StatusServiceUnavailable, ExecutedYes, status.ContextEnded(ctx), "the caller stopped waiting")
+		return nil, 0, 0, hasRun(http.StatusServiceUnavailable, status.ContextEnded(ctx), "the caller stopped waiting")
 	}
 	calls, next, missed, _ = t.read(after)
 	return calls, next, missed, nil

@@ -56,7 +56,7 @@ func notWatched(err error) error {
 	if errors.Is(err, nats.ErrPermissionViolation) {
 		status = http.StatusForbidden
 	}
-	return newError(status, ExecutedNo, err, "%s", err)
+	return notRun(status, err, "%s", err)
 }
 
 // watcher returns the receiver of events that are watched.

@@ -123,7 +123,7 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 	message := in.Request
 	address, err := url.ParseRequestURI(message.Target)
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request target is not a path")
+		return nil, notRun(http.StatusBadRequest, err, "the request target is not a path")
 	}
 	host := in.Address.Host
 	if in.Address.Port != subject.PublicPort {

@@ -302,6 +302,6 @@ func cutOff(cause error) *Error {
 	if known, ok := errors.AsType[*status.Error](cause); ok {
 		code = known.Status
 	}
-	return newError(code, ExecutedYes, cause,
+	return hasRun(code, cause,
 		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
 }

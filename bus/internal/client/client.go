@@ -162,7 +162,7 @@ func (c *Client) begin(ctx context.Context) error {
 		return nil
 	}
 	if c.calls.Acquire() != worker.Admitted {
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the connection of %s is closed", c.config.Host)
+		return status.NotRun(http.StatusServiceUnavailable, status.ErrClosed, "the connection of %s is closed", c.config.Host)
 	}
 	return nil
 }
@@ -311,13 +311,13 @@ func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(c
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			code = http.StatusGatewayTimeout
 		}
-		return status.Errorf(code, status.ExecutedNo, status.ContextEnded(ctx), "the context ended before the event was published")
+		return status.NotRun(code, status.ContextEnded(ctx), "the context ended before the event was published")
 	}
 	if err := c.prepare(ctx, event); err != nil {
 		return err
 	}
 	if event.CallDepth > wire.MaxCallDepth {
-		return status.Errorf(http.StatusLoopDetected, status.ExecutedNo, nil, "calls and events are nested more than %d deep", wire.MaxCallDepth)
+		return status.NotRun(http.StatusLoopDetected, nil, "calls and events are nested more than %d deep", wire.MaxCallDepth)
 	}
 	c.setAttemptHeaders(event, time.Now().Add(wire.DefaultTimeBudget))
 	return carry(ctx)

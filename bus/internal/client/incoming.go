@@ -149,7 +149,7 @@ func (p *pending) incomingLocked(at *shard, s slot, part *wire.Response) (in *in
 		window = int64(call.window)
 	}
 	if part.Fragment.IsOpen() && window == 0 {
-		err = status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "it is a stream, which this caller did not ask for")
+		err = status.MayHaveRun(http.StatusBadGateway, nil, "it is a stream, which this caller did not ask for")
 	}
 	if of == nil {
 		of = make(map[Peer]*incoming)
@@ -175,7 +175,7 @@ func (at *shard) forgetLocked(id string) {
 // replaced ends the stream with a response that comes in its place: the error of a handler that has failed.
 func (in *incoming) replaced(by *wire.Response) {
 	if by.Status < http.StatusBadRequest {
-		in.reader.Fail(status.Errorf(http.StatusBadGateway, status.ExecutedYes, nil, "the stream was replaced by another response, with status %d", by.Status))
+		in.reader.Fail(status.HasRun(http.StatusBadGateway, nil, "the stream was replaced by another response, with status %d", by.Status))
 		return
 	}
 	in.reader.Fail(&replacedError{by})
@@ -233,7 +233,7 @@ func (in *incoming) follow(ctx context.Context, sent *Outgoing) {
 			in.reader.Fail(stoppedReading(ctx, in.from.Host))
 		}),
 		context.AfterFunc(in.client.config.Base, func() {
-			in.reader.Fail(status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, status.ErrClosed, "the connection was closed in the middle of a stream of %s", in.from.Host))
+			in.reader.Fail(status.HasRun(http.StatusServiceUnavailable, status.ErrClosed, "the connection was closed in the middle of a stream of %s", in.from.Host))
 		}))
 	in.timer = time.AfterFunc(in.next, in.look)
 	in.mu.Unlock()
@@ -243,10 +243,10 @@ func (in *incoming) follow(ctx context.Context, sent *Outgoing) {
 // stoppedReading is the error of a stream whose caller's context has ended.
 func stoppedReading(ctx context.Context, host string) *status.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return status.Errorf(http.StatusGatewayTimeout, status.ExecutedYes, errors.Join(status.ErrTimeout, status.ContextEnded(ctx)),
+		return status.HasRun(http.StatusGatewayTimeout, errors.Join(status.ErrTimeout, status.ContextEnded(ctx)),
 			"the caller's deadline came before the end of the stream of %s", host)
 	}
-	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, status.ContextEnded(ctx),
+	return status.HasRun(http.StatusServiceUnavailable, status.ContextEnded(ctx),
 		"the caller stopped reading the stream of %s", host)
 }
 
@@ -269,7 +269,7 @@ const longestLook = 5 * time.Second
 func (in *incoming) lookLocked(silent time.Duration) error {
 	c := in.client
 	if silent >= in.budget {
-		return status.Errorf(http.StatusGatewayTimeout, status.ExecutedYes, status.TimeBudgetSpent(), "nothing came of the stream of %s for %s", in.from.Host, in.budget)
+		return status.HasRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(), "nothing came of the stream of %s for %s", in.from.Host, in.budget)
 	}
 	if in.local {
 		return nil

@@ -275,7 +275,7 @@ func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 	if ctx.Err() != nil {
 		why = status.ContextEnded(ctx)
 	}
-	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.Address.Host)
+	failed := status.MayHaveRun(http.StatusServiceUnavailable, why, "the caller stopped waiting for %s", s.call.Address.Host)
 	failed.MsgID = s.call.MsgID
 	return failed
 }
@@ -283,7 +283,7 @@ func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 // timeOut yields one error for each unanswered instance.
 func (s *pendingMulticast) timeOut(silent []Peer, yield func(*wire.Response, error) bool) {
 	for _, ack := range silent {
-		failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.TimeBudgetSpent(), "the instance took the call, and did not answer within the time budget")
+		failed := status.MayHaveRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(), "the instance took the call, and did not answer within the time budget")
 		failed.Host, failed.ID, failed.MsgID = ack.Host, ack.ID, s.call.MsgID
 		if !yield(nil, failed) {
 			return

@@ -143,7 +143,7 @@ func (p *pending) noteMalformed(response *wire.Response, err error) {
 
 // malformed is the error for a malformed response. Its text may quote the response.
 func malformed(response *wire.Response, err error) *status.Error {
-	failed := status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, err, "the response is malformed: %v", err)
+	failed := status.MayHaveRun(http.StatusBadGateway, err, "the response is malformed: %v", err)
 	failed.Host, failed.ID, failed.MsgID, failed.Internal = response.FromHost, response.FromID, response.MsgID, true
 	return failed
 }

@@ -310,7 +310,7 @@ func TestPending_NoteMalformed(t *testing.T) {
 func TestPending_Explain(t *testing.T) {
 	t.Parallel()
 	p := newPending(t, calculatorHost, false)
-	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrNoAck, "no ack")
+	failed := status.MayHaveRun(http.StatusServiceUnavailable, status.ErrNoAck, "no ack")
 	p.call.Explain(failed)
 	assert.Equal(t, "no ack", failed.Detail)
 	assert.False(t, failed.Internal)
@@ -318,7 +318,7 @@ func TestPending_Explain(t *testing.T) {
 	p.call.Explain(failed)
 	assert.Equal(t, "no ack; a malformed ack was dropped: no status line", failed.Detail)
 	assert.True(t, failed.Internal)
-	unsent := status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil, "not sent")
+	unsent := status.NotRun(http.StatusServiceUnavailable, nil, "not sent")
 	if p.call.Explain(unsent); unsent.Detail != "not sent" {
 		t.Errorf("the error of a request that was not sent is %+v", unsent)
 	}

@@ -135,7 +135,7 @@ func (p *probe) events() <-chan struct{} {
 // instanceLost is the error for an instance that has acked and is gone. Its status is 504, as for an answer that does not come in time: the
 // request may have been executed. To a caller that sees only the status, 503 would say that it has not.
 func instanceLost(gone Peer, msgID string) *status.Error {
-	failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.ErrInstanceLost,
+	failed := status.MayHaveRun(http.StatusGatewayTimeout, status.ErrInstanceLost,
 		"%s.%s took the call, and is gone", gone.ID, gone.Host)
 	failed.Host, failed.ID, failed.MsgID = gone.Host, gone.ID, msgID
 	return failed
@@ -169,7 +169,7 @@ func (p *unicastProbe) round() (time.Duration, error) {
 	case !acked && p.client.broker.DeniedSince(p.call.report, p.call.subject):
 		return 0, p.client.broker.Forbidden(p.call.subject)
 	case !acked && p.waited >= p.call.ackWait:
-		return 0, status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrNoAck,
+		return 0, status.MayHaveRun(http.StatusServiceUnavailable, status.ErrNoAck,
 			"no ack from %s within %s", p.call.host, p.call.ackWait)
 	case !acked:
 		p.pause = min(p.call.ackWait-p.waited, probeInterval)

@@ -176,7 +176,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 		case <-ctx.Done():
 			return nil, s.gaveUp(ctx)
 		case <-c.config.Base.Done():
-			return nil, status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrClosed, "the connection was closed while waiting for %s", s.host)
+			return nil, status.MayHaveRun(http.StatusServiceUnavailable, status.ErrClosed, "the connection was closed while waiting for %s", s.host)
 		}
 	}
 }
@@ -328,7 +328,7 @@ func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Ti
 
 // noResponder is the error of a request that no instance takes. last is the error of the last attempt.
 func (c *Client) noResponder(request *Outgoing, last error) *status.Error {
-	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrNoResponder,
+	failed := status.NotRun(http.StatusServiceUnavailable, status.ErrNoResponder,
 		"no instance serves %s on port %d in plane %s", request.Address.Host, request.Address.Port, c.config.Plane)
 	if gone, left := errors.AsType[leftError](last); left {
 		failed.Detail = gone.Error()
@@ -339,6 +339,6 @@ func (c *Client) noResponder(request *Outgoing, last error) *status.Error {
 
 // brokerAway is the error for a call during an outage that lasts longer than the grace.
 func brokerAway(host string) *status.Error {
-	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrDisconnected,
+	return status.MayHaveRun(http.StatusServiceUnavailable, status.ErrDisconnected,
 		"the broker went away while the call to %s was under way, and did not come back within %s", host, natsconn.OutageGrace)
 }

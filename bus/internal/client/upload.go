@@ -44,7 +44,7 @@ func (u *upload) isStream() bool { return u.plan.Count == 0 }
 func (c *Client) publishParts(ctx context.Context, request *Outgoing) error {
 	payload := c.broker.MaxPayload()
 	if request.waiting == nil {
-		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
+		return status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
 			"a multicast request must fit into one broker message of at most %d bytes; its body has %d bytes", payload, len(request.Body))
 	}
 	plan, err := stream.PlanRequest(&request.Request, payload)
@@ -65,7 +65,7 @@ func (c *Client) publishStream(ctx context.Context, request *Outgoing) error {
 	first.Fragment, first.Body = wire.Fragment{Number: 1}, nil
 	room := stream.SizeOfParts(len(wire.AppendRequest(nil, &first)), c.broker.MaxPayload())
 	if room < 1 {
-		return status.Errorf(http.StatusRequestHeaderFieldsTooLarge, status.ExecutedNo, nats.ErrMaxPayload, "the head of the request does not fit into a message of the broker, whose limit is %d bytes", c.broker.MaxPayload())
+		return status.NotRun(http.StatusRequestHeaderFieldsTooLarge, nats.ErrMaxPayload, "the head of the request does not fit into a message of the broker, whose limit is %d bytes", c.broker.MaxPayload())
 	}
 	if body := request.Body; len(body) > room {
 		request.Body, request.Stream = body[:room], wire.Unread(body[room:], request.Stream)
@@ -78,7 +78,7 @@ func (c *Client) publishStream(ctx context.Context, request *Outgoing) error {
 func (c *Client) publishPart(ctx context.Context, to, reply string, part *wire.Request) error {
 	fits, err := c.publish(ctx, to, reply, nil, part)
 	if err == nil && !fits {
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nats.ErrMaxPayload,
+		return status.NotRun(http.StatusServiceUnavailable, nats.ErrMaxPayload,
 			"the broker's message limit changed to %d bytes while a large request was being sent", c.broker.MaxPayload())
 	}
 	return err
@@ -189,7 +189,7 @@ func (u *upload) pump() {
 			_ = u.writer.Close()
 			return
 		case err != nil:
-			u.writer.Fail(status.Errorf(http.StatusBadRequest, status.ExecutedUnknown, err, "the request body cannot be read: %s", err))
+			u.writer.Fail(status.MayHaveRun(http.StatusBadRequest, err, "the request body cannot be read: %s", err))
 			return
 		case n < len(buffer):
 			_ = u.writer.Flush()

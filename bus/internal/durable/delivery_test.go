@@ -74,7 +74,7 @@ func (m *mailing) isClosed() bool {
 
 // failure returns the error of a handler.
 func failure(response *wire.Response) *status.Error {
-	return status.Errorf(response.Status, status.ExecutedYes, nil, "no mail")
+	return status.HasRun(response.Status, nil, "no mail")
 }
 
 func TestDelivery_LogsLateHandlers(t *testing.T) {

@@ -109,7 +109,7 @@ func (s *Consumer) objection(event *wire.Request) error {
 	case unknown != nil:
 		return unknown
 	case event.Fragment.IsPart():
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "header Bus-Fragment: a stored event has one part")
+		return status.NotRun(http.StatusBadRequest, nil, "header Bus-Fragment: a stored event has one part")
 	case event.CallDepth > wire.MaxCallDepth:
 		return server.ErrTooDeep()
 	default:
@@ -171,7 +171,7 @@ func Check(in *server.Incoming) error {
 	case ok && d.err != nil:
 		return d.err
 	case ok && d.attempt > d.from.of.options.MaxDeliver: // the instance before this one has not sent a nak, or could not store the dead letter
-		return status.Errorf(http.StatusInternalServerError, status.ExecutedNo, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
+		return status.NotRun(http.StatusInternalServerError, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
 	default:
 		return nil
 	}

@@ -47,7 +47,7 @@ func (s *Stream) Store(ctx context.Context, path, id, key string, event *wire.Re
 		id = path + " " + id
 	}
 	if limit := s.config.Broker.MaxPayload(); len(message.Data)+len(id) > limit-deadLetterRoom {
-		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
+		return status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
 			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for a dead letter", len(message.Data), limit, deadLetterRoom)
 	}
 	if !s.config.Broker.NATS().IsConnected() {
@@ -178,26 +178,26 @@ func (s *Stream) failed(err error) *status.Error {
 	apiError, _ := errors.AsType[*jetstream.APIError](err)
 	switch {
 	case errors.Is(err, errStoresNothing):
-		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedUnknown, errors.Join(status.ErrTimeout, err),
+		return status.MayHaveRun(http.StatusInsufficientStorage, errors.Join(status.ErrTimeout, err),
 			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream of its server", s.Events())
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err,
+		return status.NotRun(http.StatusServiceUnavailable, err,
 			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.Publisher, s.config.Broker.User())
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err,
+		return status.NotRun(http.StatusServiceUnavailable, err,
 			"no stream takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.Publisher, s.Events(), s.config.Broker.User())
 	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
-		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedNo, err, "the event is not stored: the stream %s has no room: %s; let it drop the oldest events (nats stream edit --discard old), or give it more", s.Events(), strings.TrimPrefix(err.Error(), "nats: "))
+		return status.NotRun(http.StatusInsufficientStorage, err, "the event is not stored: the stream %s has no room: %s; let it drop the oldest events (nats stream edit --discard old), or give it more", s.Events(), strings.TrimPrefix(err.Error(), "nats: "))
 	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
-		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedNo, err, "JetStream has no room for the stream %s: %s; give it more (max_file_store), or ask for less with bus.MaxBytes", s.Events(), apiError.Description)
+		return status.NotRun(http.StatusInsufficientStorage, err, "JetStream has no room for the stream %s: %s; give it more (max_file_store), or ask for less with bus.MaxBytes", s.Events(), apiError.Description)
 	case apiError != nil:
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err, "the stream %s: %s", s.Events(), apiError.Description)
+		return status.NotRun(http.StatusServiceUnavailable, err, "the stream %s: %s", s.Events(), apiError.Description)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):
 		return status.Of(natsconn.ErrOutOfReach())
 	case isTimeout(err):
-		return status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, errors.Join(status.ErrTimeout, err), "the stream %s did not answer%s", s.Events(), s.config.denialHint())
+		return status.MayHaveRun(http.StatusGatewayTimeout, errors.Join(status.ErrTimeout, err), "the stream %s did not answer%s", s.Events(), s.config.denialHint())
 	default:
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, err, "the stream %s: %s", s.Events(), err)
+		return status.MayHaveRun(http.StatusServiceUnavailable, err, "the stream %s: %s", s.Events(), err)
 	}
 }
 

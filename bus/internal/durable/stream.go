@@ -79,7 +79,7 @@ func (s *Stream) eventSubject(path, key string) (string, error) {
 		return "", status.Unsent(err)
 	}
 	if len(segments) != 1 {
-		return "", status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "the path %s of a stored event has more than one segment: use a path such as /on-ordered", path)
+		return "", status.NotRun(http.StatusBadRequest, nil, "the path %s of a stored event has more than one segment: use a path such as /on-ordered", path)
 	}
 	return s.Event(subject.Escape(segments[0]), partitionOf(key)), nil
 }
@@ -98,7 +98,7 @@ const (
 // Open returns the stream of a publisher with these limits. It creates the stream if there is none.
 func Open(ctx context.Context, config *Config, publisher string, limits Limits) (*Stream, error) {
 	if limits.Age < 0 || limits.Bytes < 0 || limits.Replicas < 0 {
-		return nil, status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas take no limits below zero", publisher)
+		return nil, status.NotRun(http.StatusBadRequest, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas take no limits below zero", publisher)
 	}
 	s := NewStream(config, publisher)
 	s.limits = limits

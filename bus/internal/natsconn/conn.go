@@ -136,7 +136,7 @@ func (c *Conn) publish(ctx context.Context, within time.Duration, subject, reply
 // PublishNow sends bytes without waiting for room, or returns an error and has not sent them.
 func (c *Conn) PublishNow(subject, reply string, payload []byte) error {
 	if c.IsStalled() {
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrDisconnected, "the broker has accepted nothing for %s", stalledAfter)
+		return status.NotRun(http.StatusServiceUnavailable, status.ErrDisconnected, "the broker has accepted nothing for %s", stalledAfter)
 	}
 	return c.hand(subject, reply, payload)
 }
@@ -174,9 +174,9 @@ func (c *Conn) awaitRoom(ctx context.Context, within time.Duration, writer *batc
 func errNoRoom(ctx context.Context) error {
 	const why = "before the message was sent, as the broker accepts no more at the moment"
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ContextEnded(ctx), "the caller stopped waiting "+why)
+		return status.NotRun(http.StatusServiceUnavailable, status.ContextEnded(ctx), "the caller stopped waiting "+why)
 	}
-	return status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.TimeBudgetSpent(), "the time budget was spent "+why)
+	return status.NotRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(), "the time budget was spent "+why)
 }
 
 // hand gives bytes to nats.go, which sends them now or not at all. A connection of our own keeps nothing for later: see natsOptions.
@@ -195,12 +195,12 @@ func (c *Conn) hand(subject, reply string, payload []byte) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, nats.ErrMaxPayload):
-		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
+		return status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
 			"a message of %d bytes exceeds the broker's limit of %d", len(payload), c.MaxPayload())
 	case errors.Is(err, nats.ErrReconnectBufExceeded), !sends(connection):
 		return ErrOutOfReach()
 	default:
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, fmt.Errorf("%w: %w", status.ErrDisconnected, err), "the message cannot be published: %s", err)
+		return status.NotRun(http.StatusServiceUnavailable, fmt.Errorf("%w: %w", status.ErrDisconnected, err), "the message cannot be published: %s", err)
 	}
 }
 
@@ -212,7 +212,7 @@ func sends(connection *nats.Conn) bool {
 
 // ErrOutOfReach returns the error for a message that was not sent because there is no broker.
 func ErrOutOfReach() error {
-	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrDisconnected, "the broker is out of reach")
+	return status.NotRun(http.StatusServiceUnavailable, status.ErrDisconnected, "the broker is out of reach")
 }
 
 // MaxPayload returns how large a message the broker takes at this moment, in bytes: another broker may take other sizes.

@@ -180,7 +180,7 @@ func (c *Conn) denied(v Violation) error {
 
 // Forbidden returns the error for a request that the broker denies. Nothing has run. The text is not for people outside of the bus.
 func (c *Conn) Forbidden(subject string) *status.Error {
-	failed := status.Errorf(http.StatusForbidden, status.ExecutedNo, nats.ErrPermissionViolation, "%s", c.denied(Violation{Publish: true, Subject: subject}))
+	failed := status.NotRun(http.StatusForbidden, nats.ErrPermissionViolation, "%s", c.denied(Violation{Publish: true, Subject: subject}))
 	failed.Internal = true
 	return failed
 }

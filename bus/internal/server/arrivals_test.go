@@ -337,7 +337,7 @@ func TestParts_Token(t *testing.T) {
 		if _, running := handlers.Count(); running != 1 {
 			t.Errorf("%d checks are counted as handlers", running)
 		}
-		verified <- status.Errorf(http.StatusUnauthorized, status.ExecutedNo, nil, "invalid token")
+		verified <- status.NotRun(http.StatusUnauthorized, nil, "invalid token")
 		synctest.Wait()
 		f.check("invalid", "401 invalid token")
 		time.Sleep(time.Minute)

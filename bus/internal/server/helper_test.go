@@ -175,14 +175,14 @@ func (*fakeService) Unsendable(*server.Incoming, error) *wire.Response {
 
 func (*fakeService) NotServed(address subject.Address, methods []string) error {
 	if len(methods) > 0 {
-		return status.Errorf(http.StatusMethodNotAllowed, status.ExecutedNo, nil, "%s", strings.Join(methods, " "))
+		return status.NotRun(http.StatusMethodNotAllowed, nil, "%s", strings.Join(methods, " "))
 	}
-	return status.Errorf(http.StatusNotFound, status.ExecutedNo, nil, "%s", address.Path)
+	return status.NotRun(http.StatusNotFound, nil, "%s", address.Path)
 }
 
 func (*fakeService) CheckToken(request *wire.Request, e *server.Endpoint) error {
 	if e.Secured && request.Actor == "" {
-		return status.Errorf(http.StatusUnauthorized, status.ExecutedNo, nil, "no token")
+		return status.NotRun(http.StatusUnauthorized, nil, "no token")
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ func (s *Server) validate(in *Incoming, err error) error {
 	case err != nil:
 		return status.Unsent(err)
 	case in.Request.TimeBudget <= 0:
-		return status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.ErrTimeout, "the time budget was spent before the request arrived")
+		return status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout, "the time budget was spent before the request arrived")
 	case in.Request.CallDepth > wire.MaxCallDepth:
 		return ErrTooDeep()
 	case !in.IsFound():
@@ -220,7 +220,7 @@ func (s *Server) validate(in *Incoming, err error) error {
 
 // ErrTooDeep returns the error for a request at the end of too long a chain of calls.
 func ErrTooDeep() error {
-	return status.Errorf(http.StatusLoopDetected, status.ExecutedNo, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
+	return status.NotRun(http.StatusLoopDetected, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
 }
 
 // admit admits a request to the handlers, or returns an error.
@@ -282,7 +282,7 @@ func (in *Incoming) cost() int {
 }
 
 func errClosing() error {
-	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the instance is closing")
+	return status.NotRun(http.StatusServiceUnavailable, status.ErrClosed, "the instance is closing")
 }
 
 var errNoSender = errors.New("the message must have a valid Bus-From-Host and Bus-From-Id")
@@ -290,7 +290,7 @@ var errNoSender = errors.New("the message must have a valid Bus-From-Host and Bu
 // CheckSender returns an error for a request without a valid sender.
 func (s *Server) CheckSender(request *wire.Request) error {
 	if _, known := s.callers.responseSubject(request, true); !known {
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, errNoSender, "%s", errNoSender)
+		return status.NotRun(http.StatusBadRequest, errNoSender, "%s", errNoSender)
 	}
 	return nil
 }
@@ -302,11 +302,11 @@ func AddressOf(request *wire.Request, published string) (subject.Address, error)
 	digits, _, _ := strings.Cut(rest, ".")
 	port, err := strconv.Atoi(digits)
 	if err != nil {
-		return subject.Address{}, status.Errorf(http.StatusBadRequest, status.ExecutedNo, err, "nothing is served on port %s", digits)
+		return subject.Address{}, status.NotRun(http.StatusBadRequest, err, "nothing is served on port %s", digits)
 	}
 	host, named, hasPort := strings.Cut(request.Host, ":")
 	if hasPort && named != digits {
-		return subject.Address{}, status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil,
+		return subject.Address{}, status.NotRun(http.StatusBadRequest, nil,
 			"the Host header names port %s, but the message was published to port %d", named, port)
 	}
 	path := pathOf(request.Target)
@@ -317,7 +317,7 @@ func AddressOf(request *wire.Request, published string) (subject.Address, error)
 		return address, err
 	}
 	if named != published {
-		return address, status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil,
+		return address, status.NotRun(http.StatusBadRequest, nil,
 			"the request says %s %s on host %s, but was published to %s", request.Method, path, request.Host, published)
 	}
 	return address, nil

@@ -163,7 +163,7 @@ func (b brokerReplier) publishParts(to *Incoming, response *wire.Response) error
 		part.Fragment, part.Body = number, body
 		fits, err := b.publish(to, nil, &part)
 		if err == nil && !fits {
-			err = status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, nats.ErrMaxPayload,
+			err = status.HasRun(http.StatusServiceUnavailable, nats.ErrMaxPayload,
 				"the broker's message limit changed to %d bytes while a large response was being sent", b.broker.MaxPayload())
 		}
 		part.Header = nil // only part 1 has the header of the handler

@@ -32,7 +32,7 @@ func TestServer_Respond_Failures(t *testing.T) {
 			return nil
 		}
 	}
-	tooLarge := status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil, "too large")
+	tooLarge := status.NotRun(http.StatusRequestEntityTooLarge, nil, "too large")
 	for _, test := range []struct {
 		name  string
 		reply func(*wire.Response) error

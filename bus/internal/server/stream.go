@@ -68,7 +68,7 @@ func (of *streaming) takeFirst(cost int) error {
 // take takes another part. The handler gets the error of a part that does not fit.
 func (of *streaming) take(part *wire.Request, size int) error {
 	if first := of.in.Request; part.Method != first.Method || part.Target != first.Target {
-		err := status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d is for %s %s, but part 1 was for %s %s",
+		err := status.NotRun(http.StatusBadRequest, nil, "part %d is for %s %s, but part 1 was for %s %s",
 			part.Fragment.Number, part.Method, part.Target, first.Method, first.Target)
 		of.reader.Fail(incomplete(err.Status, nil, "%s", err.Detail))
 		return err
@@ -82,7 +82,7 @@ func (of *streaming) take(part *wire.Request, size int) error {
 
 // incomplete is the error of reading a request whose rest does not come. It is [io.ErrUnexpectedEOF], as for a server of net/http.
 func incomplete(code int, cause error, format string, arguments ...any) *status.Error {
-	return status.Errorf(code, status.ExecutedYes, errors.Join(io.ErrUnexpectedEOF, cause), "unexpected EOF: "+format, arguments...)
+	return status.HasRun(code, errors.Join(io.ErrUnexpectedEOF, cause), "unexpected EOF: "+format, arguments...)
 }
 
 // newStreaming returns what a request keeps of a stream.
@@ -111,7 +111,7 @@ func (of *streaming) expire() {
 		return
 	}
 	of.expiry = time.AfterFunc(time.Until(at), func() {
-		of.in.Handler.End(status.Errorf(http.StatusUnauthorized, status.ExecutedYes, nil, "the token has expired, and the stream ends with it"), false)
+		of.in.Handler.End(status.HasRun(http.StatusUnauthorized, nil, "the token has expired, and the stream ends with it"), false)
 	})
 }
 
@@ -180,7 +180,7 @@ func (in *Incoming) Collect(body io.Reader, limit int) ([]byte, error) {
 	}
 	read, err := stream.ReadAll(body, limit, &in.held)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = status.Errorf(http.StatusRequestTimeout, status.ExecutedNo, err, "the request body did not come within %s", requestWait)
+		err = status.NotRun(http.StatusRequestTimeout, err, "the request body did not come within %s", requestWait)
 	}
 	return read, err
 }
@@ -249,7 +249,7 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 		head := *response
 		head.Fragment, head.Queue, head.Window = wire.Fragment{Number: stream.MaxParts}, s.ownHost, 0
 		if partSize = stream.SizeOfParts(len(wire.AppendResponse(nil, &head)), s.Broker.MaxPayload()); partSize < 1 {
-			return nil, status.Errorf(http.StatusRequestHeaderFieldsTooLarge, status.ExecutedYes, nats.ErrMaxPayload, "the head of the response does not fit into a message of the broker, whose limit is %d bytes", s.Broker.MaxPayload())
+			return nil, status.HasRun(http.StatusRequestHeaderFieldsTooLarge, nats.ErrMaxPayload, "the head of the response does not fit into a message of the broker, whose limit is %d bytes", s.Broker.MaxPayload())
 		}
 	}
 	of := in.stream

@@ -46,8 +46,22 @@ type Error struct {
 	Cause      error         // nil, or what errors.Is finds
 }
 
-// Errorf returns an error without a sender.
-func Errorf(status int, executed Executed, cause error, format string, arguments ...any) *Error {
+// NotRun returns an error without a sender for a request that no handler has seen.
+func NotRun(status int, cause error, format string, arguments ...any) *Error {
+	return newError(status, ExecutedNo, cause, format, arguments)
+}
+
+// MayHaveRun is like NotRun, for a request that left and of which no answer came.
+func MayHaveRun(status int, cause error, format string, arguments ...any) *Error {
+	return newError(status, ExecutedUnknown, cause, format, arguments)
+}
+
+// HasRun is like NotRun, for a request whose handler ran.
+func HasRun(status int, cause error, format string, arguments ...any) *Error {
+	return newError(status, ExecutedYes, cause, format, arguments)
+}
+
+func newError(status int, executed Executed, cause error, format string, arguments []any) *Error {
 	return &Error{Status: status, Executed: executed, Cause: cause, Detail: fmt.Sprintf(format, arguments...)}
 }
 
@@ -96,7 +110,7 @@ func Unsent(err error) *Error {
 
 // TooBusy returns the rejection of a request for which an instance has no room: there may be room at any moment.
 func TooBusy(format string, arguments ...any) *Error {
-	rejected := Errorf(http.StatusServiceUnavailable, ExecutedNo, nil, format, arguments...)
+	rejected := NotRun(http.StatusServiceUnavailable, nil, format, arguments...)
 	rejected.RetryAfter = time.Second
 	return rejected
 }
@@ -116,9 +130,9 @@ func ContextEnded(ctx context.Context) error {
 func TooLate(ctx context.Context, left time.Duration) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return Errorf(http.StatusServiceUnavailable, ExecutedNo, ContextEnded(ctx), "the caller stopped waiting before the call was sent")
+		return NotRun(http.StatusServiceUnavailable, ContextEnded(ctx), "the caller stopped waiting before the call was sent")
 	case left <= 0:
-		return Errorf(http.StatusGatewayTimeout, ExecutedNo, TimeBudgetSpent(), "the time budget was spent before the call was sent")
+		return NotRun(http.StatusGatewayTimeout, TimeBudgetSpent(), "the time budget was spent before the call was sent")
 	default:
 		return nil
 	}

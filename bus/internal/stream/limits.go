@@ -29,7 +29,7 @@ func CheckHead(rest int, header wire.Header) error {
 	if size <= wire.MaxHeadBytes && len(header)+ownFields <= wire.MaxFields {
 		return nil
 	}
-	return status.Errorf(http.StatusRequestHeaderFieldsTooLarge, status.ExecutedNo, nil, "the head has %d fields and about %d bytes; the limits are %d and %d",
+	return status.NotRun(http.StatusRequestHeaderFieldsTooLarge, nil, "the head has %d fields and about %d bytes; the limits are %d and %d",
 		len(header)+ownFields, size, wire.MaxFields, wire.MaxHeadBytes)
 }
 
@@ -38,11 +38,11 @@ func CheckBody(body []byte, limit int) error {
 	if len(body) <= limit {
 		return nil
 	}
-	return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil,
+	return status.NotRun(http.StatusRequestEntityTooLarge, nil,
 		"a body of %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes", len(body), limit)
 }
 
 // TooLarge is the error for a body of which at least so many bytes are to come.
 func TooLarge(least int64, limit int) error {
-	return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil, "a body of at least %d bytes exceeds the limit of %d", least, limit)
+	return status.NotRun(http.StatusRequestEntityTooLarge, nil, "a body of at least %d bytes exceeds the limit of %d", least, limit)
 }

@@ -25,12 +25,12 @@ func newPlan(body, firstHead, followingHead, payload int) (Plan, error) {
 	following := payload - followingHead - lengthLine
 	first := min(payload-firstHead-lengthLine, following)
 	if first < 0 || following < 1 {
-		return Plan{}, status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
+		return Plan{}, status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
 			"a head of %d bytes does not fit into a message of the broker, whose limit is %d", max(firstHead, followingHead), payload)
 	}
 	cut := Plan{First: first, Following: following, Count: 1 + (body-first+following-1)/following}
 	if cut.Count > maxWholeParts {
-		return Plan{}, status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
+		return Plan{}, status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
 			"a body of %d bytes needs more than %d broker messages of at most %d bytes each", body, maxWholeParts, payload)
 	}
 	return cut, nil

@@ -128,7 +128,7 @@ func (r *Reader) checkLocked(part *wire.Fragment, body []byte) error {
 		if part.Count > 0 {
 			of = strconv.Itoa(part.Count)
 		}
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d of %s does not match the first part, which announced %d parts", part.Number, of, r.count)
+		return status.NotRun(http.StatusBadRequest, nil, "part %d of %s does not match the first part, which announced %d parts", part.Number, of, r.count)
 	case part.Number < r.next:
 		return ErrRepeated
 	case part.Number > r.next:
@@ -155,7 +155,7 @@ func (r *Reader) checkWholeLocked(part *wire.Fragment, size int) error {
 	}
 	switch {
 	case part.Count > maxWholeParts:
-		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil, "the message has %d parts, and the limit is %d", part.Count, maxWholeParts)
+		return status.NotRun(http.StatusRequestEntityTooLarge, nil, "the message has %d parts, and the limit is %d", part.Count, maxWholeParts)
 	case least > int64(r.config.Limit):
 		return TooLarge(least, r.config.Limit)
 	default:
@@ -167,11 +167,11 @@ func (r *Reader) checkWholeLocked(part *wire.Fragment, size int) error {
 func (r *Reader) broken(format string, arguments ...any) error {
 	switch {
 	case r.config.Opened == 0:
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil, format, arguments...)
+		return status.NotRun(http.StatusServiceUnavailable, nil, format, arguments...)
 	case r.next == 1:
-		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, io.ErrUnexpectedEOF, format, arguments...)
+		return status.NotRun(http.StatusBadRequest, io.ErrUnexpectedEOF, format, arguments...)
 	default:
-		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, io.ErrUnexpectedEOF, format, arguments...)
+		return status.MayHaveRun(http.StatusBadGateway, io.ErrUnexpectedEOF, format, arguments...)
 	}
 }
 

@@ -270,7 +270,7 @@ func (w *Writer) sendPart(body []byte, last bool) error {
 		return err
 	}
 	if w.number >= MaxParts-1 && !last {
-		err := status.Errorf(http.StatusInternalServerError, status.ExecutedYes, nil, "the stream has %d parts, and no stream has more", w.number)
+		err := status.HasRun(http.StatusInternalServerError, nil, "the stream has %d parts, and no stream has more", w.number)
 		w.Fail(err)
 		return err
 	}
@@ -307,7 +307,7 @@ func (w *Writer) awaitRoom() (room int, err error) {
 		case began.IsZero():
 			began, pause = now, pauseOf(w.config.Budget)
 		case now.Sub(began) >= w.config.Budget:
-			w.Fail(status.Errorf(http.StatusGatewayTimeout, status.ExecutedYes, status.ErrTimeout, "the other side has read nothing of the stream for %s", w.config.Budget))
+			w.Fail(status.HasRun(http.StatusGatewayTimeout, status.ErrTimeout, "the other side has read nothing of the stream for %s", w.config.Budget))
 			continue
 		}
 		if !deadline.IsZero() {
@@ -346,7 +346,7 @@ func (w *Writer) keepAlive() {
 		w.sending.Unlock()
 	}
 	if _, heard := w.signs(); time.Since(heard) > w.config.Budget {
-		w.Fail(status.Errorf(http.StatusGatewayTimeout, status.ExecutedYes, status.ErrCallerLeft, "the other side of the stream is gone: nothing was heard of it for %s", w.config.Budget))
+		w.Fail(status.HasRun(http.StatusGatewayTimeout, status.ErrCallerLeft, "the other side of the stream is gone: nothing was heard of it for %s", w.config.Budget))
 	}
 	if w.failure() == nil {
 		w.timer.Reset(pause)
