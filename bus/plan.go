@@ -82,7 +82,7 @@ func checkOwnMethods(as reflect.Type, service *reflectapi.Service, config *servi
 	}
 	var errs []error
 	for _, method := range service.Methods {
-		if _, named := config.methods[method.Name]; named || !isLifecycle(method) && !isOwnBusiness(service.Type, method.Name) {
+		if _, named := config.methods[method.Name]; named || !isLifecycle(method) && !isForItsProgram(service.Type, method.Name) {
 			continue
 		}
 		errs = append(errs, fmt.Errorf("method %s would be served to callers: leave it out with bus.ExcludeMethods(%q), or add bus.Method(%q) if that is intended",
@@ -91,18 +91,19 @@ func checkOwnMethods(as reflect.Type, service *reflectapi.Service, config *servi
 	return errors.Join(errs...)
 }
 
-// isLifecycle reports whether a method begins or ends what a struct does for its own program, and takes and tells nothing else.
+// isLifecycle reports whether a method has a name with which a struct begins or ends what it does for its own program.
 func isLifecycle(method *reflectapi.Method) bool {
 	switch method.Name {
-	case "Close", "Shutdown", "Stop", "Start", "Run", "Init", "Reset", "Lock", "Unlock":
-		return method.Kind == reflectapi.Function && len(method.Args)+len(method.Results) == 0
+	case "Init", "Start", "Run", "Serve", "ListenAndServe", "Restart", "Reset", "Stop", "GracefulStop", "Quit", "Shutdown", "Terminate", "Close", "Dispose",
+		"Lock", "Unlock", "TryLock", "RLock", "RUnlock", "TryRLock":
+		return true
 	default:
 		return false
 	}
 }
 
-// isOwnBusiness reports whether a method belongs to an interface that is unrelated to the purpose of a service.
-func isOwnBusiness(t reflect.Type, method string) bool {
+// isForItsProgram reports whether a method belongs to an interface that is unrelated to the purpose of a service.
+func isForItsProgram(t reflect.Type, method string) bool {
 	for _, each := range []reflect.Type{
 		reflect.TypeFor[http.Handler](),
 		reflect.TypeFor[error](),

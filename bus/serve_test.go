@@ -162,12 +162,12 @@ func TestServe_RefusesWhatIsNotMeant(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect("store.example")
 	var lines []string
-	for _, method := range []string{"Close", "MarshalText", "ServeHTTP", "Shutdown", "Start", "String"} {
+	for _, method := range []string{"Close", "MarshalText", "Reset", "ServeHTTP", "Shutdown", "Start", "String"} {
 		lines = append(lines, fmt.Sprintf("method %[1]s would be served to callers: leave it out with bus.ExcludeMethods(%[1]q), or add bus.Method(%[1]q) if that is intended", method))
 	}
 	require.EqualError(t, bus.Serve(conn, new(store)), "serve *bus_test.store on store.example: "+strings.Join(lines, "\n"))
 	require.NoError(t, bus.Serve[shelfAPI](conn, new(store)))
-	require.NoError(t, bus.Serve(conn, new(store), bus.Port(445), bus.ExcludeMethods("Close", "String", "MarshalText", "Start"), bus.Method("Shutdown"), bus.Method("ServeHTTP")))
+	require.NoError(t, bus.Serve(conn, new(store), bus.Port(445), bus.ExcludeMethods("Close", "String", "MarshalText", "Start"), bus.Method("Shutdown"), bus.Method("Reset"), bus.Method("ServeHTTP")))
 }
 
 // TestServe_RefusesHandlers serves what Conn.Handle is for.

@@ -46,10 +46,10 @@ func TestVariables(t *testing.T) {
 			}
 		}
 	}
-	listed := readFile(t, "bus/variables.go")
+	listed := readFile(t, "bus/config.go")
 	for name := range read {
 		if !strings.Contains(listed, `"`+name+`"`) {
-			t.Errorf("bus/variables.go: %s is missing", name)
+			t.Errorf("bus/config.go: %s is missing", name)
 		}
 	}
 	for name := range told {

@@ -1,6 +1,7 @@
 package reflectapi
 
 import (
+	"errors"
 	"go/parser"
 	"reflect"
 
@@ -54,3 +55,6 @@ func PatternMatches(documented string) (func(text string) bool, error) {
 	}
 	return made.checked.MatchString, nil
 }
+
+// MisspelledTags returns the errors for the tags of a struct, which a test may make with reflect: go vet refuses some in code.
+func MisspelledTags(t reflect.Type) error { return errors.Join(misspelledTagsOf(t)...) }

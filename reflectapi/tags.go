@@ -64,7 +64,11 @@ func (s *inspection) misspelledTags() (errs []error) {
 
 func misspelledTagsOf(t reflect.Type) (errs []error) {
 	for f := range t.Fields() {
-		for _, key := range tagKeys(f.Tag) {
+		keys, rest := tagKeys(f.Tag)
+		if rest != "" && strings.Contains(strings.ToLower(rest), "json") && !isLeftOut(f) {
+			errs = append(errs, fmt.Errorf("field %v.%s: the tag %s is read by nothing: write `json:\"name\" jsonschema:\"minLength=1\"`, with quotes and without blanks", t, f.Name, rest))
+		}
+		for _, key := range keys {
 			if meant := meantKey(key); meant != "" && !isLeftOut(f) {
 				errs = append(errs, fmt.Errorf("field %v.%s: the tag %s is read by nothing: write %s", t, f.Name, key, meant))
 			}
@@ -82,7 +86,8 @@ func meantKey(key string) string {
 	switch {
 	case key == "json", key == schema, strings.HasPrefix(key, schema+"_"): // which jsonschema reads, too
 		return ""
-	case string(letters) == "jnos": // those of json
+	case string(letters) == "jnos", plain == "son", // the letters of json, or those without the first one
+		strings.HasPrefix(plain, "j") && strings.HasSuffix(plain, "n") && similar.Name(plain, []string{"json"}) != "": // jason and jsonn; json5 and bson exist
 		return "json"
 	case len(plain) >= len(schema)-2 && similar.Name(plain, []string{schema}) != "":
 		return schema
@@ -391,7 +396,7 @@ func ignoredTagsOf(t reflect.Type, checked bool) (warnings []string) {
 		if hasString := slices.Contains(strings.Split(f.Tag.Get("json"), ",")[1:], "string"); hasString && !mayBeQuoted(f.Type) {
 			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option string is ignored on a %v: remove it", t, f.Name, f.Type))
 		}
-		keys := tagKeys(f.Tag)
+		keys, _ := tagKeys(f.Tag)
 		others := slices.Contains(keys, "validate") || slices.Contains(keys, "binding") // of gin
 		if checked && others && !slices.Contains(keys, "jsonschema") {
 			rules = append(rules, f.Name)
@@ -417,14 +422,15 @@ func unknownOptions(f reflect.StructField) (unknown []string) {
 	return unknown
 }
 
-// tagKeys returns the keys of a field's tag, as far as it has the usual form: key:"value", with blanks in between.
-func tagKeys(tag reflect.StructTag) (keys []string) {
-	rest := string(tag)
+// tagKeys returns the keys of a field's tag, as far as it has the usual form: key:"value", with blanks in between. Nothing reads the rest.
+func tagKeys(tag reflect.StructTag) (keys []string, rest string) {
+	rest = string(tag)
 	for {
-		key, value, found := strings.Cut(strings.TrimLeft(rest, " "), ":")
+		rest = strings.TrimLeft(rest, " ")
+		key, value, found := strings.Cut(rest, ":")
 		quoted, err := strconv.QuotedPrefix(value)
-		if !found || err != nil {
-			return keys
+		if !found || err != nil || value[0] != '"' || strings.ContainsAny(key, " \"") {
+			return keys, rest
 		}
 		keys, rest = append(keys, key), value[len(quoted):]
 	}

@@ -3,6 +3,8 @@
 package reflectapi_test
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -101,4 +103,30 @@ func TestMisspelledTags(t *testing.T) {
 	assert.NotContains(t, err.Error(), "bson")
 	assert.NotContains(t, err.Error(), "Left")
 	assert.NotContains(t, err.Error(), "description")
+}
+
+// TestTags_NoTags: what only looks like a tag, and what resembles one of json.
+func TestTags_NoTags(t *testing.T) {
+	t.Parallel()
+	const (
+		noTag = "field struct.Text: the tag %s is read by nothing: write `json:\"name\" jsonschema:\"minLength=1\"`, with quotes and without blanks"
+		json  = "field struct.Text: the tag %s is read by nothing: write json"
+	)
+	for tag, want := range map[string]string{
+		`json:"a" jsonschema:"minLength=1"`:  "<nil>",
+		`json:"a" jsonschema: "minLength=1"`: fmt.Sprintf(noTag, `jsonschema: "minLength=1"`),
+		`jsonschema:minimum=1`:               fmt.Sprintf(noTag, `jsonschema:minimum=1`),
+		`db:"a" jsonschema=minimum=1`:        fmt.Sprintf(noTag, `jsonschema=minimum=1`),
+		`json: "a"`:                          fmt.Sprintf(noTag, `json: "a"`),
+		`json:'a'`:                           fmt.Sprintf(noTag, `json:'a'`),
+		`jason:"a"`:                          fmt.Sprintf(json, "jason"),
+		`jsonn:"a"`:                          fmt.Sprintf(json, "jsonn"),
+		`son:"a"`:                            fmt.Sprintf(json, "son"),
+		`bson:"a" json5:"b" jsonb:"c"`:       "<nil>",
+		`just a note`:                        "<nil>",
+	} {
+		typ := reflect.StructOf([]reflect.StructField{{Name: "Text", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}})
+		got := strings.Replace(errorText(reflectapi.MisspelledTags(typ)), typ.String(), "struct", 1)
+		assert.Equal(t, want, got, tag)
+	}
 }

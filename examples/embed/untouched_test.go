@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -17,11 +16,11 @@ import (
 // TestGlobals holds that Busline leaves alone what a process has but once.
 func TestGlobals(t *testing.T) {
 	t.Parallel()
-	logger, transport, level := slog.Default(), http.DefaultTransport, zerolog.GlobalLevel()
+	logger, writer, transport, level := slog.Default(), log.Writer(), http.DefaultTransport, zerolog.GlobalLevel()
 	l := open(t)
 	l.calculate()
 	l.get("/bus/calculator.example/add?x=5&y=6")
-	if slog.Default() != logger || log.Writer() != os.Stderr || zerolog.GlobalLevel() != level {
+	if slog.Default() != logger || log.Writer() != writer || zerolog.GlobalLevel() != level {
 		t.Error("a logger of the process is another one")
 	}
 	if http.DefaultTransport != transport || http.DefaultClient.Transport != nil {
