@@ -177,6 +177,7 @@ func checkParked(t *testing.T, conn *bus.Conn, want int) {
 func TestDurable_LargestEventAsDeadLetter(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
+	b.AllowUnknownFields() // the padding
 	source := b.Connect(ordersHost)
 	events, err := source.NewPublisher(ordersHost, bus.Durable())
 	require.NoError(t, err)

@@ -146,6 +146,21 @@ func TestMisspelt_Event(t *testing.T) {
 	assert.Equal(t, 1, log.count("did you mean on-ordered?"), log)
 }
 
+// On a bus of bustest an event with a misspelt argument reaches no handler.
+func TestMisspelt_ArgumentOfEvent(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	sink := newSink()
+	subscribe(t, b.Connect("mailer.example"), sink)
+	events, err := b.Connect(ordersHost).NewPublisher(ordersHost)
+	require.NoError(t, err)
+	for outcome, err := range bus.NewEvent[bus.Args](events, "/on-ordered").Outcomes(t.Context(), bus.Args{"numbr": 1}) {
+		require.ErrorContains(t, err, `numbr`, outcome)
+		return
+	}
+	t.Error("no outcome")
+}
+
 // A variable that is none, and resembles one, is told once for each process.
 func TestMisspelt_Variable(t *testing.T) {
 	t.Setenv("BUS_NATS_ULR", "nats://nowhere.example")

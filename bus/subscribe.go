@@ -61,6 +61,7 @@ func (c *Conn) subscribeEvents(as reflect.Type, source string, impl any, config 
 	if err := validSource(source); err != nil {
 		return err
 	}
+	config.strict = c.config.strict
 	endpoints, service, err := planEvents(as, source, impl, config)
 	if err != nil {
 		return err
