@@ -55,10 +55,13 @@ func DirectivesIn(comment *ast.CommentGroup) (declared Declared, err error) {
 		return declared, nil
 	}
 	for _, each := range comment.List {
-		if strings.HasPrefix(each.Text, DirectivePrefix) {
-			err = declared.read(each.Text)
-		} else if line, _, write := MeantAsDirective(each.Text); write != "" {
+		is := strings.HasPrefix(each.Text, DirectivePrefix)
+		line, _, write := MeantAsDirective(each.Text)
+		switch {
+		case write != "" && (!is || nameOf(line) == DirectivePrefix): // a blank before or behind the colon
 			err = fmt.Errorf("its comment has %q, which declares nothing: write %s", line, write)
+		case is:
+			err = declared.read(each.Text)
 		}
 		if err != nil {
 			return declared, err

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/reflectapi"
 )
 
 // refusal is a package, what apigen is asked to do with it, and what it says.
@@ -271,6 +274,32 @@ func TestRefusedRoutes(t *testing.T) {
 		"of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tOnSub(id int) error\n}\n"),
 			"api.go:5: method OnSub: has //busline:route POST /sub, which is for calls and web methods: events have only //busline:arg and //busline:key"},
 	})
+}
+
+// TestNearDirectives refuses every directive that is written in another way, and one that stands where none is read.
+func TestNearDirectives(t *testing.T) {
+	t.Parallel()
+	for _, each := range reflectapi.Directives() {
+		text := strings.TrimPrefix(each.Name, reflectapi.DirectivePrefix) + " " + cmp.Or(each.Example, "Client")
+		write := reflectapi.DirectivePrefix + text
+		refusals := map[string]refusal{write: {"-type T", files("package p\n\ntype T interface {\n\t" + write + "\n\n\tAdd(id int) error\n}\n"),
+			"api.go:4: this declares nothing: write " + write + ", in the comment directly above a method or the interface"}}
+		for _, written := range []string{"// busline:" + text, "//busline: " + text, "//Busline:" + text, "//busline-" + text, "//busline " + text, "/* busline:" + text + " */"} {
+			refusals[written] = refusal{"-type T", files("package p\n\ntype T interface {\n\t" + written + "\n\tAdd(id int) error\n}\n"),
+				fmt.Sprintf("api.go:5: method Add: its comment has %q, which declares nothing: write %s", written, write)}
+			refusals["of T "+written] = refusal{"-type T", files("package p\n\n" + written + "\ntype T interface { Add(id int) error }\n"),
+				fmt.Sprintf("api.go:4: T: its comment has %q, which declares nothing: write %s", written, write)}
+		}
+		checkRefusals(t, refusals)
+	}
+}
+
+// TestMentionedDirective takes a sentence about a directive for what it is.
+func TestMentionedDirective(t *testing.T) {
+	t.Parallel()
+	m := newModule(t)
+	m.write(t, "p/api.go", "package p\n\n// T is. See the directive //busline:port, and\n// the directive busline:key.\ntype T interface {\n\t// Add adds; //busline:key is for events.\n\tAdd(id int) error // as //busline:arg tells\n}\n")
+	m.generate(t, "p", "-type", "T")
 }
 
 func TestRefusedDirectives(t *testing.T) {
