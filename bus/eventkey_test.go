@@ -168,7 +168,7 @@ func TestEventKey_Declared(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect(ordersHost)
 	err := bus.Serve[keyedCalls](conn, keyedOrders{})
-	assert.ErrorContains(t, err, "keyedCalls.Order: its interface has //busline:key number, which is for events: leave it out, as calls have no order")
+	assert.ErrorContains(t, err, "keyedCalls.Order: its interface has //busline:key number, which is for events: calls and web methods have only ")
 	err = bus.Subscribe[keyedEvents](conn, ordersHost, marked{})
 	assert.ErrorContains(t, err, "method OnMarked: //busline:key numbr: the method has no argument of that name; it has number; did you mean number?")
 }

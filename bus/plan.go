@@ -152,7 +152,7 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", subject.EventPort))
 	}
 	if e.mapped.Method != nil && e.source == "" {
-		if err := e.mapped.Method.Declared.CheckCall(); err != nil {
+		if err := e.mapped.Method.Declared.CheckScope(reflectapi.OfCall | reflectapi.OfWebMethod); err != nil {
 			errs = append(errs, fmt.Errorf("its interface %w", err))
 		}
 	}

@@ -89,8 +89,8 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 func mapEvents(source string, service *reflectapi.Service, config *serviceConfig, invalid error) ([]*endpoint, error) {
 	routing := config.routing()
 	errs := []error{invalid}
-	if line := service.Declared.OfCalls(); line != "" {
-		errs = append(errs, fmt.Errorf("the interface has %s, which is for calls", line))
+	if err := service.Declared.CheckScope(reflectapi.OfEventInterface); err != nil {
+		errs = append(errs, fmt.Errorf("the interface %w", err))
 	}
 	for _, method := range service.Methods {
 		if unfit := checkEventMethod(method, routing.Methods[method.Name]); unfit != nil {
@@ -147,8 +147,8 @@ func checkEventMethod(method *reflectapi.Method, chosen restmap.MethodOptions) e
 		return fmt.Errorf("returns %s, which no caller receives: return only an error", method.Results[0].Name)
 	case !method.ReturnsError:
 		return errors.New("returns no error, so it cannot report a failure: add an error as its result")
-	case method.Declared.OfCalls() != "":
-		return fmt.Errorf("its interface has %s, which is for calls: an event has only %s and %s", method.Declared.OfCalls(), reflectapi.ArgDirective, reflectapi.KeyDirective)
+	case method.Declared.CheckScope(reflectapi.OfEvent) != nil:
+		return fmt.Errorf("its interface %w", method.Declared.CheckScope(reflectapi.OfEvent))
 	case chosen != restmap.MethodOptions{}:
 		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.RPCAndREST")
 	case strings.HasSuffix(method.Name, "REST"):

@@ -1,7 +1,6 @@
 package reflectapi
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"path"
@@ -21,20 +20,11 @@ type declared struct {
 }
 
 // place returns the file and line of the declaration for messages, or "" if the text is not from a file.
-func (d declared) place() string {
-	if d.file.path == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d", d.file.path, d.file.set.Position(d.fn.Pos()).Line)
-}
+func (d declared) place() string { return d.file.place(d.fn) }
 
 // contradiction returns an error that says where and how the declaration does not match the program.
 func (d declared) contradiction(format string, arguments ...any) error {
-	reason := fmt.Sprintf(format, arguments...)
-	if place := d.place(); place != "" {
-		reason = place + ": " + reason
-	}
-	return errors.New(reason)
+	return d.file.contradiction(d.fn, fmt.Sprintf(format, arguments...))
 }
 
 // read returns the names, after comparing number and types with the program.

@@ -13,49 +13,6 @@ import (
 	"github.com/busline/busline/reflectapi/similar"
 )
 
-// DirectivePrefix begins the lines in the comments of an interface that declare more of it than Go's syntax does:
-//
-//	// Orders takes orders.
-//	//
-//	//busline:port 444
-//	//busline:resource orders
-//	type Orders interface {
-//		// Cancel cancels an order.
-//		//
-//		//busline:route POST /orders/{id}/cancel
-//		//busline:arg reason maxLength=200 default=none why the order is cancelled
-//		//busline:status 202
-//		//busline:problem 409 too-late TooLate
-//		Cancel(ctx context.Context, id int, reason string) error
-//	}
-//
-//	// Events are what happens to orders.
-//	type Events interface {
-//		// OnSent tells that an order is on its way.
-//		//
-//		//busline:key id
-//		OnSent(ctx context.Context, id int, carrier string) error
-//	}
-//
-// apigen copies them to the signature table, from which services read them, so that these and the generated client agree. Like
-// all comments of this form (https://go.dev/doc/comment#syntax) they are no part of the text that people read.
-const DirectivePrefix = "//busline:"
-
-// The directives. Those of a type are port, resource and, in signature tables, client.
-const (
-	RouteDirective    = DirectivePrefix + "route"    // METHOD /path
-	MethodDirective   = DirectivePrefix + "method"   // METHOD; the path stays
-	PortDirective     = DirectivePrefix + "port"     // 1 to 65535
-	ResourceDirective = DirectivePrefix + "resource" // collection of methods that are bare verbs
-	ArgDirective      = DirectivePrefix + "arg"      // name, keywords, description
-	ResultDirective   = DirectivePrefix + "result"   // likewise
-	StatusDirective   = DirectivePrefix + "status"   // of success; the first is the default
-	ProblemDirective  = DirectivePrefix + "problem"  // status, type, Go type of the details
-	KeyDirective      = DirectivePrefix + "key"      // the argument of an event that orders it
-	FieldDirective    = DirectivePrefix + "field"    // of the form of a web method: name, type, keywords, description
-	ClientDirective   = DirectivePrefix + "client"   // type and perhaps the port of the client, written by apigen
-)
-
 // Declared is what directives declare of a method or of an interface as a whole. The zero value declares nothing.
 type Declared struct {
 	Lines []string // the directives themselves
@@ -91,151 +48,159 @@ type valueDirective struct {
 	optional bool     // it may be missing although the zero value does not fit
 }
 
-// DirectivesIn returns what a comment declares. The error says what is wrong with a directive, and the remedy. Whether it fits the
-// method is checked when that is described.
+// DirectivesIn returns what a comment declares. The error says what is wrong with a directive, also with a line that was meant as
+// one, and the remedy. Whether it fits the method is checked when that is described.
 func DirectivesIn(comment *ast.CommentGroup) (declared Declared, err error) {
 	if comment == nil {
 		return declared, nil
 	}
-	for _, line := range comment.List {
-		if !strings.HasPrefix(line.Text, DirectivePrefix) {
-			continue
+	for _, each := range comment.List {
+		is := strings.HasPrefix(each.Text, DirectivePrefix)
+		line, _, write := MeantAsDirective(each.Text)
+		switch {
+		case write != "" && (!is || nameOf(line) == DirectivePrefix): // a blank before or behind the colon
+			err = fmt.Errorf("its comment has %q, which declares nothing: write %s", line, write)
+		case is:
+			err = declared.read(each.Text)
 		}
-		if err := declared.read(line.Text); err != nil {
+		if err != nil {
 			return declared, err
 		}
 	}
 	return declared, nil
 }
 
+// errMisfit is the error of a directive whose text has another form.
+var errMisfit = errors.New("has another form")
+
 // read reads one directive.
 func (d *Declared) read(line string) error {
-	words := strings.Fields(line)
-	name, words := words[0], words[1:]
-	usage, known := usages()[name]
-	if !known {
-		return fmt.Errorf("its comment has %s, which is not a directive: there are %s", name, strings.Join(directives(), ", "))
+	line = strings.TrimSpace(line)
+	found, err := directive(line)
+	if err != nil {
+		return err
 	}
-	if isOnce(name) && d.has(name) {
-		return fmt.Errorf("its comment has more than one %s: leave one", name)
+	if found.Once && d.has(found.Name) {
+		return fmt.Errorf("its comment has more than one %s: leave one", found.Name)
 	}
-	if !d.take(name, words) {
-		return fmt.Errorf("its comment has %q: write %s", line, usage)
+	text := strings.TrimSpace(strings.TrimPrefix(line, found.Name))
+	switch err := found.read(d, strings.Fields(text), text); {
+	case errors.Is(err, errMisfit):
+		return fmt.Errorf("its comment has %q: write %s", line, found.usage())
+	case err != nil:
+		return fmt.Errorf("%s %w", found.Name, err)
 	}
-	if name == RouteDirective && d.has(MethodDirective) || name == MethodDirective && d.has(RouteDirective) {
+	d.Lines = append(d.Lines, line)
+	if d.has(RouteDirective) && d.has(MethodDirective) {
 		return fmt.Errorf("its comment has %s and %s: leave one, a route has a method", RouteDirective, MethodDirective)
 	}
-	if name == ArgDirective || name == ResultDirective {
-		value, err := valueIn(name, strings.TrimSpace(strings.TrimPrefix(line, name)))
-		if err != nil {
-			return err
-		}
-		d.values = append(d.values, value)
-	}
-	if name == FieldDirective {
-		about := strings.TrimSpace(strings.TrimPrefix(line, name))
-		for _, word := range words[:2] {
-			about = strings.TrimSpace(strings.TrimPrefix(about, word))
-		}
-		d.Form = append(d.Form, FormField{Name: words[0], Type: words[1], About: about})
-	}
-	d.Lines = append(d.Lines, strings.TrimSpace(line))
 	return nil
 }
 
 // has reports whether a directive was read.
 func (d *Declared) has(name string) bool {
-	return slices.ContainsFunc(d.Lines, func(line string) bool { return strings.HasPrefix(line+" ", name+" ") })
+	return slices.ContainsFunc(d.Lines, func(line string) bool { return nameOf(line) == name })
 }
 
-// take reads the words of a directive; false if they have not its form.
-func (d *Declared) take(name string, words []string) bool {
-	switch {
-	case name == RouteDirective && len(words) == 2:
-		d.HTTPMethod, d.Path = words[0], words[1]
-		return strings.HasPrefix(d.Path, "/")
-	case name == MethodDirective && len(words) == 1:
-		d.HTTPMethod = words[0]
-	case name == PortDirective && len(words) == 1:
-		port, err := strconv.ParseUint(words[0], 10, 16)
-		d.Port = int(port)
-		return err == nil && port > 0
-	case name == ResourceDirective && len(words) == 1:
-		d.Resource = words[0]
-	case name == ClientDirective && (len(words) == 1 || len(words) == 2 && d.take(PortDirective, words[1:])):
-		d.Client = words[0]
-	case name == KeyDirective && len(words) == 1:
-		d.Key = words[0]
-	case name == StatusDirective && len(words) > 0:
-		return d.takeStatuses(words)
-	case name == ProblemDirective && (len(words) == 2 || len(words) == 3):
-		return d.takeProblem(words)
-	default:
-		return (name == ArgDirective || name == ResultDirective || name == FieldDirective) && len(words) > 1
+func (d *Declared) readRoute(words []string, _ string) error {
+	if len(words) != 2 || !strings.HasPrefix(words[1], "/") {
+		return errMisfit
 	}
-	return true
+	d.HTTPMethod, d.Path = words[0], words[1]
+	return nil
 }
 
-func (d *Declared) takeStatuses(words []string) bool {
+func (d *Declared) readMethod(words []string, _ string) error   { return readWord(words, &d.HTTPMethod) }
+func (d *Declared) readResource(words []string, _ string) error { return readWord(words, &d.Resource) }
+func (d *Declared) readKey(words []string, _ string) error      { return readWord(words, &d.Key) }
+
+// readWord takes the only word.
+func readWord(words []string, into *string) error {
+	if len(words) != 1 {
+		return errMisfit
+	}
+	*into = words[0]
+	return nil
+}
+
+func (d *Declared) readPort(words []string, text string) error {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if len(words) != 1 || err != nil || port == 0 {
+		return errMisfit
+	}
+	d.Port = int(port)
+	return nil
+}
+
+func (d *Declared) readClient(words []string, _ string) error {
+	if len(words) == 2 {
+		if err := d.readPort(words[1:], words[1]); err != nil {
+			return err
+		}
+		words = words[:1]
+	}
+	return readWord(words, &d.Client)
+}
+
+func (d *Declared) readStatuses(words []string, _ string) error {
 	for _, word := range words {
 		status, err := strconv.Atoi(word)
 		if err != nil || status < 200 || status > 399 || slices.Contains(d.Statuses, status) {
-			return false
+			return errMisfit
 		}
 		d.Statuses = append(d.Statuses, status)
 	}
-	return true
+	if len(words) == 0 {
+		return errMisfit
+	}
+	return nil
 }
 
-func (d *Declared) takeProblem(words []string) bool {
+func (d *Declared) readProblem(words []string, _ string) error {
+	if len(words) != 2 && len(words) != 3 {
+		return errMisfit
+	}
 	status, err := strconv.Atoi(words[0])
 	_, notURI := url.Parse(words[1])
 	if err != nil || notURI != nil || status < 400 || status > 599 || words[1] == "about:blank" {
-		return false
+		return errMisfit
 	}
 	problem := Problem{Status: status, Type: words[1]}
 	if len(words) == 3 {
 		problem.DetailsName = words[2]
 	}
 	d.Problems = append(d.Problems, problem)
-	return true
+	return nil
 }
 
-// usages returns how each directive is written.
-func usages() map[string]string {
-	return map[string]string{
-		RouteDirective:    "an HTTP method and a path, as in " + RouteDirective + " POST /orders/{id}/cancel",
-		MethodDirective:   "an HTTP method, as in " + MethodDirective + " PUT",
-		PortDirective:     "a port from 1 to 65535, as in " + PortDirective + " 444",
-		ResourceDirective: "a collection, as in " + ResourceDirective + " orders",
-		ArgDirective:      "a name, then keywords, a description or both, as in " + ArgDirective + " limit minimum=1 default=20 page size",
-		ResultDirective:   "a name, then keywords, a description or both, as in " + ResultDirective + " id number of the order",
-		StatusDirective:   "different statuses from 200 to 399, as in " + StatusDirective + " 201",
-		ProblemDirective:  "a status from 400 to 599, a type, and the Go type of the details if it has some, as in " + ProblemDirective + " 409 out-of-stock OutOfStock",
-		KeyDirective:      "the name of one argument, as in " + KeyDirective + " number",
-		FieldDirective:    "a name and a type, then keywords, a description or both, as in " + FieldDirective + " title string required maxLength=80 title of the page",
-		ClientDirective:   "the type of the client, and the port of its host",
+func (d *Declared) readField(words []string, text string) error {
+	if len(words) < 2 {
+		return errMisfit
 	}
+	for _, word := range words[:2] {
+		text = strings.TrimSpace(strings.TrimPrefix(text, word))
+	}
+	d.Form = append(d.Form, FormField{Name: words[0], Type: words[1], About: text})
+	return nil
 }
 
-// directives returns the directives that are written by hand.
-func directives() []string {
-	return []string{ArgDirective, ResultDirective, StatusDirective, ProblemDirective, RouteDirective, MethodDirective, PortDirective, ResourceDirective, KeyDirective, FieldDirective}
+func (d *Declared) readArg(words []string, text string) error { return d.readValue(words, text, false) }
+
+func (d *Declared) readResult(words []string, text string) error {
+	return d.readValue(words, text, true)
 }
 
-// isOnce reports whether a comment may have a directive only once.
-func isOnce(name string) bool {
-	return name != ArgDirective && name != ResultDirective && name != ProblemDirective && name != FieldDirective
-}
-
-// valueIn reads what declares an argument or a result: its name, keywords, and a description.
-func valueIn(directive, text string) (valueDirective, error) {
-	name, text, _ := strings.Cut(text, " ")
-	value, err := keywordsIn(valueDirective{result: directive == ResultDirective, name: name}, text)
+// readValue reads what declares an argument or a result: its name, keywords, and a description.
+func (d *Declared) readValue(words []string, text string, isResult bool) error {
+	if len(words) < 2 {
+		return errMisfit
+	}
+	value, err := keywordsIn(valueDirective{result: isResult, name: words[0]}, strings.TrimPrefix(text, words[0]))
 	if err != nil {
-		return value, fmt.Errorf("%s %s: %w", directive, name, err)
+		return fmt.Errorf("%s: %w", words[0], err)
 	}
-	return value, nil
+	d.values = append(d.values, value)
+	return nil
 }
 
 // keywordsIn adds the keywords and the description in a text to a value.
@@ -313,15 +278,17 @@ func (v valueDirective) tag() reflect.StructTag {
 // declare gives the method what its directives declare, after its arguments and results have their names.
 func (m *Method) declare(declared Declared) error {
 	m.Declared = declared
+	place := OfCall | OfEvent
+	if m.Kind == Web {
+		place = OfWebMethod
+	}
+	if err := declared.CheckScope(place); err != nil {
+		return fmt.Errorf("its comment %w", err)
+	}
 	var errs []error
-	if declared.Resource != "" || declared.Client != "" {
-		errs = append(errs, fmt.Errorf("its comment has %s, which is for the comment of the interface", ResourceDirective))
-	}
-	if m.Kind == Web && (declared.Key != "" || len(declared.values)+len(declared.Statuses)+len(declared.Problems) > 0) {
-		return errors.Join(append(errs, errors.New("is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses, problems and keys"))...)
-	}
 	if len(declared.Form) > 0 {
-		errs = append(errs, m.checkForm(declared.Form))
+		_, err := DescribeForm(declared.Form)
+		errs = append(errs, err)
 	}
 	for i := range declared.values {
 		errs = append(errs, m.declareValue(&declared.values[i]))
@@ -335,15 +302,6 @@ func (m *Method) declare(declared Declared) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// checkForm returns an error unless the method can read the form.
-func (m *Method) checkForm(fields []FormField) error {
-	if m.Kind != Web {
-		return fmt.Errorf("its comment has %s %s, which is for web methods: a function is described by its arguments", FieldDirective, fields[0].Name)
-	}
-	_, err := DescribeForm(fields)
-	return err
 }
 
 // declareValue gives an argument or a result its tag.
@@ -412,34 +370,13 @@ func namesOf(values []Value) []string {
 // TypeDirectivesIn is [DirectivesIn] for the comment of an interface.
 func TypeDirectivesIn(comment *ast.CommentGroup) (Declared, error) {
 	declared, err := DirectivesIn(comment)
-	for _, line := range declared.Lines {
-		switch name, _, _ := strings.Cut(line, " "); name {
-		case PortDirective, ResourceDirective, ClientDirective:
-		default:
-			return declared, fmt.Errorf("its comment has %s, which is for the comments of methods", line)
-		}
+	if err != nil {
+		return declared, err
 	}
-	return declared, err
-}
-
-// OfCalls returns the first directive that an event cannot have, "" if there is none.
-func (d Declared) OfCalls() string {
-	i := slices.IndexFunc(d.Lines, func(line string) bool {
-		name, _, _ := strings.Cut(line, " ")
-		return name != ArgDirective && name != KeyDirective && name != ClientDirective
-	})
-	if i < 0 {
-		return ""
+	if err := declared.CheckScope(OfInterface); err != nil {
+		return declared, fmt.Errorf("its comment %w", err)
 	}
-	return d.Lines[i]
-}
-
-// CheckCall returns an error for a directive that only an event can have.
-func (d Declared) CheckCall() error {
-	if d.Key == "" {
-		return nil
-	}
-	return fmt.Errorf("has %s %s, which is for events: leave it out, as calls have no order", KeyDirective, d.Key)
+	return declared, nil
 }
 
 // text lists the directives of an author, for comparison.

@@ -2,6 +2,8 @@ package reflectapi
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -84,6 +86,22 @@ func (f *goFile) read() []byte {
 // mentions reports whether the text contains a name. That is much faster than parsing it.
 func (f *goFile) mentions(name string) bool {
 	return f.path == "" || bytes.Contains(f.read(), []byte(name))
+}
+
+// place returns the file and line of a node for messages, or "" if the text is not from a file.
+func (f *goFile) place(node ast.Node) string {
+	if f.path == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", f.path, f.set.Position(node.Pos()).Line)
+}
+
+// contradiction returns an error with the place of a node.
+func (f *goFile) contradiction(node ast.Node, reason string) error {
+	if place := f.place(node); place != "" {
+		reason = place + ": " + reason
+	}
+	return errors.New(reason)
 }
 
 // spans reports whether a node contains a line.

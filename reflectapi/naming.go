@@ -79,11 +79,14 @@ func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 func (n *naming) declared(t reflect.Type) (Declared, error) {
 	about := &methodDecl{receiver: t, near: n.near}
 	for _, text := range n.texts() {
-		comment, found := text.comment(about)
-		if !found {
+		comment, in := text.comment(about)
+		if in == nil {
 			continue
 		}
 		declared, err := TypeDirectivesIn(comment)
+		if err != nil {
+			err = in.contradiction(comment, err.Error())
+		}
 		if err == nil && len(declared.Lines) > 0 {
 			err = checkOrigin(text.name, about, declared)
 		}

@@ -68,12 +68,12 @@ func absence(of *methodDecl) unknown {
 	return unknown(fmt.Sprintf("%s:%d is not in it, or not as it was compiled", filepath.Base(of.file), of.line))
 }
 
-// comment returns the comment of the type that declares the subject, nil if it has none; declared reports whether the type
-// was found.
-func (s *textSource) comment(of *methodDecl) (comment *ast.CommentGroup, declared bool) {
+// comment returns the comment of the type that declares the subject, nil if it has none, and the file with the type, nil if it
+// was not found.
+func (s *textSource) comment(of *methodDecl) (comment *ast.CommentGroup, in *goFile) {
 	files, err := s.filesFor(of)
 	if err != nil {
-		return nil, false
+		return nil, nil
 	}
 	for _, likely := range []bool{true, false} { // so that files that only mention the type are rarely parsed
 		for _, f := range files {
@@ -81,11 +81,11 @@ func (s *textSource) comment(of *methodDecl) (comment *ast.CommentGroup, declare
 				continue
 			}
 			if spec, comment := f.typeSpec(of.typeName()); spec != nil {
-				return comment, true
+				return comment, f
 			}
 		}
 	}
-	return nil, false
+	return nil, nil
 }
 
 const originCode = "code"

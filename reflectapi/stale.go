@@ -69,12 +69,12 @@ func (n *naming) stale(of *methodDecl) []string {
 func (n *naming) staleComment(t reflect.Type) []string {
 	of := &methodDecl{receiver: t, near: n.near}
 	for _, text := range n.copies {
-		copied, declared := text.comment(of)
-		if !declared {
+		copied, in := text.comment(of)
+		if in == nil {
 			continue
 		}
-		original, exists := n.disk.comment(of)
-		if !exists {
+		original, from := n.disk.comment(of)
+		if from == nil {
 			continue
 		}
 		if docText(copied) != docText(original) {

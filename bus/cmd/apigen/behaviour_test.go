@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/reflectapi"
 )
 
 const adder = `package adder
@@ -105,6 +107,9 @@ func TestHelp(t *testing.T) {
 		if !strings.Contains(text, "\t"+flag) {
 			t.Errorf("%s is not in:\n%s", flag, text)
 		}
+	}
+	for _, each := range reflectapi.Directives() {
+		assert.Equal(t, each.Example != "", strings.Contains(text, "\t"+each.Name), each.Name)
 	}
 }
 

@@ -55,8 +55,8 @@ func (d *description) checkEvents() {
 			d.refuse(o, fmt.Errorf("is not an event: call it On%s, or take it out of the interface", o.name))
 		case o.served.Kind == reflectapi.Web:
 			d.refuse(o, errors.New("is a web method, which cannot be an event"))
-		case o.declared.OfCalls() != "":
-			d.refuse(o, fmt.Errorf("has %s, which is for calls: an event has only %s and %s", o.declared.OfCalls(), reflectapi.ArgDirective, reflectapi.KeyDirective))
+		case o.declared.CheckScope(reflectapi.OfEvent) != nil:
+			d.refuse(o, o.declared.CheckScope(reflectapi.OfEvent))
 		case len(o.served.Results) > 0:
 			d.refuse(o, fmt.Errorf("returns %s, but nobody waits for results of an event: it may return only an error", o.served.Results[0].Name))
 		}
@@ -66,7 +66,7 @@ func (d *description) checkEvents() {
 // checkCalls finds methods that are declared as events.
 func (d *description) checkCalls() {
 	for _, o := range d.operations {
-		if err := o.declared.CheckCall(); err != nil {
+		if err := o.declared.CheckScope(reflectapi.OfCall | reflectapi.OfWebMethod); err != nil {
 			d.refuse(o, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/reflectapi"
 )
 
 const usage = `Apigen writes the signature table and a typed client of a Go interface, into the
@@ -40,18 +41,10 @@ Flags:
 A method has the route that follows from its name, or the one that its comment declares.
 Directives, in the comments of methods:
 
-	//busline:route POST /orders/{id}/cancel
-	//busline:method PUT
-	//busline:port 444                          also in the comment of the interface
-	//busline:arg limit minimum=1 default=20 page size
-	//busline:result id number of the order
-	//busline:status 201
-	//busline:problem 409 out-of-stock OutOfStock
+%s
+and in that of the interface the port, and the collection of methods that are bare verbs:
 
-and in that of the interface the collection of methods that are bare verbs:
-
-	//busline:resource orders
-
+%s
 Every method of the client returns an error, so every method of the interface has to.
 Web methods are not in the client. The file is written only when it changes. It has
 the build constraint of the interface's own file: the //go:build line, or the _linux
@@ -71,6 +64,14 @@ type request struct {
 	command  string // as it was typed: "apigen -type Calculator"
 }
 
+// examples are directives that may stand at some places, a line each.
+func examples(places reflectapi.Scope) (lines string) {
+	for _, each := range reflectapi.DirectivesOf(places) {
+		lines += "\t" + each.Name + " " + each.Example + "\n"
+	}
+	return lines
+}
+
 // parseFlags parses the flags. The error is flag.ErrHelp if help was asked for, and has been printed; any other error
 // means wrong usage.
 func parseFlags(arguments []string, stderr io.Writer) (request, error) {
@@ -84,7 +85,7 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 	flags.StringVar(&r.output, "output", "", "")
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stderr, usage)
+		fmt.Fprintf(stderr, usage, examples(reflectapi.OfCall|reflectapi.OfEvent|reflectapi.OfWebMethod), examples(reflectapi.OfInterface))
 	}
 	if err != nil {
 		return r, err

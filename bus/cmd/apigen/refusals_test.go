@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/reflectapi"
 )
 
 // refusal is a package, what apigen is asked to do with it, and what it says.
@@ -236,7 +239,7 @@ func TestRefusedClients(t *testing.T) {
 	})
 }
 
-const unread = "this declares nothing: it has to begin with //busline:, without a blank, in the comment directly above a method or the interface"
+const unread = "this declares nothing: write //busline:route GET /a, in the comment directly above a method or the interface"
 
 // What is wrong with the routes that comments declare.
 func TestRefusedRoutes(t *testing.T) {
@@ -245,7 +248,7 @@ func TestRefusedRoutes(t *testing.T) {
 		return files("package p\n\ntype T interface {\n" + directives + "\n\tAdd(id int) error\n}\n")
 	}
 	checkRefusals(t, map[string]refusal{
-		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field"},
+		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field; did you mean //busline:route?"},
 		"twice":      {"-type T", of("\t//busline:route GET /a\n\t//busline:route GET /b"), "api.go:6: method Add: its comment has more than one //busline:route: leave one"},
 		"no method": {"-type T", of("\t//busline:route /a/{id}"),
 			`api.go:5: method Add: its comment has "//busline:route /a/{id}": write an HTTP method and a path, as in //busline:route POST /orders/{id}/cancel`},
@@ -258,19 +261,45 @@ func TestRefusedRoutes(t *testing.T) {
 		"a folder":       {"-type T", of("\t//busline:route GET /a/../b"), `api.go:5: method Add: path "/a/../b": segment "..": browsers take it for another folder, and call another path`},
 		"no argument":    {"-type T", of("\t//busline:route GET /a/{x}"), `api.go:5: method Add: path /a/{x}: the method has no argument "x"`},
 		"of a sibling":   {"-type T", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tAdd(id int) error\n\tSub(id int) error\n}\n"), `api.go:6: method Sub: is served as POST /sub, and so is method Add: rename one of them, or declare a route in its comment, as in //busline:route POST /orders/{id}/cancel`},
-		"a blank":        {"-type T", of("\t// busline:route GET /a"), "api.go:4: " + unread},
-		"a capital":      {"-type T", of("\t// Add adds.\n\t//Busline:route GET /a"), "api.go:5: " + unread},
-		"no colon":       {"-type T", of("\t//busline route GET /a"), "api.go:4: " + unread},
-		"another colon":  {"-type T", of("\t//busline-route GET /a"), "api.go:4: " + unread},
-		"in a block":     {"-type T", of("\t/*\n\tAdd adds.\n\t//busline:route GET /a\n\t*/"), "api.go:4: " + unread},
+		"a blank":        {"-type T", of("\t// busline:route GET /a"), `api.go:5: method Add: its comment has "// busline:route GET /a", which declares nothing: write //busline:route GET /a`},
+		"a capital":      {"-type T", of("\t// Add adds.\n\t//Busline:route GET /a"), `api.go:6: method Add: its comment has "//Busline:route GET /a", which declares nothing: write //busline:route GET /a`},
+		"no colon":       {"-type T", of("\t//busline route GET /a"), `api.go:5: method Add: its comment has "//busline route GET /a", which declares nothing: write //busline:route GET /a`},
+		"another colon":  {"-type T", of("\t//busline-route GET /a"), `api.go:5: method Add: its comment has "//busline-route GET /a", which declares nothing: write //busline:route GET /a`},
+		"in a block":     {"-type T", of("\t/*\n\tAdd adds.\n\t//busline:route GET /a\n\t*/"), `api.go:8: method Add: its comment has "//busline:route GET /a", which declares nothing: write //busline:route GET /a`},
 		"an empty line":  {"-type T", of("\t//busline:route GET /a\n"), "api.go:4: " + unread},
 		"behind":         {"-type T", files("package p\n\ntype T interface {\n\tAdd(id int) error //busline:route GET /a\n}\n"), "api.go:4: " + unread},
 		"at the end":     {"-type T", files("package p\n\ntype T interface {\n\tAdd(id int) error\n\t//busline:route GET /a\n}\n"), "api.go:5: " + unread},
-		"of the type":    {"-type T", files("package p\n\n// T is.\n//busline:route GET /a\ntype T interface {\n\tAdd(id int) error\n}\n"), "api.go:5: T: its comment has //busline:route GET /a, which is for the comments of methods"},
+		"of the type":    {"-type T", files("package p\n\n// T is.\n//busline:route GET /a\ntype T interface {\n\tAdd(id int) error\n}\n"), "api.go:5: T: its comment has //busline:route GET /a, which is for calls and web methods: interfaces have only //busline:port and //busline:resource"},
 		"of an embedded": {"-type T", files("package p\n\ntype B interface{ Add(id int) error }\n\ntype T interface {\n\t//busline:route GET /a\n\tB\n}\n"), "api.go:6: " + unread},
 		"of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tOnSub(id int) error\n}\n"),
-			"api.go:5: method OnSub: has //busline:route POST /sub, which is for calls: an event has only //busline:arg and //busline:key"},
+			"api.go:5: method OnSub: has //busline:route POST /sub, which is for calls and web methods: events have only //busline:arg and //busline:key"},
 	})
+}
+
+// TestNearDirectives refuses every directive that is written in another way, and one that stands where none is read.
+func TestNearDirectives(t *testing.T) {
+	t.Parallel()
+	for _, each := range reflectapi.Directives() {
+		text := strings.TrimPrefix(each.Name, reflectapi.DirectivePrefix) + " " + cmp.Or(each.Example, "Client")
+		write := reflectapi.DirectivePrefix + text
+		refusals := map[string]refusal{write: {"-type T", files("package p\n\ntype T interface {\n\t" + write + "\n\n\tAdd(id int) error\n}\n"),
+			"api.go:4: this declares nothing: write " + write + ", in the comment directly above a method or the interface"}}
+		for _, written := range []string{"// busline:" + text, "//busline: " + text, "//Busline:" + text, "//busline-" + text, "//busline " + text, "/* busline:" + text + " */"} {
+			refusals[written] = refusal{"-type T", files("package p\n\ntype T interface {\n\t" + written + "\n\tAdd(id int) error\n}\n"),
+				fmt.Sprintf("api.go:5: method Add: its comment has %q, which declares nothing: write %s", written, write)}
+			refusals["of T "+written] = refusal{"-type T", files("package p\n\n" + written + "\ntype T interface { Add(id int) error }\n"),
+				fmt.Sprintf("api.go:4: T: its comment has %q, which declares nothing: write %s", written, write)}
+		}
+		checkRefusals(t, refusals)
+	}
+}
+
+// TestMentionedDirective takes a sentence about a directive for what it is.
+func TestMentionedDirective(t *testing.T) {
+	t.Parallel()
+	m := newModule(t)
+	m.write(t, "p/api.go", "package p\n\n// T is. See the directive //busline:port, and\n// the directive busline:key.\ntype T interface {\n\t// Add adds; //busline:key is for events.\n\tAdd(id int) error // as //busline:arg tells\n}\n")
+	m.generate(t, "p", "-type", "T")
 }
 
 func TestRefusedDirectives(t *testing.T) {
@@ -313,11 +342,11 @@ func TestRefusedDirectives(t *testing.T) {
 		"port twice":             {"-type T -host h:444", declared("//busline:port 445"), "api.go:5: //busline:port 445 is declared, and the host h:444 has a port, too: leave one of them"},
 		"HTTP method":            {"-type T", declared("//busline:method FETCH"), at(5, `its interface declares the HTTP method "FETCH": write one of GET, POST, PUT, PATCH, DELETE, or "*" for any`)},
 		"route and method":       {"-type T", declared("//busline:route GET /a", "//busline:method PUT"), at(6, "its comment has //busline:route and //busline:method: leave one, a route has a method")},
-		"collection of a method": {"-type T", declared("//busline:resource lists"), at(5, "its comment has //busline:resource, which is for the comment of the interface")},
-		"key of a call":          {"-type T", declared("//busline:key limit"), at(5, "has //busline:key limit, which is for events: leave it out, as calls have no order")},
+		"collection of a method": {"-type T", declared("//busline:resource lists"), at(5, "its comment has //busline:resource lists, which is for interfaces: calls and events have only //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port and //busline:key")},
+		"key of a call":          {"-type T", declared("//busline:key limit"), at(5, "has //busline:key limit, which is for events: calls and web methods have only //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port and //busline:field")},
 		"key of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:key w\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
-			"api.go:7: method Get: is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses, problems and keys"},
-		"field of a function":  {"-type T", declared("//busline:field limit integer"), at(5, "its comment has //busline:field limit, which is for web methods: a function is described by its arguments")},
+			"api.go:7: method Get: its comment has //busline:key w, which is for events: web methods have only //busline:route, //busline:method, //busline:port and //busline:field"},
+		"field of a function":  {"-type T", declared("//busline:field limit integer"), at(5, "its comment has //busline:field limit integer, which is for web methods: calls and events have only //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port and //busline:key")},
 		"field without a type": {"-type T", declared("//busline:field limit"), at(5, `its comment has "//busline:field limit": write a name and a type, then keywords, a description or both, as in //busline:field title string required maxLength=80 title of the page`)},
 		"field of no type": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:field photo fil\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
 			`api.go:7: method Get: form field "photo": the type "fil" is none of string, integer, number, boolean, file and media types of a file such as image/png,image/jpeg; did you mean file?`},
@@ -327,12 +356,12 @@ func TestRefusedDirectives(t *testing.T) {
 		"no text":            {"-type T -events -host h", keyed("//busline:key price"), "api.go:9: method OnSub: //busline:key price: the argument is of type float64: use a text, an integer or a type that marshals as text"},
 		"a list":             {"-type T -events -host h", keyed("//busline:key tags"), "api.go:9: method OnSub: //busline:key tags: the argument is of type []string: use a text, an integer or a type that marshals as text"},
 		"client by hand":     {"-type T", typed("//busline:client Client"), "api.go:6: T: its comment has //busline:client, which apigen writes: leave it out"},
-		"argument of a type": {"-type T", typed("//busline:arg limit minimum=1"), "api.go:6: T: its comment has //busline:arg limit minimum=1, which is for the comments of methods"},
+		"argument of a type": {"-type T", typed("//busline:arg limit minimum=1"), "api.go:6: T: its comment has //busline:arg limit minimum=1, which is for calls and events: interfaces have only //busline:port and //busline:resource"},
 		"unused collection":  {"-type T", typed("//busline:resource lists"), "api.go:6: the collection lists is of no use: no method is a bare verb that is served as REST"},
 		"collection":         {"-type T", typed("//busline:resource a/{b"), `api.go:6: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		"status of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:status 201\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
-			"api.go:7: method Get: is a web method, which reads and writes HTTP itself: declare no arguments, results, statuses, problems and keys"},
-		"port of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:port 444\n\tOnSub(id int) error\n}\n"), "api.go:5: method OnSub: has //busline:port 444, which is for calls: an event has only //busline:arg and //busline:key"},
+			"api.go:7: method Get: its comment has //busline:status 201, which is for calls: web methods have only //busline:route, //busline:method, //busline:port and //busline:field"},
+		"port of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:port 444\n\tOnSub(id int) error\n}\n"), "api.go:5: method OnSub: has //busline:port 444, which is for calls, web methods and interfaces: events have only //busline:arg and //busline:key"},
 	})
 }
 

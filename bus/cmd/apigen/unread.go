@@ -4,17 +4,11 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"regexp"
-	"strings"
 
 	"github.com/busline/busline/reflectapi"
 )
 
-// meantAsDirective is a comment that a reader may take for a directive.
-var meantAsDirective = regexp.MustCompile(`(?im)^[\s/*]*busline(\s*route|\s*[:-]\s*(route|method|port|resource|arg|result|status|problem))\b`)
-
-// unreadDirectives finds comments at an interface that look like directives and are none: they are written in another way, or
-// stand where they are not read.
+// unreadDirectives finds comments at an interface that look like directives, and stand where none is read.
 func (s *sources) unreadDirectives(iface types.Object) (diagnostics []diagnostic) {
 	for _, file := range s.sourceOf(iface.Pkg()) {
 		spec, declaration := typeSpec(file, iface.Name())
@@ -29,10 +23,10 @@ func (s *sources) unreadDirectives(iface types.Object) (diagnostics []diagnostic
 		read[docOf(spec, declaration)] = true
 		for _, group := range file.Comments {
 			for _, comment := range group.List {
-				isRead := read[group] && strings.HasPrefix(comment.Text, reflectapi.DirectivePrefix)
-				if !isRead && meantAsDirective.MatchString(comment.Text) && from <= comment.Pos() && comment.Pos() <= s.endOfLine(spec.End()) {
-					diagnostics = append(diagnostics, diagnostic{s.position(comment.Pos()), "this declares nothing: it has to begin with " + reflectapi.DirectivePrefix +
-						", without a blank, in the comment directly above a method or the interface"})
+				_, offset, write := reflectapi.MeantAsDirective(comment.Text)
+				if write != "" && !read[group] && from <= comment.Pos() && comment.Pos() <= s.endOfLine(spec.End()) {
+					diagnostics = append(diagnostics, diagnostic{s.position(comment.Pos() + token.Pos(offset)),
+						"this declares nothing: write " + write + ", in the comment directly above a method or the interface"})
 				}
 			}
 		}

@@ -1,0 +1,94 @@
+package reflectapi_test
+
+import (
+	"reflect"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+func TestMeantAsDirective(t *testing.T) {
+	t.Parallel()
+	const usage = "the name of one argument, as in //busline:key number"
+	for comment, want := range map[string]string{
+		"//busline:key id":                             "//busline:key id", // one that stands where none is read
+		"// busline:key id":                            "//busline:key id",
+		"//busline: key id":                            "//busline:key id",
+		"//busline :key id":                            "//busline:key id",
+		"//Busline:Key id":                             "//busline:key id",
+		"//busline key id":                             "//busline:key id",
+		"// busline key id":                            "//busline:key id",
+		"// //busline:key id":                          "//busline:key id",
+		"/* busline:key id */":                         "//busline:key id",
+		"/*busline:key id*/":                           "//busline:key id",
+		"/*\nOnSent tells.\n\n * busline:key id\n*/":   "//busline:key id",
+		"// busline:kye id":                            "//busline:key id",
+		"// busline:key":                               usage,
+		"// busline:key, which orders events.":         usage,
+		"// OnSent is ordered by //busline:key id":     "",
+		"// See the directive //busline:key.":          "",
+		"// busline key is the argument of the order":  "",
+		"// Busline: OnSent tells":                     "",
+		"// Busline services order events":             "",
+		"// buslines: key id":                          "",
+		"// busline:latest is the image":               "",
+		"/* OnSent tells busline:key\nwhat is sent */": "",
+	} {
+		_, _, write := reflectapi.MeantAsDirective(comment)
+		assert.Equal(t, want, write, comment)
+	}
+	line, offset, _ := reflectapi.MeantAsDirective("/*\n\tOnSent tells.\n\n\t * busline:key id\n*/")
+	assert.Equal(t, "* busline:key id", line)
+	assert.Equal(t, len("/*\n\tOnSent tells.\n\n"), offset)
+}
+
+// TestDirectives_Examples: what an error tells to write is accepted.
+func TestDirectives_Examples(t *testing.T) {
+	t.Parallel()
+	for _, each := range reflectapi.Directives() {
+		if each.Example != "" {
+			_, _, write := reflectapi.MeantAsDirective("// " + each.Name + " " + each.Example)
+			assert.Equal(t, each.Name+" "+each.Example, write)
+		}
+		assert.NotZero(t, each.Scope, each.Name)
+	}
+}
+
+type (
+	sender  interface{ Send(id int) error }
+	mailbox struct{}
+)
+
+func (mailbox) Send(int) error { return nil }
+
+func TestDirectives_InEmbeddedSource(t *testing.T) {
+	t.Parallel()
+	describe := func(comment, ofMethod string) error {
+		text := "package reflectapi_test\n\n" + comment + "\ntype sender interface {\n" + ofMethod + "\n\tSend(id int) error\n}\n"
+		_, err := reflectapi.DescribeAs(reflect.TypeFor[sender](), mailbox{}, reflectapi.SourceFS(fstest.MapFS{"api.go": {Data: []byte(text)}}))
+		return err
+	}
+	for want, err := range map[string]error{
+		"method Send: embedded source: api.go:7: its comment has more than one //busline:key: leave one":                                    describe("", "//busline:key\tid\n//busline:key id"),
+		"type sender: embedded source: api.go:3: its comment has \"// busline:port 444\", which declares nothing: write //busline:port 444": describe("// busline:port 444", ""),
+	} {
+		assert.EqualError(t, err, want)
+	}
+	require.NoError(t, describe("// Sender sends; //busline:port is not declared.", "\t// Send sends.\n\t//\n\t//busline:arg\tid\tminimum=1 of the letter"))
+}
+
+type jotted interface{ Jot(id int) error }
+
+var _ = reflectapi.Register[jotted]("type jotted interface {\n\t// busline:arg id minimum=1\n\tJot(id int) error\n}")
+
+func (mailbox) Jot(int) error { return nil }
+
+func TestDirectives_InTable(t *testing.T) {
+	t.Parallel()
+	_, err := reflectapi.DescribeAs(reflect.TypeFor[jotted](), mailbox{})
+	assert.ErrorContains(t, err, `is wrong about method Jot: its comment has "// busline:arg id minimum=1", which declares nothing: write //busline:arg id minimum=1: run go generate`)
+}
