@@ -211,6 +211,7 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	assert.Contains(t, got, "no subscriber breaks:\n  OnReturned is new", "narrower")
 
 	b := bustest.New(t)
+	b.AllowUnknownFields() // of a newer publisher, as outside of tests
 	require.NoError(t, bus.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...))
 	publisher, err := b.Connect("library.example").NewPublisher("library.example")
 	require.NoError(t, err)
