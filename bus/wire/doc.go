@@ -1,5 +1,5 @@
 // Package wire is the bus's wire format: HTTP/1.1 requests and responses as text, one per broker message. A request or
-// response that is too large for one message travels in parts, each a request or response of its own.
+// response that is too large for one message, or whose end is not known, travels in parts, each a request or response of its own.
 //
 // One call is three messages on two subjects. The caller, instance k3xq27abcd of web.example, publishes a request
 // to the endpoint's subject:
@@ -46,27 +46,11 @@
 //
 //	{"sum":11}
 //
-// The fields that the codec reads and writes itself:
-//
-//	name               message        value
-//	Host               request        host as called, an addressed instance in front
-//	Content-Length     all            bytes after the blank line, exactly; absent = none
-//	Connection         ack, response  "close"; written, ignored when read
-//	Bus-Actor          request        the token of the actor that the call is made for; may be absent
-//	Bus-Content-Length response       of 1 to 18 digits: the Content-Length that a response to HEAD announces, whose body is not sent
-//	Bus-Call-Depth     request        1 to 999999999; absent = 1
-//	Bus-Fragment       not on acks    "2/3": this is the second of three parts; absent = whole
-//	Bus-From-Host      all            host of the sender; required
-//	Bus-From-Id        all            instance ID of the sender; required
-//	Bus-Method         request        "HEAD", on a GET: the method that the caller means; may be absent
-//	Bus-Msg-Id         all            1 to 64 of A-Z, a-z, 0-9, "-", "_", echoed by the server; required. A response to a request
-//	                                  without a valid one is written without it
-//	Bus-Op-Code        all            "Req", "Ack" or "Res"; required
-//	Bus-Queue          ack, response  queue of the responding instance; may be absent
-//	Bus-Time-Budget    request        milliseconds left, at most 9 digits, minus allowed; absent = 20000
+// The codec reads and writes Host, on requests, Content-Length, the number of bytes after the blank line, Connection: close, on acks and
+// responses, and the Bus- fields of the constants.
 //
 // All but Connection are single-valued, and names match in any case. Transfer-Encoding and Trailer are refused. Fields
-// that concern one connection (Keep-Alive, Upgrade and so on) and Bus- fields that are not listed are ignored when read
+// that concern one connection (Keep-Alive, Upgrade and so on) and other Bus- fields are ignored when read
 // and never written. All other fields are kept unchanged and in order.
 //
 // Parsing is strict, so that all parsers understand a message the same way: HTTP/1.1 only, CRLF only, no folded
@@ -79,18 +63,32 @@ import "time"
 
 // Names of the bus's own header fields.
 const (
-	HeaderFromHost      = "Bus-From-Host"      // calculator.example
-	HeaderFromID        = "Bus-From-Id"        // m5pw7c2sda
-	HeaderMsgID         = "Bus-Msg-Id"         // OZ2vT7hJ0kq5b-1w_Xc4Ng
-	HeaderOpCode        = "Bus-Op-Code"        // Req
-	HeaderTimeBudget    = "Bus-Time-Budget"    // 20000
-	HeaderCallDepth     = "Bus-Call-Depth"     // 1
-	HeaderQueue         = "Bus-Queue"          // calculator.example
-	HeaderFragment      = "Bus-Fragment"       // 2/3
-	HeaderWindow        = "Bus-Window"         // 1048576
-	HeaderMethod        = "Bus-Method"         // HEAD
-	HeaderContentLength = "Bus-Content-Length" // 104857600
-	HeaderActor         = "Bus-Actor"          // eyJhbGciOiJFZERTQSJ9.…
+	// HeaderFromHost is the host of the sender, on all messages.
+	HeaderFromHost = "Bus-From-Host"
+	// HeaderFromID is the instance ID of the sender, on all messages.
+	HeaderFromID = "Bus-From-Id"
+	// HeaderMsgID is the message id, on all messages: 1 to 64 of A-Z, a-z, 0-9, "-" and "_". Ack and response have that of their request. Only
+	// the response to a request without a valid one has none.
+	HeaderMsgID = "Bus-Msg-Id"
+	// HeaderOpCode is the [OpCode], on all messages.
+	HeaderOpCode = "Bus-Op-Code"
+	// HeaderTimeBudget is how many milliseconds are left, on requests: at most 9 digits, a minus allowed. Default: [DefaultTimeBudget].
+	HeaderTimeBudget = "Bus-Time-Budget"
+	// HeaderCallDepth is how deep the call is in others, on requests: 1 to 999999999. Default: 1.
+	HeaderCallDepth = "Bus-Call-Depth"
+	// HeaderQueue is the queue of the instance, on acks and responses.
+	HeaderQueue = "Bus-Queue"
+	// HeaderFragment is which part of a message this is, on requests and responses: "2/3" is the second of three, "2/*" the second of a stream.
+	// Default: the message is whole.
+	HeaderFragment = "Bus-Fragment"
+	// HeaderWindow is how many bytes of a stream may be sent, on requests and acks. Default: the sender takes no stream.
+	HeaderWindow = "Bus-Window"
+	// HeaderMethod is the method that the caller means, on a request with GET: "HEAD".
+	HeaderMethod = "Bus-Method"
+	// HeaderContentLength is the length of a body that is not sent, to HEAD, or of a whole stream, on requests and responses: 1 to 18 digits.
+	HeaderContentLength = "Bus-Content-Length"
+	// HeaderActor is the token of the actor that a call is made for, on requests.
+	HeaderActor = "Bus-Actor"
 )
 
 // OpCode is the kind of a message.
