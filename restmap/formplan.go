@@ -92,7 +92,7 @@ func (p *formPlanner) part(t reflect.Type) formPart {
 	if t == nil {
 		return formPart{}
 	}
-	part := formPart{typ: t, list: isTextList(t), plain: IsText(t)}
+	part := formPart{typ: t, list: isRepeated(t), plain: IsText(t)}
 	switch whole := pointed(t); {
 	case part.plain, readsJSON(whole):
 	case whole.Kind() == reflect.Struct:
@@ -128,12 +128,7 @@ func (p *formPlanner) converts(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if isTextList(t) {
-		if t = t.Elem(); t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-	}
-	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
+	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer || isTextList(t) {
 		return false
 	}
 	p.decoder.RegisterConverter(reflect.Zero(t).Interface(), func(text string) reflect.Value {
@@ -192,7 +187,7 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (last formPa
 				return p, nil, false, err
 			}
 			way = append(way, step{element: element})
-			p.indexed, p.typ = false, pointed(p.typ).Elem()
+			p.indexed, p.list, p.typ = false, false, pointed(p.typ).Elem()
 		case !isMember:
 			return p, nil, false, nil
 		case next.typ == nil:
@@ -201,10 +196,16 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (last formPa
 			p, way = next, append(way, step{field: next.index})
 		}
 	}
-	if !p.plain {
+	if !p.plain && !p.nameless() {
 		return p, nil, false, errors.New("is not a plain value; write " + argument + " as one JSON value")
 	}
 	return p, way, true, nil
+}
+
+// nameless reports whether a value is an any, or a list without names of members in it.
+func (p formPart) nameless() bool {
+	t := pointed(p.typ)
+	return t.Kind() == reflect.Interface || p.list && (isText(t.Elem()) || t.Elem().Kind() == reflect.Interface)
 }
 
 var errAmbiguous = errors.New("is the name of several fields of embedded structs, and so of none, as in JSON")
