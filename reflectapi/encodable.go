@@ -108,6 +108,9 @@ func (c *encodableCheck) structObstacle(t reflect.Type, where partOf) string {
 	if rivals := rivalsFor(t); rivals != "" {
 		return rivals
 	}
+	if hidden := HiddenMember(t); hidden != "" {
+		return hidden
+	}
 	if refusal := refusedByCodec(t); refusal != "" {
 		return refusal
 	}

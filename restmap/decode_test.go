@@ -147,19 +147,12 @@ type kept struct {
 	Text string `json:"text"`
 }
 
-// split has a name that two fields have with equal right.
+// split has a name that is an argument's, too.
 type split struct {
 	Embedded
-	One
-	Other
 
 	Limit int `json:"limit"`
 }
-
-// One and Other are embedded beside each other.
-type One struct{ Twice string }
-
-type Other struct{ Twice string }
 
 func (Inputs) Kept(kept kept) {}
 func (Inputs) Split(split split, page struct {
@@ -378,9 +371,8 @@ func TestDecode_Refuses(t *testing.T) {
 		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is not the name of an element; repeat tags"},
 		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is not the name of an element; repeat lines.0.notes"},
 		{name: "parts of an odd type", method: "Odd", query: "pair.0=1", want: "pair.0 (query): is not the name of an element; repeat pair"},
-		{name: "a name of several fields", method: "Split", query: "Twice=a&over=b&text=c&limit=5&page.over=c",
-			want: "Twice (query): is the name of several fields of embedded structs, and so of none, as in JSON; " +
-				"limit (query): is a member of several arguments: write page.limit or split.limit; " +
+		{name: "a name of several fields", method: "Split", query: "over=b&text=c&limit=5&page.over=c",
+			want: "limit (query): is a member of several arguments: write page.limit or split.limit; " +
 				"over (query): is a member of several arguments: write page.over or split.over"},
 		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index above 999"},
 		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index above 999"},

@@ -70,7 +70,7 @@ func (f formField) isGiven(place, name string, texts []string) bool {
 
 // pointsToText reports whether an empty text is a value other than the zero value.
 func (p formPart) pointsToText() bool {
-	return p.typ != nil && p.typ.Kind() == reflect.Pointer && takesEmpty(p.typ)
+	return p.typ.Kind() == reflect.Pointer && takesEmpty(p.typ)
 }
 
 // of returns the field in a filled struct; false if it is in an embedded struct that is not there.
@@ -127,8 +127,6 @@ func (d *formDecoding) take(name string, texts []string) {
 		return
 	}
 	switch {
-	case field.typ == nil:
-		d.reject(name, errAmbiguous.Error())
 	case dotted:
 		d.setPart(name, field, behind, texts)
 	case len(texts) > 1 && !field.list:

@@ -124,7 +124,7 @@ func (r *mistakeReader) ends() bool {
 // object reads an object for a struct.
 func (r *mistakeReader) object(t reflect.Type) {
 	members := make(map[string]reflectapi.JSONMember)
-	all, _ := reflectapi.JSONMembers(t)
+	all := reflectapi.JSONMembers(t)
 	for _, member := range all {
 		members[member.Name] = member
 	}
@@ -175,15 +175,12 @@ func insideOf(name string, members map[string]reflectapi.JSONMember) string {
 
 // pathsTo returns the paths of the members of that name in a struct and in the structs in it, each type of which counts once.
 func pathsTo(name string, t reflect.Type, seen map[reflect.Type]bool) (paths []string) {
-	if t == nil {
-		return nil
-	}
 	t = pointed(t)
 	if t.Kind() != reflect.Struct || readsText(t) || readsJSON(t) || seen[t] {
 		return nil
 	}
 	seen[t] = true
-	members, _ := reflectapi.JSONMembers(t)
+	members := reflectapi.JSONMembers(t)
 	for _, member := range members {
 		if member.Name == name {
 			paths = append(paths, name)
