@@ -151,7 +151,7 @@ func dominant(all []jsonField) (kept, rivals []jsonField) {
 		slices.SortStableFunc(same, stronger)
 		if len(same) == 1 || stronger(same[0], same[1]) < 0 {
 			kept = append(kept, same[0])
-		} else if rivals == nil || same[0].Name < rivals[0].Name {
+		} else if len(rivals) == 0 || same[0].Name < rivals[0].Name {
 			rivals = same[:2]
 		}
 	}
