@@ -327,7 +327,7 @@ func TestArguments_HaveTags(t *testing.T) {
 			{"none, embedded", aroundB{&bare{1}, 2}, `field X of bus_test.bare has no json tag`},
 			{"two that hide each other", struct {
 				waysLimit
-				WaysPaging
+				*WaysPaging
 			}{}, `fields waysLimit.Most and WaysPaging.Limit of struct`},
 			{"no name", &nameless{1}, `such as ` + "`json:\"x\"`"},
 		} {
