@@ -217,7 +217,7 @@ func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
 	}
 	given := make(map[string]json.RawMessage)
 	_ = strictjson.Unmarshal(text, &given) // it has been read
-	known, _ := reflectapi.JSONMembers(results.Type())
+	known := reflectapi.JSONMembers(results.Type())
 	if len(known) == 0 || len(given) == 0 {
 		return nil
 	}

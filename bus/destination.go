@@ -283,7 +283,7 @@ func inQueryOf(arguments reflect.Type) (in inQuery) {
 		return in
 	}
 	in.json = make(map[string]bool)
-	members, _ := reflectapi.JSONMembers(arguments)
+	members := reflectapi.JSONMembers(arguments)
 	for _, member := range members {
 		in.json[member.Name] = !restmap.IsText(member.Type)
 	}
@@ -407,7 +407,10 @@ func untagged(arguments reflect.Type) error {
 	if arguments == nil || arguments.Kind() != reflect.Struct || writesItself(arguments) {
 		return nil
 	}
-	members, _ := reflectapi.JSONMembers(arguments)
+	if hidden := reflectapi.HiddenMember(arguments); hidden != "" {
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "%s", hidden)
+	}
+	members := reflectapi.JSONMembers(arguments)
 	for _, member := range members {
 		within := arguments
 		for _, embedded := range member.Index[:len(member.Index)-1] {

@@ -43,7 +43,7 @@ func newEventKey(arguments reflect.Type, argument string) *eventKey {
 		return key
 	}
 	var names []string
-	members, _ := reflectapi.JSONMembers(arguments)
+	members := reflectapi.JSONMembers(arguments)
 	for _, member := range members {
 		switch {
 		case member.Name == argument && !reflectapi.IsKey(member.Type):

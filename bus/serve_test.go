@@ -325,6 +325,10 @@ func TestArguments_HaveTags(t *testing.T) {
 			{"JSON of its own", ownJSON{1, 2}, ""},
 			{"none", bare{1}, `field X of bus_test.bare has no json tag`},
 			{"none, embedded", aroundB{&bare{1}, 2}, `field X of bus_test.bare has no json tag`},
+			{"two that hide each other", struct {
+				waysLimit
+				*WaysPaging
+			}{}, `fields waysLimit.Most and WaysPaging.Limit of struct`},
 			{"no name", &nameless{1}, `such as ` + "`json:\"x\"`"},
 		} {
 			t.Run(call.name, func(t *testing.T) {

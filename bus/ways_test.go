@@ -43,52 +43,79 @@ type (
 	WaysPaging struct {
 		Limit int `json:"limit"`
 	}
-	waysSpan struct{ time.Duration }
+	waysLimit struct {
+		Most int `json:"limit"`
+	}
+	waysSpan  struct{ time.Duration }
+	waysDeep  struct{ *WaysPaging }
+	waysExact struct { // what it is decides whether a limit is checked by the value or by its JSON
+		Low   int64   `json:"low" jsonschema:"minimum=9007199254740993"`
+		One   int64   `json:"one,omitempty" jsonschema:"enum=9007199254740993"`
+		By    int64   `json:"by,omitempty" jsonschema:"multipleOf=9007199254740993"`
+		Most  uint64  `json:"most,omitempty" jsonschema:"maximum=9007199254740991"`
+		Ones  []int64 `json:"ones,omitempty" jsonschema:"enum=9007199254740993"`
+		Text  string  `json:"text,omitempty" jsonschema:"minLength=2"`
+		Spelt int64   `json:"spelt,omitempty" jsonschema:"minimum=1152921504606846977"`
+	}
+	waysFilter struct {
+		waysDeep
+		Text  string     `json:"text"`
+		Pages WaysPaging `json:"pages"`
+	}
 )
 
 // ways echoes a value of each type.
 type ways struct{}
 
-func (ways) Bool(v bool) (out bool)                                         { return v }
-func (ways) Int(v int) (out int)                                            { return v }
-func (ways) IntSmall(v int8) (out int8)                                     { return v }
-func (ways) IntMiddle(v int16) (out int16)                                  { return v }
-func (ways) IntHalf(v int32) (out int32)                                    { return v }
-func (ways) IntLarge(v int64) (out int64)                                   { return v }
-func (ways) Uint(v uint) (out uint)                                         { return v }
-func (ways) UintSmall(v uint8) (out uint8)                                  { return v }
-func (ways) UintLarge(v uint64) (out uint64)                                { return v }
-func (ways) FloatHalf(v float32) (out float32)                              { return v }
-func (ways) Float(v float64) (out float64)                                  { return v }
-func (ways) Text(v string) (out string)                                     { return v }
-func (ways) Level(v waysLevel) (out waysLevel)                              { return v }
-func (ways) Colour(v waysColour) (out waysColour)                           { return v }
-func (ways) Bytes(v []byte) (out []byte)                                    { return v }
-func (ways) Time(v time.Time) (out time.Time)                               { return v }
-func (ways) Duration(v time.Duration) (out time.Duration)                   { return v }
-func (ways) Span(v waysSpan) (out waysSpan)                                 { return v }
-func (ways) Addr(v netip.Addr) (out netip.Addr)                             { return v }
-func (ways) Big(v *big.Int) (out *big.Int)                                  { return v }
-func (ways) Number(v json.Number) (out json.Number)                         { return v }
-func (ways) Raw(v json.RawMessage) (out json.RawMessage)                    { return v }
-func (ways) Any(v any) (out any)                                            { return v }
-func (ways) IntPointer(v *int) (out *int)                                   { return v }
-func (ways) TextPointer(v *string) (out *string)                            { return v }
-func (ways) BoolPointer(v *bool) (out *bool)                                { return v }
-func (ways) Texts(v []string) (out []string)                                { return v }
-func (ways) Ints(v []int) (out []int)                                       { return v }
-func (ways) Bools(v []bool) (out []bool)                                    { return v }
-func (ways) Times(v []time.Time) (out []time.Time)                          { return v }
-func (ways) Anys(v []any) (out []any)                                       { return v }
-func (ways) Lists(v [][]string) (out [][]string)                            { return v }
-func (ways) Pair(v [2]int) (out [2]int)                                     { return v }
-func (ways) Map(v map[string]string) (out map[string]string)                { return v }
-func (ways) Numbered(v map[int]float64) (out map[int]float64)               { return v }
-func (ways) Object(v map[string]any) (out map[string]any)                   { return v }
-func (ways) Struct(v waysInner) (out waysInner)                             { return v }
-func (ways) StructPointer(v *waysInner) (out *waysInner)                    { return v }
-func (ways) Structs(v []waysInner) (out []waysInner)                        { return v }
-func (ways) Nested(v waysOuter) (out waysOuter)                             { return v }
+func (ways) Bool(v bool) (out bool)                                       { return v }
+func (ways) Int(v int) (out int)                                          { return v }
+func (ways) IntSmall(v int8) (out int8)                                   { return v }
+func (ways) IntMiddle(v int16) (out int16)                                { return v }
+func (ways) IntHalf(v int32) (out int32)                                  { return v }
+func (ways) IntLarge(v int64) (out int64)                                 { return v }
+func (ways) Uint(v uint) (out uint)                                       { return v }
+func (ways) UintSmall(v uint8) (out uint8)                                { return v }
+func (ways) UintLarge(v uint64) (out uint64)                              { return v }
+func (ways) FloatHalf(v float32) (out float32)                            { return v }
+func (ways) Float(v float64) (out float64)                                { return v }
+func (ways) Text(v string) (out string)                                   { return v }
+func (ways) Level(v waysLevel) (out waysLevel)                            { return v }
+func (ways) Colour(v waysColour) (out waysColour)                         { return v }
+func (ways) Bytes(v []byte) (out []byte)                                  { return v }
+func (ways) Time(v time.Time) (out time.Time)                             { return v }
+func (ways) Duration(v time.Duration) (out time.Duration)                 { return v }
+func (ways) Span(v waysSpan) (out waysSpan)                               { return v }
+func (ways) Addr(v netip.Addr) (out netip.Addr)                           { return v }
+func (ways) Big(v *big.Int) (out *big.Int)                                { return v }
+func (ways) Number(v json.Number) (out json.Number)                       { return v }
+func (ways) Raw(v json.RawMessage) (out json.RawMessage)                  { return v }
+func (ways) Any(v any) (out any)                                          { return v }
+func (ways) IntPointer(v *int) (out *int)                                 { return v }
+func (ways) TextPointer(v *string) (out *string)                          { return v }
+func (ways) BoolPointer(v *bool) (out *bool)                              { return v }
+func (ways) Texts(v []string) (out []string)                              { return v }
+func (ways) Ints(v []int) (out []int)                                     { return v }
+func (ways) Bools(v []bool) (out []bool)                                  { return v }
+func (ways) Times(v []time.Time) (out []time.Time)                        { return v }
+func (ways) Anys(v []any) (out []any)                                     { return v }
+func (ways) Lists(v [][]string) (out [][]string)                          { return v }
+func (ways) Pair(v [2]int) (out [2]int)                                   { return v }
+func (ways) Map(v map[string]string) (out map[string]string)              { return v }
+func (ways) Numbered(v map[int]float64) (out map[int]float64)             { return v }
+func (ways) Object(v map[string]any) (out map[string]any)                 { return v }
+func (ways) Struct(v waysInner) (out waysInner)                           { return v }
+func (ways) StructPointer(v *waysInner) (out *waysInner)                  { return v }
+func (ways) Structs(v []waysInner) (out []waysInner)                      { return v }
+func (ways) Nested(v waysOuter) (out waysOuter)                           { return v }
+func (ways) TimePointer(v *time.Time) (out *time.Time)                    { return v }
+func (ways) TimesByKey(v map[string]time.Time) (out map[string]time.Time) { return v }
+func (ways) Exact(v waysExact) (out waysExact)                            { return v }
+func (ways) Filter(v waysFilter) (out waysFilter)                         { return v }
+func (ways) Paged(v struct {
+	Pages WaysPaging `json:"pages"`
+}) (out int) {
+	return v.Pages.Limit
+}
 func (ways) StructsByKey(v map[string]waysInner) (out map[string]waysInner) { return v }
 
 // waysTest has a service, and callers over the broker and in the process.
@@ -155,6 +182,102 @@ func TestWays(t *testing.T) {
 	goesThrough(w, "any", anything...)
 	goesThrough(w, "anys", []any{}, anything)
 	goesThrough(w, "object", map[string]any{}, map[string]any{"a": anything})
+}
+
+// A text in a query or a form means what the same value in a JSON body means.
+func TestWays_Texts(t *testing.T) {
+	b := bustest.New(t)
+	if err := bus.Serve(b.Connect("ways.example"), ways{}); err != nil {
+		t.Fatal(err)
+	}
+	w := waysTest{t, nil}
+	conns := map[string]*bus.Conn{"broker": b.Connect("far.example", bus.WithoutShortCircuit()), "process": b.Connect("near.example")}
+	const noTime = "expects a date and time such as 2006-01-02T15:04:05Z (RFC 3339)"
+	for _, test := range []struct {
+		path, texts, body string // body is JSON of the argument, "" for none that means the same
+		want              string // the JSON of the result, or a part of the refusal
+	}{
+		{"time", "v=2020-01-01T00:00:00.5Z", `"2020-01-01T00:00:00.5Z"`, `"2020-01-01T00:00:00.5Z"`},
+		{"time", "v=2020-01-01T00:00:00,5Z", `"2020-01-01T00:00:00,5Z"`, noTime},
+		{"time", "v=2020-01-01T0:00:00Z", `"2020-01-01T0:00:00Z"`, noTime},
+		{"time", "v=2020-01-01T00:00:00%2B10:60", `"2020-01-01T00:00:00+10:60"`, noTime},
+		{"time", "v=2020-01-01T00:00:00%2B24:00", `"2020-01-01T00:00:00+24:00"`, noTime},
+		{"time", "v=2020-01-01t00:00:00z", `"2020-01-01t00:00:00z"`, noTime},
+		{"times", "v=2020-01-01T00:00:00,5Z", `["2020-01-01T00:00:00,5Z"]`, noTime},
+		{"time-pointer", "v=2020-01-01T0:00:00Z", `"2020-01-01T0:00:00Z"`, noTime},
+		{"times-by-key", "v.a=2020-01-01T0:00:00Z", `{"a":"2020-01-01T0:00:00Z"}`, noTime},
+		{"texts", "v=a&v=", `["a",""]`, `["a",""]`},
+		{"texts", "v=&v=", `["",""]`, `["",""]`},
+		{"ints", "v=1,2&v=3", `[1,2,3]`, `[1,2,3]`},
+		{"ints", "v=1,,2", `[1,"",2]`, "expects an integer"},
+		{"ints", "v=[1,2]", "", "expects an integer; repeat the name for each element"},
+		{"pair", "v=1&v=2", `[1,2]`, `[1,2]`},
+		{"pair", "v=1", `[1]`, "expects an array of 2"},
+		{"anys", "v=1&v=a&v=", `[1,"a",""]`, `[1,"a",""]`},
+		{"object", "v.x=5&v.y=tea&v.z=", `{"x":5,"y":"tea","z":""}`, `{"x":5,"y":"tea","z":""}`},
+		{"nested", "v.name=&v.any=5", "", `"any":5`},
+		{"text-pointer", "v=", `""`, `""`},
+		{"big", "v=1e3", `1e3`, `1000`},
+		{"uint-large", "v=-0", `-0`, `0`},
+		{"int-small", "v=-0", `-0`, `0`},
+		{"map", "v[a]=5", "", "write v.a"},
+		{"filter", "v.waysDeep.WaysPaging.limit=4", "", "write limit"},
+		{"filter", "WaysPaging.limit=4", "", "write limit or pages.limit"},
+		{"paged", "limit=4", "", "write pages.limit"},
+		{"filter", "limit=4&pages.limit=5", `{"limit":4,"pages":{"limit":5}}`, `{"limit":4,"text":"","pages":{"limit":5}}`},
+		{"filter", "", `{"limit":4}`, `{"limit":4,"text":"","pages":{"limit":0}}`},
+		{"exact", "low=9007199254740993", `{"low":9007199254740993}`, `{"low":9007199254740993}`},
+		{"exact", "low=9007199254740992", `{"low":9007199254740992}`, "expects at least 9007199254740993"},
+		{"exact", "low=9007199254740992.0", `{"low":9007199254740992.0}`, "expects at least 9007199254740993"},
+		{"exact", "low=9007199254740993&one=9007199254740992", `{"low":9007199254740993,"one":9007199254740992}`, "expects 9007199254740993"},
+		{"exact", "low=9007199254740993&by=9007199254740992", `{"low":9007199254740993,"by":9007199254740992}`, "expects a multiple of 9007199254740993"},
+		{"exact", "low=9007199254740993&most=9007199254740992", `{"low":9007199254740993,"most":9007199254740992}`, "expects at most 9007199254740991"},
+		{"exact", "low=9007199254740993&ones=9007199254740992", `{"low":9007199254740993,"ones":[9007199254740992]}`, "expects 9007199254740993"},
+		{"exact", "low=9007199254740993&spelt=1.152921504606846976e18", `{"low":9007199254740993,"spelt":1.152921504606846976e18}`, "expects at least 1152921504606846977"},
+	} {
+		for where, conn := range conns {
+			expect := func(way, method, address, contentType, body string) {
+				var results struct {
+					Out json.RawMessage `json:"out"`
+				}
+				err := w.byHand(conn, method, address, contentType, body, &results)
+				got := string(results.Out)
+				if err != nil {
+					got = err.Error()
+				}
+				if !strings.Contains(got, test.want) {
+					t.Errorf("%s of %s%s, %s %s: %s, want %s", test.path, test.texts, body, where, way, got, test.want)
+				}
+			}
+			address := "https://ways.example/" + test.path
+			if test.texts != "" {
+				expect("in a query", http.MethodGet, address+"?"+test.texts, "", "")
+				expect("in a form", http.MethodPost, address, "application/x-www-form-urlencoded", test.texts)
+			}
+			if test.body != "" {
+				expect("as JSON", http.MethodPost, address, "application/json", `{"v":`+test.body+`}`)
+			}
+		}
+	}
+}
+
+// A name that a query has flat is unknown in a JSON body, which says where it belongs.
+func TestWays_FlatInJSON(t *testing.T) {
+	b := bustest.New(t)
+	if err := bus.Serve(b.Connect("ways.example"), ways{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, conn := range []*bus.Conn{b.Connect("far.example", bus.WithoutShortCircuit()), b.Connect("near.example")} {
+		for name, want := range map[string]string{
+			"text": "text (body): is unknown; write it inside v", "v.text": "v.text (body): is unknown; write text inside v",
+			"limit": "limit (body): is unknown; write it inside v or v.pages",
+		} {
+			err := conn.Call(t.Context(), "https://ways.example/filter", bus.Args{name: 5}, nil)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+		}
+	}
 }
 
 // What one way refuses, all refuse. The exception is what a query cannot tell: there a number and a boolean are texts, and one text is
@@ -250,7 +373,7 @@ func textOf[T any](value T) (values url.Values, exact bool) {
 	case written == "null":
 		return url.Values{}, true
 	case isText:
-		return url.Values{"v": {text}}, text != "" || t.Kind() != reflect.Pointer
+		return url.Values{"v": {text}}, true
 	case t.Kind() != reflect.Slice || !restmap.IsText(t):
 		return url.Values{"v": {written}}, true
 	}
@@ -260,12 +383,9 @@ func textOf[T any](value T) (values url.Values, exact bool) {
 		if json.Unmarshal(element, &text) != nil {
 			text = string(element)
 		}
-		if text == "" {
-			return nil, false
-		}
 		values.Add("v", text)
 	}
-	return values, true
+	return values, len(list) != 1 || values.Get("v") != ""
 }
 
 // jsonOf returns a value as encoding/json has it, or the error.

@@ -175,6 +175,7 @@ type misfits interface {
 	Twice(_ linked, _ linked) (_ linked)
 	Rivals(_ rivals)
 	EmbeddedRivals(_ []embeddedRivals)
+	Hiding(_ []struct{ A hiding })
 }
 
 type (
@@ -207,6 +208,17 @@ type (
 		ID    int
 		Key   int `json:"key"`
 		Other int `json:"ID"`
+	}
+	hiding struct {
+		PageLimit
+		*Quota
+	}
+	// PageLimit and Quota have a member of one name.
+	PageLimit struct {
+		Limit int `json:"limit"`
+	}
+	Quota struct {
+		Most int `json:"limit"`
 	}
 	embeddedRivals struct {
 		rivals
@@ -254,7 +266,9 @@ func TestMisfits(t *testing.T) {
 		"SelfInline":      "argument 1 cannot be encoded as JSON: an element of it is of type reflectapi_test.selfInline, a struct that embeds itself",
 		"Both":            "argument 1 cannot be encoded as JSON: it is of type chan int; argument 2 cannot be encoded as JSON: it is of type func()",
 		"Rivals":          `argument 1 cannot be encoded as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
-		"EmbeddedRivals":  `argument 1 cannot be encoded as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
+		"Hiding": `argument 1 cannot be encoded as JSON: fields PageLimit.Limit and Quota.Most of reflectapi_test.hiding hide each other, as both are "limit" in JSON: ` +
+			`give one of them another json tag, or give the embedded reflectapi_test.Quota a json tag`,
+		"EmbeddedRivals": `argument 1 cannot be encoded as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
 	}
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[misfits](), struct{ misfits }{})
 	if err == nil {

@@ -101,6 +101,9 @@ func (c *encodableCheck) structObstacle(t reflect.Type, where partOf) string {
 	if embedsItself(t, nil) {
 		return fmt.Sprintf("%s is of type %v, a struct that embeds itself", where, t)
 	}
+	if hidden := HiddenMember(t); hidden != "" {
+		return hidden
+	}
 	fields := jsonFields(t)
 	if len(fields) == 0 && t.NumField() > 0 && !hasJSONTag(t) && t != reflect.TypeFor[url.Userinfo]() {
 		return fmt.Sprintf("%s is of type %v, a struct without exported fields: use a string, or a type that marshals itself", where, t)

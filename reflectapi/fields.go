@@ -71,13 +71,33 @@ type JSONMember struct {
 }
 
 // JSONMembers returns the members of the JSON object that represents a struct, by the rules of encoding/json, in the order of their declaration.
-// ambiguous are the names that it does not have, as several fields have them with equal right.
-func JSONMembers(t reflect.Type) (members []JSONMember, ambiguous []string) {
-	fields, ambiguous := dominant(allFields(t))
-	for _, f := range fields {
+func JSONMembers(t reflect.Type) (members []JSONMember) {
+	for _, f := range jsonFields(t) {
 		members = append(members, JSONMember{f.Name, f.Type, f.index, f.Quoted})
 	}
-	return members, ambiguous
+	return members
+}
+
+// HiddenMember names two fields of embedded structs that have one name in JSON with equal right, so that JSON has neither, and the
+// remedy; "" if there are none. The codec would lose their values without an error.
+func HiddenMember(t reflect.Type) string {
+	_, rivals := dominant(allFields(t))
+	if len(rivals) == 0 {
+		return ""
+	}
+	one, other := rivals[0], rivals[1]
+	return fmt.Sprintf("fields %s and %s of %v hide each other, as both are %q in JSON: give one of them another json tag, or give the embedded %v a json tag",
+		one.path(t), other.path(t), t, one.Name, base(t.Field(other.index[0]).Type))
+}
+
+// path returns the Go name of a field with those of the embedded structs that it is in: "Paging.Limit".
+func (f *jsonField) path(t reflect.Type) string {
+	var names []string
+	for _, i := range f.index {
+		field := base(t).Field(i)
+		names, t = append(names, field.Name), field.Type
+	}
+	return strings.Join(names, ".")
 }
 
 // readField reads field i of a struct. Its Name is "" if it is not a member. promotes reports that the fields of its
@@ -120,23 +140,23 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 	return field, false
 }
 
-// dominant returns the one field for each name that JSON shows, in order of declaration, and the names for which there is none, sorted.
-func dominant(all []jsonField) (kept []jsonField, ambiguous []string) {
+// dominant returns the one field for each name that JSON shows, in order of declaration, and the first two of a name for which there
+// is none.
+func dominant(all []jsonField) (kept, rivals []jsonField) {
 	byName := map[string][]jsonField{}
 	for _, f := range all {
 		byName[f.Name] = append(byName[f.Name], f)
 	}
-	for _, rivals := range byName {
-		slices.SortStableFunc(rivals, stronger)
-		if len(rivals) == 1 || stronger(rivals[0], rivals[1]) < 0 {
-			kept = append(kept, rivals[0])
-		} else {
-			ambiguous = append(ambiguous, rivals[0].Name)
+	for _, same := range byName {
+		slices.SortStableFunc(same, stronger)
+		if len(same) == 1 || stronger(same[0], same[1]) < 0 {
+			kept = append(kept, same[0])
+		} else if len(rivals) == 0 || same[0].Name < rivals[0].Name {
+			rivals = same[:2]
 		}
 	}
-	slices.Sort(ambiguous)
 	slices.SortFunc(kept, func(a, b jsonField) int { return slices.Compare(a.index, b.index) })
-	return kept, ambiguous
+	return kept, rivals
 }
 
 // stronger orders fields of the same name: shallower ones first, then those whose tag gives the name.

@@ -39,7 +39,6 @@ type (
 		Other
 	}
 	Other struct {
-		Kept string // as deep as Base.Kept: neither shows
 		Name string
 	}
 	ByName struct {

@@ -102,7 +102,7 @@ func (p *input) sent(in reflect.Value, request *Request) (members map[string]any
 		members[RequestBody], err = p.sentBody(in, request)
 	case len(request.Body) > 0:
 		var body map[string]any
-		err = p.unmarshalStrictly(request.Body, &body)
+		err = p.unmarshalStrictly(strictjson.PlainIntegers(request.Body), &body)
 		maps.Copy(members, body)
 	}
 	for _, parameter := range p.parameters {
@@ -117,7 +117,7 @@ func (p *input) sentBody(in reflect.Value, request *Request) (body any, err erro
 	case len(request.Body) == 0:
 		return map[string]any{}, nil
 	case mediaKind(request.ContentType, false) != formMedia:
-		err = p.unmarshalStrictly(request.Body, &body)
+		err = p.unmarshalStrictly(strictjson.PlainIntegers(request.Body), &body)
 		return body, err
 	}
 	return p.bodyForm.given(in.Field(p.bodyIndex), string(request.Body)), nil
@@ -213,7 +213,7 @@ func (f *form) given(members map[string]any, filled reflect.Value, text, place s
 		argument, behind, dotted := strings.Cut(name, ".")
 		texts := values[name]
 		switch _, known := read[argument]; {
-		case !known || !f.fields[argument].isGiven(place, texts):
+		case !known || !f.fields[argument].isGiven(place, name, texts):
 		case dotted:
 			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."), f.fields[argument].formPart)
 		default:
@@ -230,7 +230,7 @@ func writtenAsJSON(texts []string) (written any, ok bool) {
 	if len(texts) != 1 || !strings.HasPrefix(texts[0], "[") && !strings.HasPrefix(texts[0], "{") {
 		return nil, false
 	}
-	err := strictjson.Unmarshal([]byte(texts[0]), &written)
+	err := strictjson.Unmarshal(strictjson.PlainIntegers([]byte(texts[0])), &written)
 	return written, err == nil
 }
 
@@ -315,9 +315,9 @@ func (f *form) namesGiven(text, place string) map[string]bool {
 	}
 	values, _ = f.inFull(values)
 	for name, texts := range values {
-		name, _, _ = strings.Cut(name, ".")
-		if f.fields[name].isGiven(place, texts) {
-			names[name] = true
+		argument, _, _ := strings.Cut(name, ".")
+		if f.fields[argument].isGiven(place, name, texts) {
+			names[argument] = true
 		}
 	}
 	return names

@@ -54,6 +54,8 @@ func (Inputs) Special(wait time.Duration, when time.Time, data []byte, addr neti
 }
 func (Inputs) Lists(tags []string, ids []int64, days []time.Time)            {}
 func (Inputs) Objects(p point, q *point, lines []line, attrs map[string]int) {}
+func (Inputs) Array(pair [2]int, list []any)                                 {}
+func (Inputs) Optional(text *string, n *int)                                 {}
 func (Inputs) Open(x any, raw json.RawMessage)                               {}
 func (Inputs) Alike(tag, Tag string, p, P point)                             {}
 func (Inputs) Echo(httpRequestBody any)                                      {}
@@ -145,19 +147,12 @@ type kept struct {
 	Text string `json:"text"`
 }
 
-// split has a name that two fields have with equal right.
+// split has a name that is an argument's, too.
 type split struct {
 	Embedded
-	One
-	Other
 
 	Limit int `json:"limit"`
 }
-
-// One and Other are embedded beside each other.
-type One struct{ Twice string }
-
-type Other struct{ Twice string }
 
 func (Inputs) Kept(kept kept) {}
 func (Inputs) Split(split split, page struct {
@@ -209,7 +204,7 @@ func TestDecode(t *testing.T) {
 		{name: "an empty form", method: "Add", contentType: formType, want: []any{0, 0}},
 		{name: "integers in another notation", method: "Add", query: "x=1e1", contentType: jsonType, body: `{"y":2.0}`, want: []any{10, 2}},
 		{name: "no body of another type", method: "Add", query: "x=1", contentType: "text/plain; charset=utf-16", want: []any{1, 0}},
-		{name: "unknown names", method: "Add", query: "u=1&z=2&x.y=3", contentType: jsonType, body: `{"v":1}`, want: []any{0, 0}},
+		{name: "unknown names", method: "Add", query: "u=1&z=2&z.x.a=3", contentType: jsonType, body: `{"v":1}`, want: []any{0, 0}},
 		{name: "magic names in a query", method: "Add", query: "x=1&httpStatusCode=500&httpRequestBody={}&httpResponseBody=x", want: []any{1, 0}},
 		{name: "a body over a query", method: "Add", query: "x=1&y=2", contentType: jsonType, body: `{"x":5}`, want: []any{5, 2}},
 		{name: "a form over a query", method: "Add", query: "x=1&y=2", contentType: formType, body: "y=6", want: []any{1, 6}},
@@ -227,7 +222,13 @@ func TestDecode(t *testing.T) {
 		{name: "numbers in JSON", method: "Number", contentType: jsonType, body: `{"n":1.50,"many":[1e400]}`, want: []any{json.Number("1.50"), []json.Number{"1e400"}}},
 		{name: "lists", method: "Lists", query: "tags=a&tags=b,c&ids=1&ids=2&days=2024-05-06T07:08:09Z&days=2024-05-06T07:08:09Z",
 			want: []any{[]string{"a", "b,c"}, []int64{1, 2}, []time.Time{day, day}}},
-		{name: "lists with gaps", method: "Lists", query: "tags=&tags=b&ids=&days=", want: []any{[]string{"b"}, []int64(nil), []time.Time(nil)}},
+		{name: "lists with gaps", method: "Lists", query: "tags=&tags=b&ids=&days=", want: []any{[]string{"", "b"}, []int64(nil), []time.Time(nil)}},
+		{name: "lists of empty texts", method: "Lists", query: "tags=&tags=&ids=1,2&ids=3", want: []any{[]string{"", ""}, []int64{1, 2, 3}, []time.Time(nil)}},
+		{name: "an array, by repeating its name", method: "Array", query: "pair=1&pair=2&list=a&list=5", want: []any{[2]int{1, 2}, []any{"a", 5.0}}},
+		{name: "an array with commas", method: "Array", query: "pair=1,2&list=a", want: []any{[2]int{1, 2}, []any{"a"}}},
+		{name: "lists of what is no text, by repeating their names", method: "Objects", query: "lines={%22n%22:1}&lines={}",
+			want: []any{point{}, (*point)(nil), []line{{N: 1}, {}}, map[string]int(nil)}},
+		{name: "an empty text behind a pointer", method: "Optional", query: "text=&n=", want: []any{new(""), (*int)(nil)}},
 
 		{name: "objects as JSON", method: "Objects", query: "p={%22x%22:1}&q={%22y%22:2}&lines=[{%22n%22:1}]&attrs={%22a%22:1}",
 			want: []any{point{X: 1}, &point{Y: 2}, []line{{N: 1}}, map[string]int{"a": 1}}},
@@ -236,8 +237,6 @@ func TestDecode(t *testing.T) {
 				[]line{{At: &point{X: 4}, Notes: []string{"n", "m"}, Sub: []line{{N: 5}}}, {SKU: "b"}}, map[string]int(nil)}},
 		{name: "an object as JSON, mended in parts", method: "Objects", query: "p.y=3&p={%22x%22:1,%22y%22:2}",
 			want: []any{point{X: 1, Y: 3}, (*point)(nil), []line(nil), map[string]int(nil)}},
-		{name: "unknown parts", method: "Objects", query: "p.u=1&p.x.z=1&p.z=1&lines.0.none=1",
-			want: []any{point{}, (*point)(nil), []line(nil), map[string]int(nil)}},
 		{name: "a map by its keys", method: "Objects", query: "attrs.a=1&attrs.b.c=2&attrs.%20=3",
 			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"a": 1, "b.c": 2, " ": 3}}},
 		{name: "a map as JSON, mended by its keys", method: "Objects", query: "attrs.a=2&attrs={%22a%22:1,%22b%22:1}",
@@ -249,7 +248,7 @@ func TestDecode(t *testing.T) {
 		{name: "a map in a body over one in a query", method: "Objects", query: "attrs.a=1", contentType: jsonType, body: `{"attrs":{"b":2}}`,
 			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"b": 2}}},
 		{name: "maps of many kinds", method: "Maps", query: "m.a=b&lists.a=1&lists.a=2&any.a=1&days.2024-05-06T07:08:09Z=3s&numbers.-7=1&deep.a={%22x%22:1}",
-			want: []any{map[kindOfKey]string{"a": "b"}, map[string][]int{"a": {1, 2}}, map[string]any{"a": "1"},
+			want: []any{map[kindOfKey]string{"a": "b"}, map[string][]int{"a": {1, 2}}, map[string]any{"a": 1.0},
 				map[time.Time]time.Duration{day: 3 * time.Second}, map[int8]bool{-7: true}, map[string]point{"a": {X: 1}}}},
 		{name: "values of any type", method: "Open", query: "x=[1,%22a%22]&raw={%22a%22:1}", want: []any{[]any{1.0, "a"}, json.RawMessage(`{"a":1}`)}},
 		{name: "names that differ in case", method: "Alike", query: "tag=a&Tag=b&p={%22x%22:1}&P={%22x%22:2}",
@@ -286,7 +285,7 @@ func TestDecode(t *testing.T) {
 			want: []any{7, line{SKU: "a", At: &point{X: 1}, Notes: []string{"n"}}, false}},
 		{name: "any whole body", method: "Echo", contentType: jsonType, body: `[1]`, want: []any{[]any{1.0}}},
 		{name: "an empty whole body", method: "Echo", want: []any{map[string]any{}}},
-		{name: "a form as any whole body", method: "Echo", contentType: formType, body: "a=1&b=2&b=3", want: []any{map[string]any{"a": "1", "b": []string{"2", "3"}}}},
+		{name: "a form as any whole body", method: "Echo", contentType: formType, body: "a=1&b=2&b=3", want: []any{map[string]any{"a": 1.0, "b": []any{2.0, 3.0}}}},
 		{name: "a form as a map", method: "Count", contentType: formType, body: "a=1&b=2&b=3", want: []any{map[string][]int{"a": {1}, "b": {2, 3}}}},
 	}
 	for _, test := range tests {
@@ -338,17 +337,25 @@ func TestDecode_Refuses(t *testing.T) {
 		{name: "an infinity", method: "Texts", query: "f=-Inf", want: "f (query): expects a number"},
 		{name: "null", method: "Texts", query: "i8=null&b=null", want: "b (query): expects true or false; i8 (query): expects an integer"},
 		{name: "a name twice", method: "Texts", query: "s=a&s=b", want: "s (query): is given more than once"},
-		{name: "lists that are not of text", method: "Odd", query: "pair=1&pair=2", want: "pair (query): is given more than once; write pair as one JSON value"},
+		{name: "an array with too many elements", method: "Odd", query: "pair=1&pair=2&pair=3", want: "pair (query): expects an array of 2"},
+		{name: "empty elements", method: "Lists", query: "ids=1,,2&days=&days=", want: "days (query): expects a date and time such as 2006-01-02T15:04:05Z (RFC 3339); ids (query): expects an integer"},
+		{name: "JSON for a list of texts", method: "Lists", query: "ids=[1,2]", want: "ids (query): expects an integer; repeat the name for each element"},
+		{name: "unknown parts", method: "Objects", query: "p.u=1&p.x.z=1&p.p.y=1&lines.0.none=1",
+			want: "lines.0.none (query): is unknown; known are at, attrs, n, notes, sku, sub; p.p.y (query): is unknown; write p.y; " +
+				"p.u (query): is unknown; known are x, y; p.x.z (query): is unknown; write p"},
+		{name: "a name of what is deeper", method: "Store", path: "1", contentType: formType, body: "x=1&Line.n=2", want: "Line.n (body): is unknown; write n; x (body): is unknown; write at.x"},
+		{name: "brackets for a key", method: "Objects", query: "attrs[a]=1&p[x]=2&lines[0][n]=3",
+			want: "attrs[a] (query): is written with brackets; write attrs.a; lines[0][n] (query): is written with brackets; write lines.0.n; p[x] (query): is written with brackets; write p.x"},
 		{name: "anything twice", method: "Open", query: "x=1&x=2", want: "x (query): is given more than once; write x as one JSON value"},
 		{name: "an object twice", method: "Objects", query: "p={}&p={}", want: "p (query): is given more than once"},
 		{name: "a part twice", method: "Objects", query: "p.x=1&p.x=1", want: "p.x (query): is given more than once"},
 		{name: "invalid UTF-8", method: "Texts", query: "s=%ff", want: "s (query): is not valid UTF-8"},
 		{name: "special texts", method: "Special", query: "wait=soon&when=now&data=%23&addr=x&lvl=low&n=x",
 			want: "addr (query): expects a valid Addr; data (query): expects a base64 string; lvl (query): expects a valid level; " +
-				"n (query): expects a valid Int; wait (query): expects a duration such as 1.5s, or a number of nanoseconds; when (query): expects a date and time (RFC 3339)"},
+				"n (query): expects an integer in digits; wait (query): expects a duration such as 1.5s, or a number of nanoseconds; when (query): expects a date and time such as 2006-01-02T15:04:05Z (RFC 3339)"},
 		{name: "no numbers", method: "Number", query: "n=abc&many=1&many=null", want: "many (query): expects a number; n (query): expects a number"},
 		{name: "text for a number in JSON", method: "Number", contentType: jsonType, body: `{"n":"1"}`, want: "n (body): expects a number"},
-		{name: "an element", method: "Lists", query: "ids=1&ids=x&days=now", want: "days (query): expects a date and time (RFC 3339); ids (query): expects an integer"},
+		{name: "an element", method: "Lists", query: "ids=1&ids=x&days=now", want: "days (query): expects a date and time such as 2006-01-02T15:04:05Z (RFC 3339); ids (query): expects an integer"},
 		{name: "broken JSON in a query", method: "Objects", query: "p={", want: "p (query): is not valid JSON: it ends too early"},
 		{name: "JSON of another type in a query", method: "Objects", query: "p={%22x%22:%221%22}", want: "p.x (query): expects a number"},
 		{name: "JSON of another type inside a query", method: "Objects", query: "lines=[{},{%22n%22:300}]", want: "lines[1].n (query): expects an integer from -128 to 127"},
@@ -358,15 +365,14 @@ func TestDecode_Refuses(t *testing.T) {
 			want: "lines.0 (query): is not a plain value; write lines as one JSON value; lines.0.at (query): is not a plain value; write lines as one JSON value; " +
 				"lines.0.attrs (query): is not a plain value; write lines as one JSON value"},
 		{name: "failures of members of maps", method: "Maps", query: "m.a=b&m.a=c&lists.a=x&numbers.200=1&numbers.=1&days.a=1s&deep.a.x=1&deep.b={%22x%22:true}",
-			want: "days.a (query): has a key of the wrong type: it expects a date and time (RFC 3339); deep.a.x (query): refers to a part of a map value; write deep as one JSON value; " +
+			want: "days.a (query): has a key of the wrong type: it expects a date and time such as 2006-01-02T15:04:05Z (RFC 3339); deep.a.x (query): refers to a part of a map value; write deep as one JSON value; " +
 				"deep.b.x (query): expects a number; lists.a (query): expects an integer; m.a (query): is given more than once; numbers. (query): needs a key after the dot; " +
 				"numbers.200 (query): has a key of the wrong type: it expects an integer from -128 to 127"},
 		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is not the name of an element; repeat tags"},
 		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is not the name of an element; repeat lines.0.notes"},
-		{name: "parts of an odd type", method: "Odd", query: "pair.0=1", want: "pair.0 (query): cannot be given in parts; write pair as one JSON value"},
-		{name: "a name of several fields", method: "Split", query: "Twice=a&over=b&text=c&limit=5&page.over=c",
-			want: "Twice (query): is the name of several fields of embedded structs, and so of none, as in JSON; " +
-				"limit (query): is a member of several arguments: write page.limit or split.limit; " +
+		{name: "parts of an odd type", method: "Odd", query: "pair.0=1", want: "pair.0 (query): is not the name of an element; repeat pair"},
+		{name: "a name of several fields", method: "Split", query: "over=b&text=c&limit=5&page.over=c",
+			want: "limit (query): is a member of several arguments: write page.limit or split.limit; " +
 				"over (query): is a member of several arguments: write page.over or split.over"},
 		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index above 999"},
 		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index above 999"},
@@ -376,7 +382,7 @@ func TestDecode_Refuses(t *testing.T) {
 		{name: "an index with a zero in front", method: "Objects", query: "lines.01.n=1", want: "lines.01.n (query): needs an index after the list's name, as in 0.name"},
 		{name: "an index that is none", method: "Objects", query: "lines.n=1", want: "lines.n (query): needs an index after the list's name, as in 0.name"},
 		{name: "brackets", method: "Lists", query: "tags[]=a&ids[999999999]=1&none[]=1",
-			want: "ids[999999999] (query): is written with brackets; repeat ids, or write ids.0.name; tags[] (query): is written with brackets; repeat tags, or write tags.0.name"},
+			want: "ids[999999999] (query): is written with brackets; repeat ids; tags[] (query): is written with brackets; repeat tags"},
 		{name: "endless parts", method: "Objects", query: "lines" + strings.Repeat(".0.sub", 17) + ".0.n=1", want: ("lines" + strings.Repeat(".0.sub", 17))[:100] + "… (query): has more than 32 parts"},
 		{name: "a semicolon", method: "Add", query: "x=1;y=2", want: "the query is malformed"},
 		{name: "a broken escape", method: "Add", query: "x=%zz", want: "the query is malformed"},
@@ -405,7 +411,7 @@ func TestDecode_Refuses(t *testing.T) {
 		{name: "an element of an odd list", method: "Odd", query: "ids=1&ids=x&pair=[1]", want: "ids (query): expects an integer; pair (query): expects an array of 2"},
 		{name: "an element that does not read its text", method: "Addresses", query: "ips=1.2.3.4&ips=x", want: "ips (query): expects a valid IP"},
 		{name: "a name twice in a form as a map", method: "Tally", contentType: formType, body: "a=1&a=2", want: "a (body): is given more than once"},
-		{name: "broken JSON for a list", method: "Odd", query: "pair=x", want: "pair (query): is not valid JSON at byte 0"},
+		{name: "broken JSON for a list", method: "Odd", query: "pair=[x", want: "pair[0] (query): is not valid JSON at byte 1"},
 		{name: "an empty body for an array", method: "Sum", want: "the body expects an array"},
 	}
 	for _, test := range tests {
@@ -669,7 +675,7 @@ func TestStrict(t *testing.T) {
 		{"a form", "Add", "", formType, "x=1&y=2", ""},
 		{"a form, misspelled", "Add", "", formType, "x=1&z=2", "z (body): is unknown; known are x, y"},
 		{"objects", "Objects", "p.x=1&lines.0.sku=a&attrs.any=1&q={%22x%22:1}", "", "", ""},
-		{"parts, misspelled", "Objects", "p.X=1&lines.0.none=1", "", "", "lines.0.none (query): is unknown; p.X (query): is unknown: write x"},
+		{"parts, misspelled", "Objects", "p.X=1&lines.0.none=1", "", "", "lines.0.none (query): is unknown; known are at, attrs, n, notes, sku, sub; p.X (query): is unknown: write x"},
 		{"JSON in a query", "Objects", "p={%22x%22:1,%22X%22:2}", "", "", "p.X (query): is unknown: write x"},
 		{"deep in JSON", "Objects", "", jsonType, `{"lines":[{"sku":"a"},{"at":{"z":1}}],"attrs":{"any":1}}`, "lines[1].at.z (body): is unknown"},
 		{"anything", "Open", "", jsonType, `{"x":{"a":1},"raw":{"b":2}}`, ""},
@@ -680,7 +686,7 @@ func TestStrict(t *testing.T) {
 		{"a query beside a body", "Store", "dryy=1", jsonType, `{}`, "dryy (query): is unknown; known are dry"},
 		{"the body of any type", "Echo", "", jsonType, `{"anything":1}`, ""},
 		{"the body in the query", "Echo", "httpRequestBody=1", jsonType, `{}`, "httpRequestBody (query): is unknown"},
-		{"a list, with brackets", "Lists", "tags[]=a", "", "", "tags[] (query): is written with brackets; repeat tags, or write tags.0.name"},
+		{"a list, with brackets", "Lists", "tags[]=a", "", "", "tags[] (query): is written with brackets; repeat tags"},
 		{"what is wrong as well", "Add", "x=a&z=1", "", "", "x (query): expects an integer; z (query): is unknown; known are x, y"},
 		{"nothing to be misspelt", "Add", "", "", "", ""},
 	} {

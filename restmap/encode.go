@@ -188,7 +188,7 @@ func (e *Endpoint) newCopiers(t reflect.Type) *copiers {
 
 // hasMember reports whether the JSON of a struct may have a member of that name.
 func hasMember(t reflect.Type, name string) bool {
-	members, _ := reflectapi.JSONMembers(t)
+	members := reflectapi.JSONMembers(t)
 	return slices.ContainsFunc(members, func(m reflectapi.JSONMember) bool { return m.Name == name })
 }
 

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/gorilla/schema"
-
-	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // form is the plan for filling a struct from the name=value pairs of a query or a form: the arguments of a method, or
@@ -52,13 +50,27 @@ func (f formField) leavesDefault(place string, texts []string) bool {
 	if !f.hasDefault || strings.Join(texts, "") != "" {
 		return false
 	}
-	t := pointed(f.typ)
-	return place != inQuery || t.Kind() != reflect.String || readsText(t)
+	return place != inQuery || !takesEmpty(f.typ)
 }
 
-// isGiven reports whether texts are a value of the field. An empty one is none, but for a string with a default.
-func (f formField) isGiven(place string, texts []string) bool {
-	return strings.Join(texts, "") != "" || f.hasDefault && !f.leavesDefault(place, texts)
+// isGiven reports whether the texts of a name are a value of the field, or of a part of it. A single empty one is none, but for a
+// pointer to a string, for a string with a default, and under a key.
+func (f formField) isGiven(place, name string, texts []string) bool {
+	argument, behind, dotted := strings.Cut(name, ".")
+	switch {
+	case len(texts) > 1 || texts[0] != "":
+		return true
+	case !dotted:
+		return !f.leavesDefault(place, texts) && (f.hasDefault || f.pointsToText())
+	default:
+		part, _, known, err := f.follow(argument, behind, new(listSizes))
+		return err == nil && known && (part.keyed || part.pointsToText())
+	}
+}
+
+// pointsToText reports whether an empty text is a value other than the zero value.
+func (p formPart) pointsToText() bool {
+	return p.typ.Kind() == reflect.Pointer && takesEmpty(p.typ)
 }
 
 // of returns the field in a filled struct; false if it is in an embedded struct that is not there.
@@ -115,8 +127,6 @@ func (d *formDecoding) take(name string, texts []string) {
 		return
 	}
 	switch {
-	case field.typ == nil:
-		d.reject(name, errAmbiguous.Error())
 	case dotted:
 		d.setPart(name, field, behind, texts)
 	case len(texts) > 1 && !field.list:
@@ -140,10 +150,10 @@ func (d *formDecoding) setPart(name string, field formField, behind string, text
 	case err != nil:
 		d.reject(name, err.Error())
 		return
-	case !known && (d.form.strict || mistake != ""):
-		d.reject(name, cmp.Or(mistake, unknownName))
+	case !known:
+		d.reject(name, cmp.Or(mistake, unknownName+cmp.Or(d.form.elsewhere(name), part.known(argument))))
 		return
-	case !known, part.typ.Kind() == reflect.Pointer && isEmpty && !part.keyed:
+	case part.typ.Kind() == reflect.Pointer && isEmpty && !part.keyed && !takesEmpty(part.typ):
 		return
 	case len(texts) > 1 && !part.list && !part.keyed:
 		d.reject(name, "is given more than once"+remedy(part.typ, argument))
@@ -222,8 +232,10 @@ func (d *formDecoding) unknown(argument, name string) {
 	case len(d.form.ambiguous[argument]) > 0:
 		d.reject(argument, "is a member of several arguments: write "+strings.Join(d.form.ambiguous[argument], "."+name+" or ")+"."+name)
 	case found && known:
-		d.reject(argument, "is written with brackets; repeat "+before+", or write "+before+".0.name")
+		d.reject(argument, "is written with brackets; "+d.form.withoutBrackets(before, name))
 	case slices.Contains(d.form.inPath, argument):
+	case d.form.elsewhere(name) != "":
+		d.reject(name, unknownName+d.form.elsewhere(name))
 	case d.form.strict:
 		d.reject(name, unknownName+d.form.known())
 	case len(d.misspelt) < maxReported:
@@ -243,11 +255,50 @@ func (f *form) known() string {
 	return "; known are " + strings.Join(names, ", ")
 }
 
+// withoutBrackets says what to write for a name with brackets, such as tags[], m[a] and lines[0][sku].
+func (f *form) withoutBrackets(argument, name string) string {
+	if f.fields[argument].list && !f.fields[argument].indexed {
+		return "repeat " + argument
+	}
+	return "write " + strings.NewReplacer("[]", ".0", "[", ".", "]", "").Replace(name)
+}
+
+// elsewhere says where the last of the names between dots is one of a member, as in "; write filter.limit", or nothing.
+func (f *form) elsewhere(name string) string {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	first, _, _ := strings.Cut(name, ".")
+	_, known := f.fields[first]
+	var paths []string
+	for _, argument := range slices.Sorted(maps.Keys(f.fields)) {
+		if known && argument != first {
+			continue
+		}
+		if argument == last && last != name {
+			paths = append(paths, argument)
+		}
+		for _, path := range pathsTo(last, f.fields[argument].typ, make(map[reflect.Type]bool)) {
+			paths = append(paths, f.documented(argument+"."+path))
+		}
+	}
+	if len(paths) == 0 {
+		return ""
+	}
+	return "; write " + strings.Join(paths, " or ")
+}
+
+// known lists the names that there are after a dot.
+func (p formPart) known(argument string) string {
+	if len(p.parts) == 0 {
+		return "; write " + argument
+	}
+	return "; known are " + strings.Join(slices.Sorted(maps.Keys(p.parts)), ", ")
+}
+
 // set sets a field without gorilla/schema.
 func (d *formDecoding) set(name string, field formField, texts []string) {
 	value, err := fromTexts(field.typ, texts)
 	if err == nil {
-		err = checkNames(field.typ, texts[0], d.form.strict)
+		err = checkNames(field.typ, texts, d.form.strict)
 	}
 	if err == nil {
 		var object reflect.Value
@@ -287,24 +338,17 @@ func (d *formDecoding) translate(err error) {
 		d.reject("form", "cannot be decoded")
 	}
 	for name, err := range failed {
+		argument := d.mentioned[name]
 		if conversion, ok := errors.AsType[schema.ConversionError](err); ok {
-			d.reject(d.mentioned[name], conversionDetail(conversion, d.values[name]))
+			err = expects(conversion.Type, nil)
+			if _, cause := fromText(conversion.Type, d.values[name][0]); cause != nil {
+				err = cause
+			}
+			d.errs = append(d.errs, argumentError(argument, d.place, err))
 		} else {
-			d.reject(d.mentioned[name], "cannot be decoded")
+			d.reject(argument, "cannot be decoded")
 		}
 	}
-}
-
-// conversionDetail says what was expected of the text that could not be converted.
-func conversionDetail(err schema.ConversionError, texts []string) string {
-	t, text := err.Type, texts[max(0, err.Index)]
-	if err.Index >= 0 && t.Kind() == reflect.Slice && !isText(t) {
-		t = t.Elem()
-	}
-	if _, err := fromText(t, text); err != nil {
-		return err.Error()
-	}
-	return "expects " + strictjson.Expected(t, nil)
 }
 
 // formBody is the plan for turning a form into the value that is a whole body: a struct, a map with string keys, or
@@ -354,15 +398,15 @@ func (b *formBody) decode(dst reflect.Value, values url.Values) (errs []Argument
 	return errs, nil
 }
 
-// member returns one member of a map from the texts of its name. For a map of any it is a string, or a list of strings
-// if the name is repeated.
+// member returns one member of a map from the texts of its name. For a map of any it is a list if the name is repeated.
 func member(t reflect.Type, texts []string) (value reflect.Value, err error) {
 	switch {
 	case t.Kind() == reflect.Interface && len(texts) == 1:
-		return fromText(reflect.TypeFor[string](), texts[0])
+		value = reflect.New(t).Elem()
+		return value, setElement(value, texts[0])
 	case t.Kind() == reflect.Interface:
-		return fromTexts(reflect.TypeFor[[]string](), texts)
-	case len(texts) > 1 && !isTextList(t):
+		return fromTexts(reflect.TypeFor[[]any](), texts)
+	case len(texts) > 1 && !isRepeated(t):
 		return value, errors.New("is given more than once")
 	default:
 		return fromTexts(t, texts)

@@ -15,20 +15,16 @@ import (
 // target is a field that a form may set.
 type target struct {
 	name  string
-	typ   reflect.Type // nil for the name of several fields
-	index []int        // in the struct to be filled, through embedded structs and pointers to them
+	typ   reflect.Type
+	index []int // in the struct to be filled, through embedded structs and pointers to them
 
 	hasDefault bool // an empty text leaves it as it is
 }
 
-// targetsOf returns the members of a struct type, those that JSON has. A name that several fields have with equal right has no type.
+// targetsOf returns the members of a struct type, those that JSON has.
 func targetsOf(t reflect.Type) (targets []target) {
-	members, ambiguous := reflectapi.JSONMembers(t)
-	for _, member := range members {
+	for _, member := range reflectapi.JSONMembers(t) {
 		targets = append(targets, target{name: member.Name, typ: member.Type, index: member.Index})
-	}
-	for _, name := range ambiguous {
-		targets = append(targets, target{name: name})
 	}
 	return targets
 }
@@ -89,10 +85,7 @@ func shapeName(i int) string { return "F" + strconv.Itoa(i) }
 
 // part plans a value of type t.
 func (p *formPlanner) part(t reflect.Type) formPart {
-	if t == nil {
-		return formPart{}
-	}
-	part := formPart{typ: t, list: isTextList(t), plain: IsText(t)}
+	part := formPart{typ: t, list: isRepeated(t), plain: IsText(t)}
 	switch whole := pointed(t); {
 	case part.plain, readsJSON(whole):
 	case whole.Kind() == reflect.Struct:
@@ -128,12 +121,7 @@ func (p *formPlanner) converts(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if isTextList(t) {
-		if t = t.Elem(); t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-	}
-	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
+	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer || isTextList(t) {
 		return false
 	}
 	p.decoder.RegisterConverter(reflect.Zero(t).Interface(), func(text string) reflect.Value {
@@ -155,7 +143,7 @@ const (
 
 // formPart is what one name of a form refers to: a whole argument, or a part after a dot.
 type formPart struct {
-	typ     reflect.Type        // nil for the name of several fields
+	typ     reflect.Type
 	index   []int               // in the struct that it is a field of
 	list    bool                // its name may be repeated
 	plain   bool                // it is written as texts
@@ -192,22 +180,24 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (last formPa
 				return p, nil, false, err
 			}
 			way = append(way, step{element: element})
-			p.indexed, p.typ = false, pointed(p.typ).Elem()
+			p.indexed, p.list, p.typ = false, false, pointed(p.typ).Elem()
 		case !isMember:
 			return p, nil, false, nil
-		case next.typ == nil:
-			return p, nil, false, errAmbiguous
 		default:
 			p, way = next, append(way, step{field: next.index})
 		}
 	}
-	if !p.plain {
+	if !p.plain && !p.nameless() {
 		return p, nil, false, errors.New("is not a plain value; write " + argument + " as one JSON value")
 	}
 	return p, way, true, nil
 }
 
-var errAmbiguous = errors.New("is the name of several fields of embedded structs, and so of none, as in JSON")
+// nameless reports whether a value is an any, or a list without names of members in it.
+func (p formPart) nameless() bool {
+	t := pointed(p.typ)
+	return t.Kind() == reflect.Interface || p.list && (isText(t.Elem()) || t.Elem().Kind() == reflect.Interface)
+}
 
 // walk returns the part of an addressable value that a way leads to, which it allocates. Before a key it ends at the map.
 func walk(v reflect.Value, way []step) (reflect.Value, error) {

@@ -124,7 +124,7 @@ func (r *mistakeReader) ends() bool {
 // object reads an object for a struct.
 func (r *mistakeReader) object(t reflect.Type) {
 	members := make(map[string]reflectapi.JSONMember)
-	all, _ := reflectapi.JSONMembers(t)
+	all := reflectapi.JSONMembers(t)
 	for _, member := range all {
 		members[member.Name] = member
 	}
@@ -146,13 +146,50 @@ func (r *mistakeReader) object(t reflect.Type) {
 
 // unknown notes the name of a member that the struct does not have.
 func (r *mistakeReader) unknown(name string, members map[string]reflectapi.JSONMember) {
-	mistake, hint := miscased(name, members), didYouMean(name, members)
+	mistake, hint := miscased(name, members), cmp.Or(insideOf(name, members), didYouMean(name, members))
 	switch {
 	case mistake != "" || r.strict:
 		r.add(cmp.Or(mistake, unknownName+hint))
 	case hint != "" && len(r.misspelt) < maxReported:
 		r.misspelt = append(r.misspelt, &strictjson.Error{Pointer: string(r.StackPointer()), Detail: hint})
 	}
+}
+
+// insideOf says inside which members a name that is not known belongs, as a query has it: "limit" or "filter.limit"; nothing if in none.
+func insideOf(name string, members map[string]reflectapi.JSONMember) string {
+	last, subject := name[strings.LastIndexByte(name, '.')+1:], "it"
+	if last != name {
+		subject = last
+	}
+	var places []string
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		for _, path := range pathsTo(last, members[member].Type, make(map[reflect.Type]bool)) {
+			places = append(places, strings.TrimSuffix(member+"."+path, "."+last))
+		}
+	}
+	if len(places) == 0 {
+		return ""
+	}
+	return "; write " + subject + " inside " + strings.Join(places, " or ")
+}
+
+// pathsTo returns the paths of the members of that name in a struct and in the structs in it, each type of which counts once.
+func pathsTo(name string, t reflect.Type, seen map[reflect.Type]bool) (paths []string) {
+	t = pointed(t)
+	if t.Kind() != reflect.Struct || readsText(t) || readsJSON(t) || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	members := reflectapi.JSONMembers(t)
+	for _, member := range members {
+		if member.Name == name {
+			paths = append(paths, name)
+		}
+		for _, path := range pathsTo(name, member.Type, seen) {
+			paths = append(paths, member.Name+"."+path)
+		}
+	}
+	return paths
 }
 
 // miscased returns what is wrong with a name that differs from a known one only in case, "" if it does not.

@@ -113,9 +113,6 @@ func (p formPart) leaves(path []string, within []reflect.Type) (leaves []QueryPa
 	within = append(slices.Clip(within), pointed(p.typ))
 	for _, target := range targetsOf(pointed(p.typ)) {
 		member, at := p.parts[target.name], append(slices.Clip(path), target.name)
-		if target.typ == nil {
-			continue
-		}
 		if member.plain {
 			leaves = append(leaves, QueryPart{Path: at, Type: target.typ})
 			continue

@@ -72,7 +72,7 @@ func TestQueryParts(t *testing.T) {
 		{"too long", "text=camomile", search{}, 0, "text (query): expects at most 5 characters"},
 		{"too long, in full", "filter.text=camomile", search{}, 0, "filter.text (query): expects at most 5 characters"},
 		{"unknown", "colour=green", search{}, 0, "colour (query): is unknown; known are filter, limit, price, tags, text"},
-		{"unknown inside", "price.mean=1", search{}, 0, "price.mean (query): is unknown"},
+		{"unknown inside", "price.mean=1", search{}, 0, "price.mean (query): is unknown; known are least, most"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -15,38 +17,103 @@ import (
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
-// fromText parses a text as a value of type t. The empty text is the zero value, and so is null for a pointer to what is
-// written as JSON. The error says what was expected, see [argumentError].
+// fromText parses a text as a value of type t. The empty text is the zero value, but for a pointer to a string, and so is null for a
+// pointer to what is written as JSON. The error says what was expected, see [argumentError].
 func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 	value = reflect.New(t).Elem()
-	if text == "" || text == "null" && t.Kind() == reflect.Pointer && !isText(t) {
+	switch {
+	case text == "" && takesEmpty(t):
+		allocated(value)
+		return value, nil
+	case text == "" || text == "null" && t.Kind() == reflect.Pointer && !isText(t):
 		return value, nil
 	}
-	if !utf8.ValidString(text) {
-		return value, errors.New("is not valid UTF-8")
-	}
-	return value, setText(value, text)
+	return value, setValid(value, text)
 }
 
-// fromTexts parses the texts of one name as a value of type t: for a list all that are not empty, otherwise the only
-// one.
+// fromTexts parses the texts of one name as a value of type t: for a list its elements, otherwise the only one. A list whose elements
+// are no plain texts may also be one JSON value. A single empty text is no element: browsers send it for blank fields.
 func fromTexts(t reflect.Type, texts []string) (value reflect.Value, err error) {
-	if !isTextList(t) {
+	if !isRepeated(t) || len(texts) == 1 && (texts[0] == "" || !isElement(t, texts[0])) {
 		return fromText(t, texts[0])
 	}
 	value = reflect.New(t).Elem()
 	list := allocated(value)
+	var elements []reflect.Value
 	for _, text := range texts {
-		if text == "" {
-			continue
-		}
-		element, err := fromText(list.Type().Elem(), text)
+		more, err := elementsOf(list.Type().Elem(), text)
 		if err != nil {
 			return value, err
 		}
-		list.Set(reflect.Append(list, element))
+		elements = append(elements, more...)
+	}
+	if list.Kind() == reflect.Array && list.Len() != len(elements) {
+		return value, expects(list.Type(), nil)
+	}
+	if list.Kind() == reflect.Slice {
+		list.Set(reflect.MakeSlice(list.Type(), len(elements), len(elements)))
+	}
+	for i, element := range elements {
+		list.Index(i).Set(element)
 	}
 	return value, nil
+}
+
+// isElement reports whether the only text of a list is an element, and not the whole list as JSON.
+func isElement(t reflect.Type, text string) bool {
+	element := pointed(t).Elem()
+	return isTextList(t) || (isText(element) || element.Kind() == reflect.Interface) && !beginsWith(text, "[{")
+}
+
+// elementsOf parses one text of a list, which may have commas between its elements if they are no strings.
+func elementsOf(t reflect.Type, text string) (elements []reflect.Value, err error) {
+	whole := reflect.New(t).Elem()
+	err = setElement(whole, text)
+	switch {
+	case err == nil:
+		return []reflect.Value{whole}, nil
+	case isText(t) && beginsWith(text, "["):
+		return nil, fmt.Errorf("%w; repeat the name for each element", err)
+	case !isText(t) || !strings.Contains(text, ","):
+		return nil, err
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		element := reflect.New(t).Elem()
+		if err := setElement(element, part); err != nil {
+			return nil, err
+		}
+		elements = append(elements, element)
+	}
+	return elements, nil
+}
+
+// setElement sets an element of a list, or a member of a map, for which an empty text is no zero value.
+func setElement(v reflect.Value, text string) error {
+	if text == "" {
+		return setText(v, text)
+	}
+	value, err := fromText(v.Type(), text)
+	v.Set(value)
+	return err
+}
+
+// takesEmpty reports whether the empty text is a value of a type like any other.
+func takesEmpty(t reflect.Type) bool {
+	t = pointed(t)
+	return t.Kind() == reflect.String && t != reflect.TypeFor[json.Number]() && !readsText(t) && !readsJSON(t)
+}
+
+// beginsWith reports whether a text begins with one of these characters.
+func beginsWith(text, characters string) bool {
+	return text != "" && strings.ContainsAny(text[:1], characters)
+}
+
+// setValid sets a value from a text, which has to be UTF-8.
+func setValid(v reflect.Value, text string) error {
+	if !utf8.ValidString(text) {
+		return errors.New("is not valid UTF-8")
+	}
+	return setText(v, text)
 }
 
 // allocated follows the pointers of an addressable value, and allocates where they are nil.
@@ -65,8 +132,10 @@ func setText(v reflect.Value, text string) error {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return setDuration(v, text)
-	case t == reflect.TypeFor[json.Number]():
+	case t == reflect.TypeFor[json.Number](), t == reflect.TypeFor[big.Int]():
 		return setNumber(v, text)
+	case t == reflect.TypeFor[time.Time](): // its own parser takes more than JSON does
+		return setQuoted(v, text)
 	case readsText(t):
 		reader, _ := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
 		if reader.UnmarshalText([]byte(text)) != nil {
@@ -92,9 +161,9 @@ func expects(t reflect.Type, cause error) error {
 	return errors.New("expects " + strictjson.Expected(t, cause))
 }
 
-// plainInteger returns an integer that is written as 1.0 or 1e3 in digits, and any other text as it is.
+// plainInteger returns an integer that is written as 1.0, 1e3 or -0 in digits, and any other text as it is.
 func plainInteger(text string) string {
-	if digits, ok := strictjson.Integer(text); ok && strings.ContainsAny(text, ".eE") {
+	if digits, ok := strictjson.Integer(text); ok {
 		return digits
 	}
 	return text
@@ -154,7 +223,7 @@ func setDuration(v reflect.Value, text string) error {
 
 // setNumber accepts a number as in JSON, and keeps its digits.
 func setNumber(v reflect.Value, text string) error {
-	if !strings.ContainsAny(text[:1], "-0123456789") || setJSON(v, []byte(text)) != nil {
+	if !beginsWith(text, "-0123456789") || setJSON(v, []byte(text)) != nil {
 		return expects(v.Type(), nil)
 	}
 	return nil
@@ -185,13 +254,18 @@ func inside(t reflect.Type, data []byte, err error) error {
 }
 
 // checkNames returns an error for a name in a JSON text that a type does not have: any, if it is strict, else one that differs from a
-// known one only in case. The text has been read.
-func checkNames(t reflect.Type, text string, strict bool) error {
-	if text == "" || IsText(t) || readsJSON(pointed(t)) {
+// known one only in case. The texts have been read.
+func checkNames(t reflect.Type, texts []string, strict bool) error {
+	if IsText(t) || readsJSON(pointed(t)) {
 		return nil
 	}
-	if found, _ := mistakenNames([]byte(text), t, strict); len(found) > 0 {
-		return inside(t, []byte(text), found[0])
+	if len(texts) > 1 {
+		t = pointed(t).Elem()
+	}
+	for _, text := range texts {
+		if found, _ := mistakenNames([]byte(text), t, strict); len(found) > 0 {
+			return inside(t, []byte(text), found[0])
+		}
 	}
 	return nil
 }
@@ -201,9 +275,14 @@ func checkNames(t reflect.Type, text string, strict bool) error {
 func setJSONOrString(v reflect.Value, text string) error {
 	err := setJSON(v, []byte(text))
 	takesAll := v.Kind() == reflect.Interface || v.Type() == reflect.TypeFor[json.RawMessage]()
-	if err == nil || takesAll && strings.ContainsAny(text[:1], "{[\"") {
+	if err == nil || takesAll && beginsWith(text, "{[\"") {
 		return err
 	}
+	return setQuoted(v, text)
+}
+
+// setQuoted sets a value from a text as from a JSON string.
+func setQuoted(v reflect.Value, text string) error {
 	quoted, err := strictjson.Marshal(text)
 	if err != nil {
 		return err
@@ -236,6 +315,13 @@ func isText(t reflect.Type) bool {
 func isTextList(t reflect.Type) bool {
 	t = pointed(t)
 	return t.Kind() == reflect.Slice && !isText(t) && !readsJSON(t) && isText(t.Elem())
+}
+
+// isRepeated reports whether a value of type t may be written by repeating its name: the elements of a text list as texts, others as
+// any value of theirs.
+func isRepeated(t reflect.Type) bool {
+	t = pointed(t)
+	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !isText(t) && !readsJSON(t)
 }
 
 // pointed returns the type behind any number of pointers.

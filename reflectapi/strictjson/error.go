@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"reflect"
 	"strconv"
 	"time"
@@ -72,10 +73,27 @@ func misfit(err *json.SemanticError, data []byte) error {
 		return fmt.Errorf("read JSON: %w", err)
 	}
 	detail := "expects " + Expected(err.GoType, err.Err)
-	if isKey(data, err.ByteOffset) {
+	switch {
+	case isKey(data, err.ByteOffset):
 		detail = "has a key of the wrong type: it " + detail
+	case wantsQuotes(err):
+		detail += " in quotes"
 	}
 	return &Error{Pointer: string(err.JSONPointer), Detail: detail}
+}
+
+// wantsQuotes reports whether a number was to be in quotes, by the option string of a tag. The library then tries to parse a text,
+// and no number.
+func wantsQuotes(err *json.SemanticError) bool {
+	isText, isParsed := err.JSONKind == jsontext.KindString, err.Err != nil
+	switch {
+	case err.GoType == reflect.TypeFor[stdjson.Number]():
+		return isText
+	case readsItself(err.GoType) || !isNumberKind(err.GoType.Kind()):
+		return false
+	default:
+		return isText == isParsed && (isText || err.JSONKind == jsontext.KindNumber)
+	}
 }
 
 // isKey reports whether the name of a member is at an offset: an error there is one of the key of a map, not of its value.
@@ -105,11 +123,13 @@ func Expected(t reflect.Type, cause error) string {
 	}
 	switch {
 	case t == reflect.TypeFor[time.Time]():
-		return "a date and time (RFC 3339)"
+		return "a date and time such as 2006-01-02T15:04:05Z (RFC 3339)"
 	case t == reflect.TypeFor[time.Duration]():
 		return "an integer number of nanoseconds"
 	case t == reflect.TypeFor[stdjson.Number]():
 		return "a number"
+	case t == reflect.TypeFor[big.Int]():
+		return "an integer in digits"
 	case readsItself(t) && t.Name() != "":
 		return "a valid " + t.Name()
 	case t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[byte]():

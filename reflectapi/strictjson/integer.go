@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"errors"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	legacy "github.com/go-json-experiment/json/v1"
 )
 
-// An integer may be written 1.0 or 1e3: JSON has one kind of number, and other languages write integers like this. The library
-// refuses it, so that such a text is rewritten and decoded again. That is rare, and costs other texts nothing.
+// An integer may be written 1.0, 1e3 or -0: JSON has one kind of number, and other languages write integers like this. The library
+// refuses it, except for a -0 with a sign, so that such a text is rewritten and decoded again. That is rare, and costs other texts nothing.
 
 // Longest integers that are rewritten, in digits. Up to the second a float64, which an any becomes, holds each exactly.
 const (
@@ -62,7 +63,19 @@ func needsIntegers(err error) bool {
 	} else if misfit, ok := errors.AsType[*legacy.UnmarshalTypeError](err); ok && strings.HasPrefix(misfit.Value, "number ") {
 		wanted = misfit.Type
 	}
-	return wanted != nil && reflect.Int <= wanted.Kind() && wanted.Kind() <= reflect.Uintptr
+	if wanted == nil {
+		return false
+	}
+	wanted = pointedTo(wanted)
+	return reflect.Int <= wanted.Kind() && wanted.Kind() <= reflect.Uintptr || wanted == reflect.TypeFor[big.Int]()
+}
+
+// PlainIntegers returns a JSON text with its integers of at most 20 digits written as such: what an any gets of them is exact then.
+func PlainIntegers(data []byte) []byte {
+	if plain := withIntegers(data, integerDigits); plain != nil {
+		return plain
+	}
+	return data
 }
 
 // withIntegers returns a JSON text with all integers of at most so many digits written as such; nil if there is nothing to change.
@@ -75,7 +88,7 @@ func withIntegers(data []byte, longest int) []byte {
 			i = stringEnd(data, i)
 		case c == '-' || '0' <= c && c <= '9':
 			word := wordAt(data, i)
-			if bytes.ContainsAny(word, ".eE") {
+			if bytes.ContainsAny(word, ".eE") || string(word) == "-0" {
 				if digits, ok := integer(string(word), longest); ok {
 					changed = append(append(changed, data[done:i]...), digits...)
 					done = i + len(word)

@@ -2,6 +2,7 @@ package strictjson_test
 
 import (
 	"encoding/json"
+	"math/big"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,6 +24,7 @@ func TestInteger(t *testing.T) {
 		{"1E+2", "100"},
 		{"18446744073709551615.0", "18446744073709551615"},
 		{"7", "7"},
+		{"-0", "0"},
 		{"1.5", ""},
 		{"1e-1", ""},
 		{"1e20", ""},
@@ -70,9 +72,42 @@ func TestUnmarshal_Integers(t *testing.T) {
 		assert.ErrorContains(t, strictjson.Unmarshal([]byte(test.text), new(order)), test.want, test.text)
 	}
 
+	var others struct {
+		None uint64
+		Big  *big.Int
+	}
+	require.NoError(t, strictjson.Unmarshal([]byte(`{"None":-0,"Big":1e3}`), &others))
+	assert.Equal(t, big.NewInt(1000), others.Big)
+	require.ErrorContains(t, strictjson.Unmarshal([]byte(`{"Big":1e30}`), &others), "/Big expects an integer in digits")
+
 	var digits struct {
 		N     json.Number
 		Count int
 	}
 	require.Error(t, strictjson.Unmarshal([]byte(`{"N":1.0,"Count":2.0}`), &digits), "the digits of N would be others")
+}
+
+// Who sends a number where its tag asks for a text learns that.
+func TestUnmarshal_Quoted(t *testing.T) {
+	t.Parallel()
+	type order struct {
+		Amount int         `json:"amount,string"`
+		Small  uint8       `json:"small,string"`
+		Price  float64     `json:"price,string"`
+		Number json.Number `json:"number,string"`
+		Plain  int         `json:"plain"`
+	}
+	require.NoError(t, strictjson.Unmarshal([]byte(`{"amount":"7","small":"7","price":"7","number":"7","plain":7}`), new(order)))
+	for text, want := range map[string]string{
+		`{"amount":7}`:   "/amount expects an integer in quotes",
+		`{"amount":"x"}`: "/amount expects an integer in quotes",
+		`{"small":7}`:    "/small expects an integer of 0 or more in quotes",
+		`{"price":7}`:    "/price expects a number in quotes",
+		`{"number":7}`:   "/number expects a number in quotes",
+		`{"plain":"7"}`:  "/plain expects an integer",
+		`{"plain":7.5}`:  "/plain expects an integer",
+		`{"amount":[]}`:  "/amount expects an integer",
+	} {
+		assert.EqualError(t, strictjson.Unmarshal([]byte(text), new(order)), want, text)
+	}
 }

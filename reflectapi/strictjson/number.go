@@ -138,7 +138,7 @@ func mayReadAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// unmarshalAny decodes an integer beyond 2^53 to an int64 or a *big.Int if the Go type is any, so that it keeps its
+// unmarshalAny decodes an integer of 2^53 or more to an int64 or a *big.Int if the Go type is any, so that it keeps its
 // digits. All other numbers become a float64, as usual.
 func unmarshalAny(decoder *jsontext.Decoder, into *any) error {
 	if decoder.PeekKind() != '0' {
@@ -158,19 +158,17 @@ func unmarshalAny(decoder *jsontext.Decoder, into *any) error {
 
 // parseNumber parses a JSON number. The error says that it is too large for a float64.
 func parseNumber(text string) (any, error) {
-	const largest = 1 << 53 // every integer up to it is exact as a float64
+	const ambiguous = 1 << 53 // as a float64 it may be the integer after it, too
 	float, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return nil, err
 	}
 	integer, ok := new(big.Int).SetString(text, 10)
 	switch {
-	case !ok || math.Abs(float) < largest:
+	case !ok || math.Abs(float) < ambiguous:
 		return float, nil
 	case !integer.IsInt64():
 		return integer, nil
-	case integer.Int64() == largest || integer.Int64() == -largest:
-		return float, nil
 	default:
 		return integer.Int64(), nil
 	}

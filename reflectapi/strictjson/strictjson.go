@@ -49,7 +49,7 @@ func Marshal(v any) ([]byte, error) {
 
 // Unmarshal parses the single JSON value in data into the value that v points to. Members of an object without a field
 // of exactly that name are ignored; null sets the zero value; fields that data does not mention keep their values. If
-// the Go type is any, an integer beyond 2^53, which a float64 would round, becomes an int64, or a *big.Int if that is
+// the Go type is any, an integer of 2^53 or more, which a float64 may have rounded, becomes an int64, or a *big.Int if that is
 // too small; all other numbers become a float64. If it is an integer, 1.0 and 1e3 are integers, too, unless a json.Number is
 // beside it, which keeps its notation.
 //
