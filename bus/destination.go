@@ -408,7 +408,7 @@ func untagged(arguments reflect.Type) error {
 		return nil
 	}
 	if hidden := reflectapi.HiddenMember(arguments); hidden != "" {
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "%s", hidden)
+		return notRun(http.StatusBadRequest, nil, "%s", hidden)
 	}
 	members := reflectapi.JSONMembers(arguments)
 	for _, member := range members {
