@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check gotestsum format build tidy lint generate generated words test race jsonv2 browser npm bench compare fuzz faults
+.PHONY: help check gotestsum format build platforms update tidy lint generate generated words test race jsonv2 browser npm bench compare fuzz faults
 
 # What a developer has set for other work, such as BUS_NATS_URL, is nothing to the tests.
 $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
@@ -50,6 +50,15 @@ build: ## every module builds and passes go vet
 
 tidy: ## go.mod and go.sum of every module are tidy
 	@for module in $(MODULES); do (cd "$$module" && go mod tidy -diff); done
+
+PLATFORMS := linux/386 linux/arm64 darwin/arm64 windows/amd64
+platforms: ## the main module builds and passes go vet elsewhere, too
+	@for platform in $(PLATFORMS); do echo "$$platform"; CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go vet ./...; done
+
+# A module has only those of the modules named that it needs.
+update: ## newer dependencies, the same in all modules: make update TO='github.com/nats-io/nkeys@v0.4.17 golang.org/x/sys@latest'
+	@for module in $(MODULES); do (cd "$$module" && echo "$$module" && for to in $(TO); do \
+		! go list -m "$${to%@*}" >/dev/null 2>&1 || go get "$$to"; done; go mod tidy); done
 
 lint: $(LINTER) ## golangci-lint has nothing to say
 	@for module in $(MODULES); do (cd "$$module" && $(LINTER) run ./...); done

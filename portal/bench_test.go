@@ -1,3 +1,7 @@
+//go:build unix
+
+// Only there a process can tell what it has spent.
+
 package portal_test
 
 import (

@@ -125,7 +125,7 @@ func TestMaxConnections(t *testing.T) {
 				for _, conn := range conns {
 					require.NoError(t, conn.Close())
 				}
-				synctest.Wait() // the server has seen it
+				synctest.Wait()               // the server has seen it
 				again := listener.dialFrom(a) // all places are free
 				sendHead(t, again, "/", "\r\n")
 				assert.Equal(t, http.StatusOK, readAnswer(t, again))

@@ -128,7 +128,7 @@ func windowOf(m received) int {
 	if err != nil || window < 0 {
 		return 0
 	}
-	return int(min(window, 1<<40))
+	return int(min(window, 1<<30))
 }
 
 // count has another service count, and returns what it says.

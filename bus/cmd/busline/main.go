@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
 
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 )
@@ -32,4 +33,13 @@ func main() {
 
 func isTerminal(file *os.File) bool {
 	return isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd())
+}
+
+// height returns how many lines the terminal of standard output has, 0 if it is none.
+func height() int {
+	_, lines, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return lines
 }
