@@ -136,7 +136,7 @@ func TestRefusedMethods(t *testing.T) {
 		"Keys(m map[Point]int) error":                 "argument 1 cannot be encoded as JSON: a key of it is of type Point: use a string, an integer or a type that marshals as text" + misfit,
 		"Closed(m sync.Mutex) error":                  "argument 1 cannot be encoded as JSON: it is of type sync.Mutex, a struct without exported fields: use a string, or a type that marshals itself" + misfit,
 		"Literal(v struct{ C chan int }) error":       "argument 1 cannot be encoded as JSON: field struct{C chan int}.C is of type chan int" + misfit,
-		"Twin(t Twins, f Fine) error":                 "argument 1 cannot be encoded as JSON: field Twins.D is of type chan int" + misfit,
+		"Twin(t Twins, f Fine) error":                 "argument 1 cannot be encoded as JSON: fields Embedded1.C and Embedded2.C of Twins hide each other, as both are \"C\" in JSON: give one of them another json tag, or give the embedded Embedded2 a json tag" + misfit,
 		"Self(s selfish) error":                       "argument 1 cannot be encoded as JSON: it is of type selfish, a struct that embeds itself" + misfit,
 		"Circle(c circle) error":                      "argument 1 cannot be encoded as JSON: it is of type *circle, a pointer to itself" + misfit,
 		"Function(f func(int) (string, error)) error": "argument 1 cannot be encoded as JSON: it is of type func(int) (string, error)" + misfit,
