@@ -2,8 +2,6 @@ package schema
 
 import (
 	"cmp"
-	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +10,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -170,19 +167,6 @@ func embedsItself(t reflect.Type, within []reflect.Type) bool {
 	return false
 }
 
-// pointsToItself reports whether a type is like "type T *T", which is legal Go but makes any walk over types recurse
-// without end.
-func pointsToItself(t reflect.Type) bool {
-	met := map[reflect.Type]bool{}
-	for ; t.Kind() == reflect.Pointer; t = t.Elem() {
-		if met[t] {
-			return true
-		}
-		met[t] = true
-	}
-	return false
-}
-
 func isMapKey(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String,
@@ -191,75 +175,6 @@ func isMapKey(t reflect.Type) bool {
 		return true
 	}
 	return WritesText(t)
-}
-
-// WritesJSON reports whether a type marshals itself to JSON, even if only its pointer has the method: the codec takes
-// the address.
-func WritesJSON(t reflect.Type) bool {
-	return implements[json.Marshaler](t) || implements[jsonv2.MarshalerTo](t)
-}
-
-// WritesText reports whether a type marshals itself to text, and so becomes a JSON string, unless it marshals itself to
-// JSON.
-func WritesText(t reflect.Type) bool {
-	return implements[encoding.TextMarshaler](t) || implements[encoding.TextAppender](t)
-}
-
-// implements reports whether t or *t has the methods of I. It is false for interface types: the value in them decides.
-func implements[I any](t reflect.Type) bool {
-	iface := reflect.TypeFor[I]()
-	return t.Kind() != reflect.Interface && (t.Implements(iface) || reflect.PointerTo(t).Implements(iface))
-}
-
-// cyclicComponent finds a component that refers back to itself without going through a member or an element, so that checking
-// a value against it would never end. A component that contains itself in a member or an element is fine.
-func cyclicComponent(components map[string]*Schema) (name string, found bool) {
-	done := map[string]bool{}
-	for name := range components {
-		if name, found := findCycle(components, &Schema{Ref: componentPrefix + name}, nil, done); found {
-			return name, true
-		}
-	}
-	return "", false
-}
-
-// findCycle follows the schemas that apply to the same value.
-func findCycle(components map[string]*Schema, s *Schema, within []string, done map[string]bool) (name string, found bool) {
-	if s.Ref != "" {
-		name = strings.TrimPrefix(s.Ref, componentPrefix)
-		if slices.Contains(within, name) {
-			return name, true
-		}
-		s = components[name]
-		if s == nil || done[name] {
-			return "", false
-		}
-		done[name] = true
-		within = append(slices.Clone(within), name)
-	}
-	same := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
-	if s.Not != nil {
-		same = append(same, s.Not)
-	}
-	for _, each := range same {
-		if name, found := findCycle(components, each, within, done); found {
-			return name, true
-		}
-	}
-	return "", false
-}
-
-// missingMethod says which half of the methods a type lacks, and what the other half does. A type that describes itself knows what it
-// does.
-func missingMethod(t reflect.Type) (missing, does string) {
-	writes, reads := WritesJSON(t) || WritesText(t), readsItself(t)
-	switch {
-	case describesItself(t) || writes == reads:
-		return "", ""
-	case writes:
-		return "Unmarshal", "writes"
-	}
-	return "Marshal", "reads"
 }
 
 // refusedByCodec returns why the JSON codec refuses a struct, or "": a json tag that cannot be parsed. The codec itself reports that only when the first value is
@@ -310,34 +225,4 @@ func nilReader(t reflect.Type) reflect.Type {
 		}
 	}
 	return nil
-}
-
-// readingMethod returns the method with which a type reads itself, "" if it has none. The codec prefers them in this order.
-func readingMethod(t reflect.Type) string {
-	switch {
-	case implements[jsonv2.UnmarshalerFrom](t):
-		return "UnmarshalJSONFrom"
-	case implements[json.Unmarshaler](t):
-		return "UnmarshalJSON"
-	case implements[encoding.TextUnmarshaler](t):
-		return "UnmarshalText"
-	}
-	return ""
-}
-
-// readsItself reports whether a type has its own unmarshalling, which may not accept an empty object.
-func readsItself(t reflect.Type) bool { return readingMethod(t) != "" }
-
-// mayBeQuoted reports whether the json option string makes a JSON string of a field of this type.
-func mayBeQuoted(t reflect.Type) bool {
-	for t.Kind() == reflect.Pointer && !pointsToItself(t) {
-		t = t.Elem()
-	}
-	switch t.Kind() {
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64,
-		reflect.Bool, reflect.String:
-		return true
-	}
-	return false
 }

@@ -3,10 +3,7 @@ package schema
 import (
 	"reflect"
 	"slices"
-	"strconv"
 	"sync"
-
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // enums are the values of closed types, by the type.
@@ -39,28 +36,4 @@ func (e *enums) of(t reflect.Type) []any {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	return slices.Clone(e.values[t])
-}
-
-// enum returns the values that a closed type has in JSON, in a schema of it.
-func (c *converter) enum(t reflect.Type, out *Schema) (values []any) {
-	if t == nil {
-		return nil
-	}
-	for _, value := range closed.of(t) {
-		text, err := jsonv2.Marshal(value)
-		var decoded any
-		if err == nil {
-			err = unmarshalExact(text, &decoded)
-		}
-		if err != nil {
-			c.failf("%v is an enum, and its value %#v cannot be encoded as JSON: %v", t, value, err)
-			return nil
-		}
-		decoded = exact(decoded)
-		if number, isWhole := decoded.(int64); isWhole && out.Type == "string" { // of a field with the json option string
-			decoded = strconv.FormatInt(number, 10)
-		}
-		values = append(values, decoded)
-	}
-	return values
 }

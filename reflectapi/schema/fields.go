@@ -2,14 +2,11 @@ package schema
 
 import (
 	"cmp"
-	"encoding"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/busline/busline/reflectapi/internal/gotype"
 	"github.com/busline/busline/reflectapi/strictjson"
@@ -171,35 +168,27 @@ func stronger(a, b jsonField) int {
 	return 1
 }
 
-// fieldsBeside returns the type from which a struct has its JSON by promotion, and the fields that JSON would show otherwise. A
-// type that describes itself knows what it does.
-func fieldsBeside(t reflect.Type) (writer reflect.Type, lost []string) {
-	method := writingMethod(t)
-	if t.Kind() != reflect.Struct || method == "" || describesItself(t) {
-		return nil, nil
-	}
-	if writer, _ = gotype.DeclaredIn(t, method); writer == t {
-		return nil, nil
-	}
-	for f := range t.Fields() {
-		if f.IsExported() && f.Tag.Get("json") != "-" && !(f.Anonymous && writingMethod(gotype.Base(f.Type)) == method) {
-			lost = append(lost, f.Name)
-		}
-	}
-	return writer, lost
+// embeds reports whether a field's own fields take its place, for JSON or for jsonschema, which do not always agree.
+func embeds(f reflect.StructField) bool {
+	options := strings.Split(f.Tag.Get("json"), ",")
+	return f.Anonymous && options[0] == "" || slices.Contains(options[1:], "inline") || slices.Contains(options[1:], "embed")
 }
 
-// writingMethod returns the method with which a type writes itself, "" if it has none. The codec prefers them in this order.
-func writingMethod(t reflect.Type) string {
-	switch {
-	case implements[jsonv2.MarshalerTo](t):
-		return "MarshalJSONTo"
-	case implements[json.Marshaler](t):
-		return "MarshalJSON"
-	case implements[encoding.TextAppender](t):
-		return "AppendText"
-	case implements[encoding.TextMarshaler](t):
-		return "MarshalText"
+// Argument returns the field of a struct of arguments, or of results, that holds the value at an index. tag is what is declared of the value.
+// One that may be missing is left out of the JSON when it is zero.
+func Argument(i int, name string, t reflect.Type, tag reflect.StructTag, mayBeMissing bool) reflect.StructField {
+	options := ""
+	if mayBeMissing {
+		options = ",omitempty"
 	}
-	return ""
+	return reflect.StructField{
+		Name: "Field" + strconv.Itoa(i),
+		Type: t,
+		Tag:  reflect.StructTag(strings.TrimSpace("json:" + strconv.Quote(name+options) + " schema:" + strconv.Quote(name) + " " + string(tag))),
+	}
+}
+
+// isArguments reports whether a type is made of the fields that [Argument] returns.
+func isArguments(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.Name() == "" && t.NumField() > 0 && t.Field(0).Tag.Get("schema") != "" && t.Field(0).Name == "Field0"
 }

@@ -7,7 +7,9 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/invopop/jsonschema"
 )
 
@@ -32,45 +34,6 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 	if out.MultipleOf = number(in.MultipleOf); out.MultipleOf != "" && out.MultipleOf.Rational().Sign() <= 0 {
 		c.failf("multipleOf is %v, but has to be above 0", out.MultipleOf)
 	}
-}
-
-// Number is a limit of a [Schema] with all its digits, of which a float64 loses those beyond 2^53; "" is none.
-type Number string
-
-// Rational returns the number, 0 for a text that is none.
-func (n Number) Rational() *big.Rat {
-	exact := new(big.Rat)
-	if f, err := strconv.ParseFloat(string(n), 64); err == nil && f != 0 { // a huge exponent would take as many digits
-		exact.SetString(string(n))
-	}
-	return exact
-}
-
-// MarshalJSON writes the digits.
-func (n Number) MarshalJSON() ([]byte, error) { return []byte(n), nil }
-
-// UnmarshalJSON keeps the digits.
-func (n *Number) UnmarshalJSON(data []byte) error {
-	if text := string(data); text != "null" {
-		if !isFinite(text) {
-			return fmt.Errorf("%s is not a number, or too large for a float64", text)
-		}
-		*n = Number(text)
-	}
-	return nil
-}
-
-// number returns a number in its usual form, or as it was written where that would lose digits; "" if it is none.
-func number(n json.Number) Number {
-	if !isFinite(n.String()) {
-		return ""
-	}
-	f, _ := n.Float64()
-	short, written := Number(decimal(f)), Number(n)
-	if !json.Valid([]byte(n)) || short.Rational().Cmp(written.Rational()) == 0 {
-		return short
-	}
-	return written
 }
 
 // values converts the values in a schema: enum, also that of a closed type, default, example. jsonschema leaves many of them as
@@ -314,4 +277,66 @@ func (r *rule) violation(value any) string {
 func (s *Schemas) Required(t reflect.Type, schema *Schema) bool {
 	rules := newCompiler(s.components)
 	return rules.restricts(schema, t, map[*Schema]bool{}) && !rules.generic(schema).fitsZero(t)
+}
+
+// cyclicComponent finds a component that refers back to itself without going through a member or an element, so that checking
+// a value against it would never end. A component that contains itself in a member or an element is fine.
+func cyclicComponent(components map[string]*Schema) (name string, found bool) {
+	done := map[string]bool{}
+	for name := range components {
+		if name, found := findCycle(components, &Schema{Ref: componentPrefix + name}, nil, done); found {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// findCycle follows the schemas that apply to the same value.
+func findCycle(components map[string]*Schema, s *Schema, within []string, done map[string]bool) (name string, found bool) {
+	if s.Ref != "" {
+		name = strings.TrimPrefix(s.Ref, componentPrefix)
+		if slices.Contains(within, name) {
+			return name, true
+		}
+		s = components[name]
+		if s == nil || done[name] {
+			return "", false
+		}
+		done[name] = true
+		within = append(slices.Clone(within), name)
+	}
+	same := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
+	if s.Not != nil {
+		same = append(same, s.Not)
+	}
+	for _, each := range same {
+		if name, found := findCycle(components, each, within, done); found {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// enum returns the values that a closed type has in JSON, in a schema of it.
+func (c *converter) enum(t reflect.Type, out *Schema) (values []any) {
+	if t == nil {
+		return nil
+	}
+	for _, value := range closed.of(t) {
+		text, err := jsonv2.Marshal(value)
+		var decoded any
+		if err == nil {
+			err = unmarshalExact(text, &decoded)
+		}
+		if err != nil {
+			c.failf("%v is an enum, and its value %#v cannot be encoded as JSON: %v", t, value, err)
+			return nil
+		}
+		decoded = exact(decoded)
+		if number, isWhole := decoded.(int64); isWhole && out.Type == "string" { // of a field with the json option string
+			decoded = strconv.FormatInt(number, 10)
+		}
+		values = append(values, decoded)
+	}
+	return values
 }

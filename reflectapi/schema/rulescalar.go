@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -87,15 +85,6 @@ func bound(exclusive bool, if1, if0 string) string {
 		return if1
 	}
 	return if0
-}
-
-// decimal writes a number as JSON does: 10000000, 1e+21.
-func decimal(f float64) string {
-	format := byte('f')
-	if size := math.Abs(f); size >= 1e21 || size < 1e-6 && size > 0 {
-		format = 'e'
-	}
-	return strconv.FormatFloat(f, format, -1, 64)
 }
 
 // isNumber reports whether a value is a number in JSON; a *big.Int, which stands for a long one, is.
@@ -251,41 +240,6 @@ func texts(s *Schema) (*textRule, error) {
 		return nil, nil //nolint:nilnil // no rule is fine
 	}
 	return r, nil
-}
-
-// unmarshalExact is json.Unmarshal for a target in which numbers may be of any type. Run exact over these: as a float64, which
-// they would become, an integer beyond 2^53 loses digits.
-func unmarshalExact(data []byte, target any) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	return decoder.Decode(target)
-}
-
-// exact returns a value with its numbers as Go has them: an int64, a float64, or a json.Number for an integer that neither holds.
-func exact(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		return exactNumber(v)
-	case []any:
-		for i := range v {
-			v[i] = exact(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = exact(v[name])
-		}
-	}
-	return value
-}
-
-func exactNumber(n json.Number) any {
-	if i, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
-		return i
-	}
-	if f, err := n.Float64(); err == nil && strings.ContainsAny(n.String(), ".eE") {
-		return f
-	}
-	return n
 }
 
 // fitsZero reports whether the zero value, which a missing argument or member has, satisfies a rule for decoded JSON.

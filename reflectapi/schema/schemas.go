@@ -7,16 +7,13 @@ package schema
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/invopop/jsonschema"
 
@@ -267,18 +264,6 @@ func componentText(name string) string {
 	}, name)
 }
 
-// isComponent reports whether jsonschema makes a definition of a type.
-func isComponent(t reflect.Type) bool {
-	if describesItself(t) {
-		return true
-	}
-	switch t.Kind() {
-	case reflect.Struct, reflect.Slice, reflect.Array, reflect.Map:
-		return opaque(t) == nil
-	}
-	return false
-}
-
 // Schema is an OpenAPI 3.0.0 Schema Object, as far as Go types need one. A Reference Object is a Schema in which only
 // Ref is set.
 //
@@ -410,42 +395,6 @@ func (s *Schemas) reflector() *jsonschema.Reflector {
 	}
 }
 
-// opaque returns the schema of a type whose fields do not determine its JSON, nil for every other type. It is always a
-// new one: jsonschema writes a field's tags into it.
-func opaque(t reflect.Type) *jsonschema.Schema {
-	switch {
-	case describesItself(t):
-		return nil
-	case t == reflect.TypeFor[time.Time]():
-		return &jsonschema.Schema{Type: "string", Format: "date-time"}
-	case t == reflect.TypeFor[json.Number]():
-		return &jsonschema.Schema{Type: "number"} // its kind is string
-	case t == reflect.TypeFor[url.URL]():
-		return urlSchema()
-	case WritesJSON(t):
-		return &jsonschema.Schema{}
-	case WritesText(t):
-		return &jsonschema.Schema{Type: "string"}
-	}
-	return nil
-}
-
-// urlSchema returns the schema of a url.URL, which is an object for encoding/json and a text for jsonschema.
-func urlSchema() *jsonschema.Schema {
-	schema := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
-	for f := range reflect.TypeFor[url.URL]().Fields() {
-		property := &jsonschema.Schema{Type: "object"} // the user, of whom nothing is shown
-		switch f.Type.Kind() {
-		case reflect.String:
-			property.Type = "string"
-		case reflect.Bool:
-			property.Type = "boolean"
-		}
-		schema.Properties.Set(f.Name, property)
-	}
-	return schema
-}
-
 // promotedFields returns the members that JSON shows for a struct that embeds others, or has tags that jsonschema misreads. It reads them last, which
 // corrects shadowed names: it takes the last field of a name, JSON the shallowest.
 func promotedFields(t reflect.Type) []reflect.StructField {
@@ -476,9 +425,3 @@ const dash = "\x00-"
 
 // isDash reports whether a field has the name "-".
 func isDash(f reflect.StructField) bool { return strings.HasPrefix(f.Tag.Get("json"), "-,") }
-
-// embeds reports whether a field's own fields take its place, for JSON or for jsonschema, which do not always agree.
-func embeds(f reflect.StructField) bool {
-	options := strings.Split(f.Tag.Get("json"), ",")
-	return f.Anonymous && options[0] == "" || slices.Contains(options[1:], "inline") || slices.Contains(options[1:], "embed")
-}

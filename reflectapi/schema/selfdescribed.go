@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"net/url"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/invopop/jsonschema"
 
@@ -78,65 +79,53 @@ func ignoredMethods(t reflect.Type) error {
 	return errors.Join(errs...)
 }
 
-// checksItself reports whether a type can refuse a value. A [json.RawMessage] takes any.
-func checksItself(t reflect.Type) bool {
-	method := readingMethod(t)
-	if method == "" {
-		return false
-	}
-	reader, _ := gotype.DeclaredIn(t, method)
-	return reader != reflect.TypeFor[json.RawMessage]()
-}
-
-// ownSchema returns what the method of a type says of its schema, nil if it has none or the method panics. That is an
-// error where the schema is made.
-func ownSchema(t reflect.Type) (schema *jsonschema.Schema) {
-	defer func() {
-		if recover() != nil {
-			schema = nil
-		}
-	}()
-	if !describesItself(t) {
+// opaque returns the schema of a type whose fields do not determine its JSON, nil for every other type. It is always a
+// new one: jsonschema writes a field's tags into it.
+func opaque(t reflect.Type) *jsonschema.Schema {
+	switch {
+	case describesItself(t):
 		return nil
-	}
-	switch value := reflect.Zero(t).Interface().(type) {
-	case interface{ JSONSchema() *jsonschema.Schema }:
-		return value.JSONSchema()
-	case interface{ JSONSchemaExtend(*jsonschema.Schema) }:
-		schema = &jsonschema.Schema{}
-		value.JSONSchemaExtend(schema)
-		return schema
+	case t == reflect.TypeFor[time.Time]():
+		return &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case t == reflect.TypeFor[json.Number]():
+		return &jsonschema.Schema{Type: "number"} // its kind is string
+	case t == reflect.TypeFor[url.URL]():
+		return urlSchema()
+	case WritesJSON(t):
+		return &jsonschema.Schema{}
+	case WritesText(t):
+		return &jsonschema.Schema{Type: "string"}
 	}
 	return nil
 }
 
-// collectUnenforced adds the keywords of a schema, and of those in it, that a [converter] leaves out.
-func collectUnenforced(s *jsonschema.Schema, keywords map[string]bool, seen map[*jsonschema.Schema]bool) {
-	if seen[s] {
-		return
-	}
-	seen[s] = true
-	_, isLocal := localDefinition(s.Ref)
-	for keyword, found := range map[string]bool{
-		"if":                s.If != nil,
-		"dependentSchemas":  len(s.DependentSchemas) > 0,
-		"dependentRequired": len(s.DependentRequired) > 0,
-		"prefixItems":       len(s.PrefixItems) > 0,
-		"contains":          s.Contains != nil,
-		"propertyNames":     s.PropertyNames != nil,
-		"patternProperties": len(s.PatternProperties) > 0,
-		"$dynamicRef":       s.DynamicRef != "",
-		"a $ref elsewhere":  s.Ref != "" && !isLocal,
-	} {
-		if found {
-			keywords[keyword] = true
+// urlSchema returns the schema of a url.URL, which is an object for encoding/json and a text for jsonschema.
+func urlSchema() *jsonschema.Schema {
+	schema := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+	for f := range reflect.TypeFor[url.URL]().Fields() {
+		property := &jsonschema.Schema{Type: "object"} // the user, of whom nothing is shown
+		switch f.Type.Kind() {
+		case reflect.String:
+			property.Type = "string"
+		case reflect.Bool:
+			property.Type = "boolean"
 		}
+		schema.Properties.Set(f.Name, property)
 	}
-	below := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.Items, s.AdditionalProperties}, slices.Collect(maps.Values(s.Definitions)))
-	if s.Properties != nil {
-		below = slices.AppendSeq(below, s.Properties.ValuesFromOldest())
-	}
-	for _, each := range below {
-		collectUnenforced(each, keywords, seen)
-	}
+	return schema
 }
+
+// isComponent reports whether jsonschema makes a definition of a type.
+func isComponent(t reflect.Type) bool {
+	if describesItself(t) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Slice, reflect.Array, reflect.Map:
+		return opaque(t) == nil
+	}
+	return false
+}
+
+// isClosed reports whether a schema says nothing of what a type is made of.
+func isClosed(t reflect.Type) bool { return replacesSchema(t) || opaque(t) != nil }

@@ -3,7 +3,6 @@ package schema
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/busline/busline/reflectapi/internal/gotype"
 	"github.com/busline/busline/reflectapi/similar"
-	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // checkTags returns an error for jsonschema tags, and methods for jsonschema, that it silently ignores: their author
@@ -48,40 +46,6 @@ func tagErrors(t reflect.Type) (errs []error) {
 	return errs
 }
 
-func misspelledTagsOf(t reflect.Type) (errs []error) {
-	for f := range t.Fields() {
-		keys, rest := tagKeys(f.Tag)
-		if rest != "" && strings.Contains(strings.ToLower(rest), "json") && !isLeftOut(f) {
-			errs = append(errs, fmt.Errorf("field %v.%s: the tag %s is read by nothing: write `json:\"name\" jsonschema:\"minLength=1\"`, with quotes and without blanks", t, f.Name, rest))
-		}
-		for _, key := range keys {
-			if meant := meantKey(key); meant != "" && !isLeftOut(f) {
-				errs = append(errs, fmt.Errorf("field %v.%s: the tag %s is read by nothing: write %s", t, f.Name, key, meant))
-			}
-		}
-	}
-	return errs
-}
-
-// meantKey returns the key of a tag that a misspelled one stands for, "" if it is another library's.
-func meantKey(key string) string {
-	const schema = "jsonschema"
-	plain := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
-	letters := []byte(plain)
-	slices.Sort(letters)
-	switch {
-	case key == "json", key == schema, strings.HasPrefix(key, schema+"_"): // which jsonschema reads, too
-		return ""
-	case string(letters) == "jnos", plain == "son", // the letters of json, or those without the first one
-		strings.HasPrefix(plain, "j") && strings.HasSuffix(plain, "n") && similar.Name(plain, []string{"json"}) != "": // jason and jsonn; json5 and bson exist
-		return "json"
-	case len(plain) >= len(schema)-2 && similar.Name(plain, []string{schema}) != "":
-		return schema
-	default:
-		return ""
-	}
-}
-
 // eachType visits the types in a type that its schema is made of.
 func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type)) {
 	if seen[t] {
@@ -103,9 +67,6 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 		}
 	}
 }
-
-// isClosed reports whether a schema says nothing of what a type is made of.
-func isClosed(t reflect.Type) bool { return replacesSchema(t) || opaque(t) != nil }
 
 // readsTags reports whether jsonschema reads the tags of a type's fields.
 func readsTags(t reflect.Type) bool { return t.Kind() == reflect.Struct && !isClosed(t) }
@@ -341,61 +302,17 @@ func literalProblem(value, class string) string {
 	return ""
 }
 
-// isFinite reports whether a text is a number that JSON can represent: neither NaN nor an infinity.
-func isFinite(text string) bool {
-	f, err := strconv.ParseFloat(text, 64)
-	return err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+// TagProblem returns what is wrong with the jsonschema tag of a field, "" if nothing is.
+func TagProblem(field reflect.StructField) string {
+	errs := tagErrors(reflect.StructOf([]reflect.StructField{field}))
+	if len(errs) == 0 {
+		return ""
+	}
+	_, reason, _ := strings.Cut(errs[0].Error(), ": jsonschema ")
+	return reason
 }
 
-// ignoredTagsOf warns of the tags of one struct.
-func ignoredTagsOf(t reflect.Type, checked bool) (warnings []string) {
-	var rules []string // fields with some that nothing enforces
-	for f := range t.Fields() {
-		if isLeftOut(f) {
-			continue
-		}
-		for _, option := range unknownOptions(f) {
-			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option %q is ignored: use one of omitempty, omitzero, string, %s, or remove it", t, f.Name, option, strictjson.EmbedOption))
-		}
-		if hasString := slices.Contains(strings.Split(f.Tag.Get("json"), ",")[1:], "string"); hasString && !mayBeQuoted(f.Type) {
-			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option string is ignored on a %v: remove it", t, f.Name, f.Type))
-		}
-		keys, _ := tagKeys(f.Tag)
-		others := slices.Contains(keys, "validate") || slices.Contains(keys, "binding") // of gin
-		if checked && others && !slices.Contains(keys, "jsonschema") {
-			rules = append(rules, f.Name)
-		}
-	}
-	if len(rules) > 0 {
-		warnings = append(warnings, fmt.Sprintf("type %v: the validate or binding tag of %s is ignored: write the rules in jsonschema tags, such as jsonschema:\"minLength=1\"", t, strings.Join(rules, ", ")))
-	}
-	return warnings
-}
-
-// unknownOptions returns the options in a json tag that the codec ignores. Some others it refuses by itself.
-func unknownOptions(f reflect.StructField) (unknown []string) {
-	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-	for option := range strings.SplitSeq(options, ",") {
-		switch {
-		case option == "", strings.HasPrefix(option, "case:"), slices.Contains([]string{"omitempty", "omitzero", "string", strictjson.EmbedOption}, option):
-		case option == "inline" && f.Anonymous: // says what is so in any case
-		default:
-			unknown = append(unknown, option)
-		}
-	}
-	return unknown
-}
-
-// tagKeys returns the keys of a field's tag, as far as it has the usual form: key:"value", with blanks in between. Nothing reads the rest.
-func tagKeys(tag reflect.StructTag) (keys []string, rest string) {
-	rest = string(tag)
-	for {
-		rest = strings.TrimLeft(rest, " ")
-		key, value, found := strings.Cut(rest, ":")
-		quoted, err := strconv.QuotedPrefix(value)
-		if !found || err != nil || value[0] != '"' || strings.ContainsAny(key, " \"") {
-			return keys, rest
-		}
-		keys, rest = append(keys, key), value[len(quoted):]
-	}
+// HasDefault reports whether a jsonschema tag declares a default.
+func HasDefault(tag reflect.StructTag) bool {
+	return slices.ContainsFunc(tagParts(tag.Get("jsonschema")), func(part string) bool { return strings.HasPrefix(part, "default=") })
 }
