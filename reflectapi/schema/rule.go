@@ -85,6 +85,29 @@ func (r *rule) fits(v reflect.Value) bool {
 	return len(found.found) == 0
 }
 
+// Violation is one place at which a value violates its schema.
+type Violation struct {
+	Path   string // path of members and elements: "p1.x", "tags[2]"; "" for the value itself
+	Detail string // "expects at least 1"
+}
+
+// maxViolations bounds the violations reported for one value: a million lines are of no use about a list of a million
+// bad elements.
+const maxViolations = 100
+
+// validation collects the violations of one value.
+type validation struct {
+	at    []place // the path to the part being checked
+	found []Violation
+	tried map[tried]bool // results of checks against alternatives
+}
+
+// place is one step into a value.
+type place struct {
+	name  string // of a member
+	index int    // of an element; -1 for a member
+}
+
 // tried identifies a check of a map or a list against a rule.
 type tried struct {
 	rule   *rule
@@ -374,23 +397,6 @@ func isNil(v reflect.Value) bool {
 	return null
 }
 
-// maxViolations bounds the violations reported for one value: a million lines are of no use about a list of a million
-// bad elements.
-const maxViolations = 100
-
-// validation collects the violations of one value.
-type validation struct {
-	at    []place // the path to the part being checked
-	found []Violation
-	tried map[tried]bool // results of checks against alternatives
-}
-
-// place is one step into a value.
-type place struct {
-	name  string // of a member
-	index int    // of an element; -1 for a member
-}
-
 func (r *validation) enter(p place) { r.at = append(r.at, p) }
 
 func (r *validation) leave() { r.at = r.at[:len(r.at)-1] }
@@ -427,10 +433,4 @@ func inside(v reflect.Value) (at reflect.Value, null bool) {
 		v = v.Elem()
 	}
 	return v, !v.IsValid()
-}
-
-// Violation is one place at which a value violates its schema.
-type Violation struct {
-	Path   string // path of members and elements: "p1.x", "tags[2]"; "" for the value itself
-	Detail string // "expects at least 1"
 }

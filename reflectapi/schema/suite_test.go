@@ -123,8 +123,8 @@ func suiteGroups(t *testing.T, file string) (groups []suiteGroup) {
 }
 
 // suiteConstraints returns the constraints of a type with a schema of the suite.
-func suiteConstraints(schema any) (constraints *schema.Constraints, err error) {
-	data, err := json.Marshal(suiteTranscribed(schema))
+func suiteConstraints(described any) (constraints *schema.Constraints, err error) {
+	data, err := json.Marshal(suiteTranscribed(described))
 	if err != nil {
 		return nil, err
 	}

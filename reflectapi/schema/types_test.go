@@ -17,6 +17,9 @@ type Pair[A, B any] struct {
 // inner is embedded, and not exported.
 type inner struct{}
 
+// Shown is promoted.
+func (inner) Shown() {}
+
 func errorText(err error) string {
 	if err == nil {
 		return "<nil>"
