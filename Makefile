@@ -98,7 +98,7 @@ $(GOTESTSUM):
 	GOBIN=$(@D) go install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
 
 jsonv2: ## the tests that depend on the JSON library, with the experimental one of this Go
-	GOEXPERIMENT=jsonv2 go test ./reflectapi/strictjson ./bus/claims ./reflectapi
+	GOEXPERIMENT=jsonv2 go test ./reflectapi/strictjson ./bus/claims ./reflectapi ./reflectapi/schema
 
 browser: ## the portal's page in a real Chromium
 	go run -C portal/browsertest .

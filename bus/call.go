@@ -15,7 +15,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
@@ -217,7 +217,7 @@ func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
 	}
 	given := make(map[string]json.RawMessage)
 	_ = strictjson.Unmarshal(text, &given) // it has been read
-	known := reflectapi.JSONMembers(results.Type())
+	known := schema.JSONMembers(results.Type())
 	if len(known) == 0 || len(given) == 0 {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
 )
@@ -283,7 +283,7 @@ func inQueryOf(arguments reflect.Type) (in inQuery) {
 		return in
 	}
 	in.json = make(map[string]bool)
-	members := reflectapi.JSONMembers(arguments)
+	members := schema.JSONMembers(arguments)
 	for _, member := range members {
 		in.json[member.Name] = !restmap.IsText(member.Type)
 	}
@@ -407,10 +407,10 @@ func untagged(arguments reflect.Type) error {
 	if arguments == nil || arguments.Kind() != reflect.Struct || writesItself(arguments) {
 		return nil
 	}
-	if hidden := reflectapi.HiddenMember(arguments); hidden != "" {
+	if hidden := schema.HiddenMember(arguments); hidden != "" {
 		return notRun(http.StatusBadRequest, nil, "%s", hidden)
 	}
-	members := reflectapi.JSONMembers(arguments)
+	members := schema.JSONMembers(arguments)
 	for _, member := range members {
 		within := arguments
 		for _, embedded := range member.Index[:len(member.Index)-1] {

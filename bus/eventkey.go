@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/similar"
 )
 
@@ -43,7 +44,7 @@ func newEventKey(arguments reflect.Type, argument string) *eventKey {
 		return key
 	}
 	var names []string
-	members := reflectapi.JSONMembers(arguments)
+	members := schema.JSONMembers(arguments)
 	for _, member := range members {
 		switch {
 		case member.Name == argument && !reflectapi.IsKey(member.Type):

@@ -41,27 +41,29 @@ const importTable = `
 	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status bus/internal/testbroker bus/internal/worker
 	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
 	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker reflectapi/strictjson
-	reflectapi:         reflectapi/similar reflectapi/strictjson
-	restmap:            reflectapi reflectapi/similar reflectapi/strictjson
+	reflectapi/internal/gotype:
+	reflectapi/schema:  reflectapi/internal/gotype reflectapi/similar reflectapi/strictjson
+	reflectapi:         reflectapi/internal/gotype reflectapi/schema reflectapi/similar reflectapi/strictjson
+	restmap:            reflectapi reflectapi/schema reflectapi/similar reflectapi/strictjson
 	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap
 	bus/internal/durable: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker
 	bus/cmd/apigen:  bus/subject reflectapi restmap
-	restmap/openapi:    reflectapi restmap reflectapi/strictjson
-	restmap/asyncapi:   reflectapi restmap restmap/openapi reflectapi/strictjson
-	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi/similar reflectapi restmap reflectapi/strictjson restmap/openapi restmap/asyncapi
+	restmap/openapi:    reflectapi reflectapi/schema restmap reflectapi/strictjson
+	restmap/asyncapi:   reflectapi/schema restmap restmap/openapi reflectapi/strictjson
+	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi/similar reflectapi reflectapi/schema restmap reflectapi/strictjson restmap/openapi restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
 	bus/interceptors:   bus bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
 	bus/broker:
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
-	restmap/openapi/compare: reflectapi restmap restmap/openapi
+	restmap/openapi/compare: reflectapi/schema restmap restmap/openapi
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics restmap/openapi restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:
 	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal
-	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi/similar reflectapi restmap restmap/openapi restmap/asyncapi
+	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/asyncapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
@@ -86,6 +88,7 @@ const neverCompiled = `
 	bus/subject:        github.com/nats-io
 	bus/internal/batch: github.com/nats-io
 	reflectapi:         github.com/nats-io
+	reflectapi/schema:  github.com/nats-io
 	restmap:            github.com/nats-io
 	reflectapi/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/busline/busline/reflectapi/internal/gotype"
 )
 
 // CheckNames returns how a production build of a service would differ from this one: names and doc comments that are
@@ -51,7 +53,7 @@ func (k *nameCheck) comment() {
 	doc, origin := k.here.comment()
 	thereDoc, thereOrigin := k.there.comment()
 	if doc != thereDoc {
-		k.find("type "+plainName(base(k.here.as)), k.otherDoc(origin, thereOrigin))
+		k.find("type "+gotype.PlainName(gotype.Base(k.here.as)), k.otherDoc(origin, thereOrigin))
 	}
 }
 
@@ -101,9 +103,9 @@ func (k *nameCheck) docRemedy() string {
 	case t.Kind() != reflect.Interface:
 		return embed
 	case k.here.naming.tables.of(t) != nil:
-		return fmt.Sprintf("write it in %s and run go generate, or %s", plainName(t), embed)
+		return fmt.Sprintf("write it in %s and run go generate, or %s", gotype.PlainName(t), embed)
 	default:
-		return fmt.Sprintf("write a signature table with apigen -type %s, or %s", plainName(t), embed)
+		return fmt.Sprintf("write a signature table with apigen -type %s, or %s", gotype.PlainName(t), embed)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
@@ -22,7 +22,7 @@ func (m *Method) Defaults() (defaults []Default, err error) {
 	if !slices.ContainsFunc(m.Args, Value.hasDefault) {
 		return nil, nil
 	}
-	schema, err := NewSchemas().Of(m.In)
+	in, err := schema.NewSchemas().Of(m.In)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (m *Method) Defaults() (defaults []Default, err error) {
 		if !argument.hasDefault() {
 			continue
 		}
-		text, err := json.Marshal(schema.Properties[argument.Name].Default)
+		text, err := json.Marshal(in.Properties[argument.Name].Default)
 		value := reflect.New(argument.Type)
 		if err == nil {
 			err = strictjson.Unmarshal(text, value.Interface())
@@ -43,13 +43,16 @@ func (m *Method) Defaults() (defaults []Default, err error) {
 	return defaults, nil
 }
 
+// Constraints returns the constraints of a function's arguments, see [schema.ConstraintsOf].
+func (m *Method) Constraints() (*schema.Constraints, error) {
+	return schema.ConstraintsOfArguments(m.In)
+}
+
 // MayBeMissing reports whether directives say that an argument is optional, or has a default.
 func (v Value) MayBeMissing() bool { return v.Optional || v.hasDefault() }
 
 // hasDefault reports whether directives declare a default.
-func (v Value) hasDefault() bool {
-	return slices.ContainsFunc(tagParts(v.Tag.Get("jsonschema")), func(part string) bool { return strings.HasPrefix(part, "default=") })
-}
+func (v Value) hasDefault() bool { return schema.HasDefault(v.Tag) }
 
 // IsOmittable reports whether a caller may leave the argument out, although a zero value that is sent is refused. Generated clients
 // leave a zero out then.
@@ -58,7 +61,7 @@ func (m *Method) IsOmittable(argument int) bool {
 	if !value.MayBeMissing() {
 		return false
 	}
-	schemas := NewSchemas()
-	schema, err := schemas.Of(m.In)
-	return err == nil && schemas.Required(value.Type, schema.Properties[value.Name])
+	schemas := schema.NewSchemas()
+	in, err := schemas.Of(m.In)
+	return err == nil && schemas.Required(value.Type, in.Properties[value.Name])
 }

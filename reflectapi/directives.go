@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/busline/busline/reflectapi/internal/gotype"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/similar"
 )
 
@@ -236,7 +238,7 @@ func cutKeyword(text string) (word, rest string, err error) {
 	switch {
 	case word == "required" || word == "optional" || word == "nullable":
 		return word, rest, nil
-	case !assigned || keywordLike(key) == "":
+	case !assigned || schema.KeywordLike(key) == "":
 		return "", text, nil
 	case !strings.HasPrefix(value, `"`):
 		return word, rest, nil
@@ -252,7 +254,7 @@ func cutKeyword(text string) (word, rest string, err error) {
 // lateKeyword returns a word of a description that was meant as a keyword, "" if there is none.
 func lateKeyword(description string) string {
 	for word := range strings.FieldsSeq(description) {
-		if key, _, assigned := strings.Cut(word, "="); assigned && keywordLike(key) != "" {
+		if key, _, assigned := strings.Cut(word, "="); assigned && schema.KeywordLike(key) != "" {
 			return word
 		}
 	}
@@ -319,9 +321,8 @@ func (m *Method) declareValue(declared *valueDirective) error {
 	}
 	value := values[i]
 	value.Tag, value.Optional = declared.tag(), declared.optional
-	if problem := tagErrors(reflect.StructOf([]reflect.StructField{value.field(0)})); len(problem) > 0 {
-		_, reason, _ := strings.Cut(problem[0].Error(), ": jsonschema ")
-		return fmt.Errorf("%s %s: %s", directive, declared.name, reason)
+	if problem := schema.TagProblem(value.field(0)); problem != "" {
+		return fmt.Errorf("%s %s: %s", directive, declared.name, problem)
 	}
 	values[i] = value
 	return nil
@@ -341,13 +342,13 @@ func (m *Method) checkKey(name string) error {
 
 // IsKey reports whether a value of a type, or what it points to, can order events: a text, an integer, or a type that marshals as text.
 func IsKey(t reflect.Type) bool {
-	t = base(t)
+	t = gotype.Base(t)
 	switch t.Kind() {
 	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return true
 	default:
-		return writesText(t)
+		return schema.WritesText(t)
 	}
 }
 

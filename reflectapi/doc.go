@@ -2,13 +2,13 @@
 //
 // It reads what the compiler left of a type, and looks for the rest in several places:
 //
-//	impl ──▶ signature    which methods fit, and as what (method.go, encodable.go)
+//	impl ──▶ signature    which methods fit, and as what (method.go)
 //	     ──▶ declared     which type really declares each one (declaration.go)
 //	     ──▶ naming       names and doc comments, first hit wins (naming.go, sources.go, dwarf.go):
 //	                      code ▸ signature table ▸ embedded source ▸ source file ▸ DWARF
 //	                      └────── in every build, see RequirePortableNames ┘ └── in some, see CheckNames
 //	     ──▶ Method       signature, input and output struct, call plan (method.go, plan.go)
-//	types ─▶ Schemas      OpenAPI 3.0.0 schemas (schemas.go, convert.go, limits.go)
+//	types ─▶ Schemas      OpenAPI 3.0.0 schemas, of package schema
 //
 // A signature table is the declaration of an interface, registered by a generated file
 // (signaturetable.go). The names of an interface take precedence over those of its implementation.

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/busline/busline/reflectapi/internal/gotype"
 )
 
 // dwarfEntry is one debug entry of a function; a receiver is its first parameter.
@@ -145,9 +147,9 @@ func (e dwarfEntry) parameters(of *methodDecl) []dwarfVariable {
 
 // isReceiver reports whether a type name in DWARF is the receiver's or that of a pointer to it.
 func isReceiver(typeName string, receiver reflect.Type) bool {
-	name, _ := splitGeneric(strings.TrimPrefix(typeName, "*"))
-	own, _ := splitGeneric(receiver.Name())
-	return qualifier.ReplaceAllString(name, "") == own
+	name, _ := gotype.SplitGeneric(strings.TrimPrefix(typeName, "*"))
+	own, _ := gotype.SplitGeneric(receiver.Name())
+	return gotype.Unqualified(name) == own
 }
 
 func matches(variables []dwarfVariable, types []reflect.Type) bool {
@@ -168,7 +170,7 @@ func (v dwarfVariable) matches(t reflect.Type) bool {
 	if v.typeName == "" || strings.Contains(v.typeName, "go.shape.") || strings.HasPrefix(v.typeName, ".param") {
 		return true
 	}
-	return qualifier.ReplaceAllString(v.typeName, "") == qualifier.ReplaceAllString(t.String(), "")
+	return gotype.Unqualified(v.typeName) == gotype.Unqualified(t.String())
 }
 
 // variableNames returns the names of variables; the compiler calls unnamed ones ~p0 or ~r0.

@@ -1,21 +1,9 @@
 package reflectapi
 
 import (
-	"errors"
 	"go/parser"
 	"reflect"
-
-	"github.com/invopop/jsonschema"
 )
-
-// Convert converts a schema that no Go type stands behind.
-func Convert(root *jsonschema.Schema) (*Schema, map[string]*Schema, error) {
-	schemas := NewSchemas()
-	c := &converter{schemas: schemas, definitions: root.Definitions}
-	schema := c.convert(root, nil)
-	c.finish()
-	return schema, schemas.Components(), c.err
-}
 
 // Fits tells whether a type expression can stand for a type.
 func Fits(expression string, t reflect.Type) (bool, error) {
@@ -46,15 +34,3 @@ func FolderInModule(importPath, within string) (string, error) {
 
 // IsExportedMethod tells the symbols of exported methods from others.
 func IsExportedMethod(symbol string) bool { return isExportedMethod(plainSymbol(symbol)) }
-
-// PatternMatches returns the check of a documented pattern.
-func PatternMatches(documented string) (func(text string) bool, error) {
-	made, err := newPattern(documented)
-	if err != nil {
-		return nil, err
-	}
-	return made.checked.MatchString, nil
-}
-
-// MisspelledTags returns the errors for the tags of a struct, which a test may make with reflect: go vet refuses some in code.
-func MisspelledTags(t reflect.Type) error { return errors.Join(misspelledTagsOf(t)...) }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/similar"
 )
 
@@ -21,7 +22,7 @@ type FormField struct {
 
 // Form is a form as documents describe it.
 type Form struct {
-	Schema     *Schema           // an object, whose files are of the format binary
+	Schema     *schema.Schema    // an object, whose files are of the format binary
 	MediaTypes map[string]string // of the files that have some, by their names: "image/png, image/jpeg"
 	HasFiles   bool              // it can be sent only as multipart/form-data
 }
@@ -60,7 +61,7 @@ func DescribeForm(fields []FormField) (*Form, error) {
 		return nil, err
 	}
 	var err error
-	if form.Schema, err = NewSchemas().Of(reflect.StructOf(members)); err != nil {
+	if form.Schema, err = schema.NewSchemas().Of(reflect.StructOf(members)); err != nil {
 		return nil, fmt.Errorf("form: %w", err)
 	}
 	for _, name := range files {
@@ -75,12 +76,11 @@ func DescribeForm(fields []FormField) (*Form, error) {
 
 // fieldError returns what is wrong with the keywords of a field.
 func fieldError(field Value) error {
-	alone := reflect.StructOf([]reflect.StructField{field.field(0)})
-	if errs := tagErrors(alone); len(errs) > 0 {
-		_, reason, _ := strings.Cut(errs[0].Error(), ": jsonschema ")
-		return errors.New(reason)
+	alone := field.field(0)
+	if problem := schema.TagProblem(alone); problem != "" {
+		return errors.New(problem)
 	}
-	_, err := NewSchemas().Of(alone)
+	_, err := schema.NewSchemas().Of(reflect.StructOf([]reflect.StructField{alone}))
 	return err
 }
 

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/busline/busline/reflectapi/internal/gotype"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // Kind says how a method is served.
@@ -69,12 +72,12 @@ func (m *Method) Signature() string {
 	}
 	args := m.list(m.Args)
 	if last := len(args) - 1; m.Variadic {
-		args[last] = m.Args[last].Name + " ..." + typeText(m.Args[last].Type.Elem(), m.home)
+		args[last] = m.Args[last].Name + " ..." + gotype.Text(m.Args[last].Type.Elem(), m.home)
 	}
 	text := m.Name + "(" + strings.Join(args, ", ") + ")"
 	switch {
 	case m.Streams:
-		text += " iter.Seq2[" + typeText(m.Results[0].Type, m.home) + ", error]"
+		text += " iter.Seq2[" + gotype.Text(m.Results[0].Type, m.home) + ", error]"
 	case len(m.Results) > 0:
 		text += " (" + strings.Join(m.list(m.Results), ", ") + ")"
 	}
@@ -85,7 +88,7 @@ func (m *Method) Signature() string {
 func (m *Method) list(values []Value) []string {
 	texts := make([]string, len(values))
 	for i, v := range values {
-		texts[i] = v.Name + " " + typeText(v.Type, m.home)
+		texts[i] = v.Name + " " + gotype.Text(v.Type, m.home)
 	}
 	return texts
 }
@@ -140,7 +143,7 @@ func (s signature) unsupported(args, results []Value) (misfits []string) {
 			reason = unsupportedType(v.Type)
 		}
 		if reason == "" && kind == "argument" {
-			reason = unsettable(v.Type)
+			reason = schema.Unsettable(v.Type)
 		}
 		if reason == "" && kind == "result" && position == len(results)-1 && !s.returnsError && !s.streams {
 			reason = disguisedError(v.Type)
@@ -196,7 +199,7 @@ func unsupportedType(t reflect.Type) string {
 	case reflect.TypeFor[http.ResponseWriter](), reflect.TypeFor[*http.Request](), reflect.TypeFor[http.Request]():
 		return "is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
 	}
-	if obstacle := checkEncodable(t); obstacle != "" {
+	if obstacle := schema.Unencodable(t); obstacle != "" {
 		return "cannot be encoded as JSON: " + obstacle
 	}
 	return ""
@@ -221,13 +224,13 @@ type anchor struct{ file, importPath string }
 
 // methodDeclOf returns the subject of a method of the implementation.
 func methodDeclOf(t reflect.Type, method string, s signature) *methodDecl {
-	receiver, at := declaredIn(t, method)
+	receiver, at := gotype.DeclaredIn(t, method)
 	of := &methodDecl{method: method, receiver: receiver, shape: s}
 	if at != nil {
-		of.file, of.line, of.symbols = at.file, at.line, []string{at.symbol}
+		of.file, of.line, of.symbols = at.File, at.Line, []string{at.Symbol}
 	}
-	if wrapper := locate(t, method); wrapper != nil {
-		of.symbols = append(of.symbols, wrapper.symbol)
+	if wrapper := gotype.Locate(t, method); wrapper != nil {
+		of.symbols = append(of.symbols, wrapper.Symbol)
 	}
 	return of
 }
@@ -254,7 +257,7 @@ func (of *methodDecl) origin() anchor {
 }
 
 // typeName returns the name of the subject's type in source.
-func (of *methodDecl) typeName() string { return plainName(of.receiver) }
+func (of *methodDecl) typeName() string { return gotype.PlainName(of.receiver) }
 
 // isInterface reports whether the subject belongs to an interface and has no code.
 func (of *methodDecl) isInterface() bool { return of.receiver.Kind() == reflect.Interface }

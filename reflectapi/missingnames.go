@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/busline/busline/reflectapi/internal/gotype"
 )
 
 // missingNamesError is the error for a method with values that no source names.
@@ -190,9 +192,9 @@ func (g *missingParamsError) example(s signature, home string) string {
 func listText(names []string, types []reflect.Type, variadic bool, home string, free func() string) string {
 	texts := make([]string, len(types))
 	for i, t := range types {
-		typed := typeText(t, home)
+		typed := gotype.Text(t, home)
 		if variadic && i == len(types)-1 {
-			typed = "..." + typeText(t.Elem(), home)
+			typed = "..." + gotype.Text(t.Elem(), home)
 		}
 		texts[i] = nameOr(names[i], t, free) + " " + typed
 	}

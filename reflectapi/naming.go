@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/busline/busline/reflectapi/internal/gotype"
 )
 
 // source is one place that may know how a method was declared.
@@ -91,7 +93,7 @@ func (n *naming) declared(t reflect.Type) (Declared, error) {
 			err = checkOrigin(text.name, about, declared)
 		}
 		if err != nil {
-			return Declared{}, fmt.Errorf("type %s: %s: %w", plainName(t), text.name, err)
+			return Declared{}, fmt.Errorf("type %s: %s: %w", gotype.PlainName(t), text.name, err)
 		}
 		return declared, nil
 	}

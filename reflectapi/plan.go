@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"strconv"
-	"strings"
+
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // plan is all that a call needs, prepared once.
@@ -109,20 +109,7 @@ func structOf(values []Value) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// isArguments reports whether structOf made a type.
-func isArguments(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t.Name() == "" && t.NumField() > 0 && t.Field(0).Tag.Get("schema") != "" && t.Field(0).Name == "Field0"
-}
-
 // field returns the field of In or Out that holds a value.
 func (v Value) field(i int) reflect.StructField {
-	name, options := v.Name, ""
-	if v.MayBeMissing() {
-		options = ",omitempty"
-	}
-	return reflect.StructField{
-		Name: "Field" + strconv.Itoa(i),
-		Type: v.Type,
-		Tag:  reflect.StructTag(strings.TrimSpace("json:" + strconv.Quote(name+options) + " schema:" + strconv.Quote(name) + " " + string(v.Tag))),
-	}
+	return schema.Argument(i, v.Name, v.Type, v.Tag, v.MayBeMissing())
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/busline/busline/reflectapi/internal/gotype"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // Service is a described Go value: its methods, ready to be called, sorted by name.
@@ -120,7 +123,7 @@ type inspection struct {
 }
 
 func newInspection(t reflect.Type, impl reflect.Value, options []Option) (*inspection, error) {
-	if base(t).Name() == "" {
+	if gotype.Base(t).Name() == "" {
 		return nil, fmt.Errorf("%v is a type without a name: declare one", t)
 	}
 	settings, err := settingsOf(options)
@@ -148,23 +151,32 @@ func newInspection(t reflect.Type, impl reflect.Value, options []Option) (*inspe
 
 // service describes the service, or returns all errors.
 func (s *inspection) service() (*Service, error) {
-	service := &Service{Name: plainName(base(s.as)), Type: s.as}
+	service := &Service{Name: gotype.PlainName(gotype.Base(s.as)), Type: s.as}
 	service.Doc, service.DocOrigin = s.comment()
 	var errs []error
 	service.Methods, errs = s.methods()
-	declared, err := s.naming.declared(base(s.as))
+	declared, err := s.naming.declared(gotype.Base(s.as))
 	if service.Declared = declared; err != nil {
 		errs = append(errs, err)
 	}
-	errs = slices.Concat(s.errs, s.naming.tables.errors(), errs, s.clientNameErrors(service.Methods), s.misspelledTags())
+	errs = slices.Concat(s.errs, s.naming.tables.errors(), errs, s.clientNameErrors(service.Methods), schema.MisspelledTags(s.values()))
 	if len(errs) == 0 && len(service.Methods) == 0 {
 		errs = append(errs, fmt.Errorf("%v has no exported method to serve", s.as))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	service.Warnings = slices.Concat(s.warnings(), s.ignoredTags(), s.asymmetricTypes(), s.unenforcedKeywords(), s.lostFields(), s.namesGiven(service.Methods))
+	service.Warnings = slices.Concat(s.warnings(), schema.Warnings(s.values()), s.namesGiven(service.Methods))
 	return service, nil
+}
+
+// values returns the types of each method's arguments and results.
+func (s *inspection) values() []schema.Values {
+	values := make([]schema.Values, len(s.candidates))
+	for i, c := range s.candidates {
+		values[i] = schema.Values{Args: c.shape.args, Results: c.shape.results}
+	}
+	return values
 }
 
 // methods describes all methods, and returns their errors. An error of a signature table is not repeated for each
@@ -188,9 +200,9 @@ func (s *inspection) methods() (methods []*Method, errs []error) {
 
 // comment returns the doc comment of the service's type, and its origin.
 func (s *inspection) comment() (doc, origin string) {
-	return s.naming.comment(base(s.as), base(s.impl))
+	return s.naming.comment(gotype.Base(s.as), gotype.Base(s.impl))
 }
 
 func (s *inspection) method(c *candidate) (*Method, error) {
-	return c.describe(s.naming, base(s.as).PkgPath())
+	return c.describe(s.naming, gotype.Base(s.as).PkgPath())
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/busline/busline/reflectapi/internal/gotype"
 )
 
 // Signature is one method as declared in source, for DescribeSignatures.
@@ -118,7 +120,7 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 			fn = impl.MethodByName(m.Name).Type()
 		}
 		c.shape, _ = signatureOf(fn)
-		if declarer, _ := declaredIn(t, m.Name); declarer.PkgPath() == "sync" {
+		if declarer, _ := gotype.DeclaredIn(t, m.Name); declarer.PkgPath() == "sync" {
 			c.promoted = fmt.Sprintf("it is promoted from the embedded %v, which callers could then use: give that field a name", declarer)
 		}
 		if t.Kind() == reflect.Interface {
@@ -132,7 +134,7 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 	if !impl.IsValid() {
 		return candidates
 	}
-	near := anchorOf(candidates, base(impl.Type()))
+	near := anchorOf(candidates, gotype.Base(impl.Type()))
 	for _, c := range candidates {
 		for _, of := range c.subjects {
 			of.near = near

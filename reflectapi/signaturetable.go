@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/busline/busline/reflectapi/internal/gotype"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // signatureTable is the declaration that was registered for an interface.
@@ -39,7 +42,7 @@ func (table *signatureTable) errorf(format string, arguments ...any) {
 
 // parse parses and checks the declaration.
 func (table *signatureTable) parse(declaration string) {
-	file, err := parseText("package " + packageName(table.iface) + "\n" + declaration)
+	file, err := parseText("package " + gotype.PackageName(table.iface) + "\n" + declaration)
 	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
 		err = errors.New(list[0].Msg) // without the position in the text, which is not edited by hand
 	}
@@ -48,7 +51,7 @@ func (table *signatureTable) parse(declaration string) {
 		return
 	}
 	table.file = file
-	name := plainName(table.iface)
+	name := gotype.PlainName(table.iface)
 	spec, _ := file.typeSpec(name)
 	if spec == nil {
 		table.errorf("declares another type: run go generate, with apigen -type %s", name)
@@ -112,12 +115,29 @@ func Register[T any](declaration string, details ...reflect.Type) struct{} {
 	return struct{}{}
 }
 
-// registry holds what is registered of types: one declaration for each interface, unless something is wrong, and the values of enums.
+// RegisterEnum closes a named type: its schema lists these values as an enum, and arguments and members of the type are held to
+// it, as by an enum in a jsonschema tag. A tag at a field may have an enum of its own instead. apigen writes the call, with all
+// constants of the type, into the package of the type:
+//
+//	//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Colour
+//
+// A type that writes itself as text or JSON has what it writes for the values. A further call adds values. The result has no
+// meaning, and RegisterEnum never fails; for a type of the language, such as string, it does nothing. It is called while packages
+// are initialised, and is safe for concurrent use.
+func RegisterEnum[T ~string | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](values ...T) struct{} {
+	if t := reflect.TypeFor[T](); t.PkgPath() != "" {
+		for _, value := range values {
+			schema.AddEnum(t, value)
+		}
+	}
+	return struct{}{}
+}
+
+// registry holds what is registered of types: one declaration for each interface, unless something is wrong.
 type registry struct {
 	mutex        sync.Mutex // protects all below
 	declarations map[reflect.Type][]string
 	details      map[reflect.Type][]reflect.Type // by the interface
-	enums        map[reflect.Type][]any          // values of closed types
 }
 
 // registered is filled by variables of generated files, before main, and only read from then on.

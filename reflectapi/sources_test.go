@@ -14,6 +14,12 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
+// What has a name.
+type (
+	Level int
+	Hash  []byte
+)
+
 func TestFits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // streamed returns the type of the elements if the only outcome of a function is a stream, an iter.Seq2[T, error]; nil if not.
@@ -19,7 +21,7 @@ func streamed(outcomes []reflect.Type) reflect.Type {
 // yieldedBy returns what an iterator yields, one type or two: an iter.Seq, an iter.Seq2, or a function type of that shape. It
 // returns nil for other types, and for those with their own encoding.
 func yieldedBy(t reflect.Type) (yielded []reflect.Type) {
-	if t.Kind() != reflect.Func || t.NumIn() != 1 || t.NumOut() != 0 || writesJSON(t) || writesText(t) {
+	if t.Kind() != reflect.Func || t.NumIn() != 1 || t.NumOut() != 0 || schema.WritesJSON(t) || schema.WritesText(t) {
 		return nil
 	}
 	yield := t.In(0)
@@ -41,7 +43,7 @@ func isStreamOf(yielded []reflect.Type) bool {
 func noStream(kind string, t reflect.Type) string {
 	yielded := yieldedBy(t)
 	switch {
-	case t.Kind() == reflect.Chan && kind == "result" && !writesJSON(t) && !writesText(t):
+	case t.Kind() == reflect.Chan && kind == "result" && !schema.WritesJSON(t) && !schema.WritesText(t):
 		return fmt.Sprintf("is a channel, which cannot tell an error: for a stream return an iter.Seq2[%v, error]", t.Elem())
 	case yielded == nil:
 		return ""

@@ -3,6 +3,7 @@
 package reflectapi_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 type (
@@ -126,7 +128,7 @@ func TestTags_NoTags(t *testing.T) {
 		`just a note`:                        "<nil>",
 	} {
 		typ := reflect.StructOf([]reflect.StructField{{Name: "Text", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}})
-		got := strings.Replace(errorText(reflectapi.MisspelledTags(typ)), typ.String(), "struct", 1)
+		got := strings.Replace(errorText(errors.Join(schema.MisspelledTags([]schema.Values{{Args: []reflect.Type{typ}}})...)), typ.String(), "struct", 1)
 		assert.Equal(t, want, got, tag)
 	}
 }

@@ -12,12 +12,13 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // constraintsOf returns the constraints on the arguments of a method, nil if there are none. Invalid tags in arguments
 // or results are errors.
-func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
+func constraintsOf(method *reflectapi.Method) (*schema.Constraints, error) {
 	constrained := false
 	var errs []error
 	found := map[string]bool{} // types are often those of arguments and results
@@ -28,12 +29,12 @@ func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 		}
 	}
 	for _, argument := range method.Args {
-		constraints, err := reflectapi.ConstraintsOf(argument.Type)
+		constraints, err := schema.ConstraintsOf(argument.Type)
 		note("argument", argument.Name, err)
 		constrained = constrained || constraints != nil || argument.Tag != ""
 	}
 	for _, result := range method.Results {
-		note("result", result.Name, reflectapi.CheckTags(result.Type))
+		note("result", result.Name, schema.CheckTags(result.Type))
 	}
 	if len(errs) > 0 || !constrained {
 		return nil, errors.Join(errs...)
@@ -43,7 +44,7 @@ func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 
 // checkConstraints checks the arguments of a request against their constraints.
 func (p *input) checkConstraints(in reflect.Value, request *Request) error {
-	var found []reflectapi.Violation
+	var found []schema.Violation
 	switch {
 	case p.constraints == nil:
 		return nil
@@ -69,7 +70,7 @@ const smallBody = 64 << 10
 
 // wordedBySent rewords violations by what was sent, because only the request shows whether an argument is wrong or
 // missing.
-func (p *input) wordedBySent(found []reflectapi.Violation, in reflect.Value, request *Request) []reflectapi.Violation {
+func (p *input) wordedBySent(found []schema.Violation, in reflect.Value, request *Request) []schema.Violation {
 	if len(request.Body) > smallBody {
 		return found
 	}
@@ -124,7 +125,7 @@ func (p *input) sentBody(in reflect.Value, request *Request) (body any, err erro
 }
 
 // unprocessable returns the error for arguments that can be parsed but violate their constraints.
-func (p *input) unprocessable(found []reflectapi.Violation, request *Request) error {
+func (p *input) unprocessable(found []schema.Violation, request *Request) error {
 	places := p.placesOf(request)
 	errs := make([]ArgumentError, len(found))
 	details := make([]string, 0, maxReported+1)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 )
 
@@ -77,7 +78,7 @@ func serviceFor(typ reflect.Type) *reflectapi.Service {
 // validatorOf parses the schema of a type with an independent validator.
 func validatorOf(t rapid.TB, typ reflect.Type) *openapi3.Schema {
 	t.Helper()
-	schemas := reflectapi.NewSchemas("in")
+	schemas := schema.NewSchemas("in")
 	schema, err := schemas.Of(typ)
 	if err != nil {
 		t.Fatal(err)

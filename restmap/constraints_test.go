@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 )
 
@@ -398,7 +399,7 @@ func TestConstraints_RecursionAllocatesNothing(t *testing.T) {
 	for typ, want := range map[reflect.Type]bool{
 		reflect.TypeFor[vague](): false, reflect.TypeFor[[]*vague](): false, reflect.TypeFor[node](): true, reflect.TypeFor[mother](): true,
 	} {
-		constraints, err := reflectapi.ConstraintsOf(typ)
+		constraints, err := schema.ConstraintsOf(typ)
 		require.NoError(t, err, "%v is held to something", typ)
 		assert.Equal(t, want, (constraints != nil), "%v is held to something", typ)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
@@ -73,8 +74,8 @@ type input struct {
 	prepared  *lazyInput
 	strict    bool // unknown names are refused
 
-	constraints *reflectapi.Constraints // nil if there are none
-	defaults    []reflectapi.Default    // of missing arguments
+	constraints *schema.Constraints  // nil if there are none
+	defaults    []reflectapi.Default // of missing arguments
 
 	eraseReadOnly func(reflect.Value) // nil if there are no members that are only for results
 }
@@ -101,9 +102,9 @@ type lazyInput struct {
 }
 
 // newInput plans the arguments of an endpoint's method.
-func newInput(e *Endpoint, constraints *reflectapi.Constraints, defaults []reflectapi.Default) *input {
+func newInput(e *Endpoint, constraints *schema.Constraints, defaults []reflectapi.Default) *input {
 	method := e.Method
-	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In), constraints: constraints, defaults: defaults, eraseReadOnly: reflectapi.ReadOnlyEraser(method.In)}
+	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In), constraints: constraints, defaults: defaults, eraseReadOnly: schema.ReadOnlyEraser(method.In)}
 	if p.bodyIndex >= 0 {
 		p.bodyForm = newFormBody(method.Args[p.bodyIndex].Type)
 	}

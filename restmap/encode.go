@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
@@ -188,8 +189,8 @@ func (e *Endpoint) newCopiers(t reflect.Type) *copiers {
 
 // hasMember reports whether the JSON of a struct may have a member of that name.
 func hasMember(t reflect.Type, name string) bool {
-	members := reflectapi.JSONMembers(t)
-	return slices.ContainsFunc(members, func(m reflectapi.JSONMember) bool { return m.Name == name })
+	members := schema.JSONMembers(t)
+	return slices.ContainsFunc(members, func(m schema.JSONMember) bool { return m.Name == name })
 }
 
 // media is the kind of a content type, as far as it matters here.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorilla/schema"
+	gorilla "github.com/gorilla/schema"
 )
 
 // form is the plan for filling a struct from the name=value pairs of a query or a form: the arguments of a method, or
@@ -28,7 +28,7 @@ import (
 type form struct {
 	fields  map[string]formField
 	shape   reflect.Type
-	decoder *schema.Decoder
+	decoder *gorilla.Decoder
 	strict  bool     // unknown names are refused
 	inPath  []string // names of arguments that are in the path, which wins
 
@@ -333,13 +333,13 @@ func (d *formDecoding) decodeShape() {
 
 // translate converts the errors of gorilla/schema to errs, one for each name.
 func (d *formDecoding) translate(err error) {
-	var failed schema.MultiError
+	var failed gorilla.MultiError
 	if !errors.As(err, &failed) {
 		d.reject("form", "cannot be decoded")
 	}
 	for name, err := range failed {
 		argument := d.mentioned[name]
-		if conversion, ok := errors.AsType[schema.ConversionError](err); ok {
+		if conversion, ok := errors.AsType[gorilla.ConversionError](err); ok {
 			err = expects(conversion.Type, nil)
 			if _, cause := fromText(conversion.Type, d.values[name][0]); cause != nil {
 				err = cause

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorilla/schema"
+	gorilla "github.com/gorilla/schema"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // target is a field that a form may set.
@@ -23,7 +23,7 @@ type target struct {
 
 // targetsOf returns the members of a struct type, those that JSON has.
 func targetsOf(t reflect.Type) (targets []target) {
-	for _, member := range reflectapi.JSONMembers(t) {
+	for _, member := range schema.JSONMembers(t) {
 		targets = append(targets, target{name: member.Name, typ: member.Type, index: member.Index})
 	}
 	return targets
@@ -56,13 +56,13 @@ func reached(v reflect.Value) reflect.Value {
 
 // formPlanner plans one form.
 type formPlanner struct {
-	decoder *schema.Decoder
+	decoder *gorilla.Decoder
 	parts   map[reflect.Type]map[string]formPart // for the struct types seen so far, so that they may be recursive
 }
 
 // newForm plans a form that sets these fields.
 func newForm(targets []target) *form {
-	planner := &formPlanner{decoder: schema.NewDecoder(), parts: make(map[reflect.Type]map[string]formPart)}
+	planner := &formPlanner{decoder: gorilla.NewDecoder(), parts: make(map[reflect.Type]map[string]formPart)}
 	planner.decoder.MaxSize(maxElements)
 
 	f := &form{fields: make(map[string]formField), decoder: planner.decoder}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/similar"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
@@ -123,8 +123,8 @@ func (r *mistakeReader) ends() bool {
 
 // object reads an object for a struct.
 func (r *mistakeReader) object(t reflect.Type) {
-	members := make(map[string]reflectapi.JSONMember)
-	all := reflectapi.JSONMembers(t)
+	members := make(map[string]schema.JSONMember)
+	all := schema.JSONMembers(t)
 	for _, member := range all {
 		members[member.Name] = member
 	}
@@ -145,7 +145,7 @@ func (r *mistakeReader) object(t reflect.Type) {
 }
 
 // unknown notes the name of a member that the struct does not have.
-func (r *mistakeReader) unknown(name string, members map[string]reflectapi.JSONMember) {
+func (r *mistakeReader) unknown(name string, members map[string]schema.JSONMember) {
 	mistake, hint := miscased(name, members), cmp.Or(insideOf(name, members), didYouMean(name, members))
 	switch {
 	case mistake != "" || r.strict:
@@ -156,7 +156,7 @@ func (r *mistakeReader) unknown(name string, members map[string]reflectapi.JSONM
 }
 
 // insideOf says inside which members a name that is not known belongs, as a query has it: "limit" or "filter.limit"; nothing if in none.
-func insideOf(name string, members map[string]reflectapi.JSONMember) string {
+func insideOf(name string, members map[string]schema.JSONMember) string {
 	last, subject := name[strings.LastIndexByte(name, '.')+1:], "it"
 	if last != name {
 		subject = last
@@ -180,7 +180,7 @@ func pathsTo(name string, t reflect.Type, seen map[reflect.Type]bool) (paths []s
 		return nil
 	}
 	seen[t] = true
-	members := reflectapi.JSONMembers(t)
+	members := schema.JSONMembers(t)
 	for _, member := range members {
 		if member.Name == name {
 			paths = append(paths, name)

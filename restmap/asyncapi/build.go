@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -169,7 +169,7 @@ func (p *payloads) channel(event *Event) *Channel {
 }
 
 // example returns an example of arguments, of the examples and defaults of all that are required; nil if one has none.
-func (p *payloads) example(arguments *reflectapi.Schema) map[string]any {
+func (p *payloads) example(arguments *schema.Schema) map[string]any {
 	arguments = p.resolve(arguments)
 	example := make(map[string]any)
 	for name, schema := range arguments.Properties {
@@ -188,7 +188,7 @@ func (p *payloads) example(arguments *reflectapi.Schema) map[string]any {
 }
 
 // resolve follows a reference, if the schema is one or only annotates one.
-func (p *payloads) resolve(schema *reflectapi.Schema) *reflectapi.Schema {
+func (p *payloads) resolve(schema *schema.Schema) *schema.Schema {
 	if wrapped := schema.Wrapped(); wrapped != nil {
 		schema = wrapped
 	}

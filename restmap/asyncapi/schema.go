@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
-// Schema is a schema of JSON Schema Draft 07, as far as [reflectapi.Schema] can be one.
+// Schema is a schema of JSON Schema Draft 07, as far as [schema.Schema] can be one.
 type Schema struct {
 	Ref         string `json:"$ref,omitempty"` // "#/components/schemas/Point"
 	Title       string `json:"title,omitempty"`
@@ -22,11 +22,11 @@ type Schema struct {
 	Examples    []any  `json:"examples,omitempty"`
 	Enum        []any  `json:"enum,omitempty"`
 
-	MultipleOf       reflectapi.Number `json:"multipleOf,omitzero"`
-	Minimum          reflectapi.Number `json:"minimum,omitzero"`
-	ExclusiveMinimum reflectapi.Number `json:"exclusiveMinimum,omitzero"`
-	Maximum          reflectapi.Number `json:"maximum,omitzero"`
-	ExclusiveMaximum reflectapi.Number `json:"exclusiveMaximum,omitzero"`
+	MultipleOf       schema.Number `json:"multipleOf,omitzero"`
+	Minimum          schema.Number `json:"minimum,omitzero"`
+	ExclusiveMinimum schema.Number `json:"exclusiveMinimum,omitzero"`
+	Maximum          schema.Number `json:"maximum,omitzero"`
+	ExclusiveMaximum schema.Number `json:"exclusiveMaximum,omitzero"`
 
 	MinLength *uint64 `json:"minLength,omitempty"`
 	MaxLength *uint64 `json:"maxLength,omitempty"`
@@ -93,7 +93,7 @@ const schemaPrefix = "#/components/schemas/"
 const typeNull = "null"
 
 // convert returns a schema of OpenAPI 3.0.0 in the notation of Draft 07.
-func convert(from *reflectapi.Schema) *Schema {
+func convert(from *schema.Schema) *Schema {
 	switch {
 	case from == nil:
 		return nil
@@ -129,7 +129,7 @@ func convert(from *reflectapi.Schema) *Schema {
 }
 
 // bound returns a bound as the inclusive or the exclusive one.
-func bound(value reflectapi.Number, exclusive bool) (in, ex reflectapi.Number) {
+func bound(value schema.Number, exclusive bool) (in, ex schema.Number) {
 	if exclusive {
 		return "", value
 	}
@@ -148,7 +148,7 @@ func (s *Schema) allowNull() {
 	}
 }
 
-func convertAll(from []*reflectapi.Schema) (all []*Schema) {
+func convertAll(from []*schema.Schema) (all []*Schema) {
 	for _, one := range from {
 		all = append(all, convert(one))
 	}

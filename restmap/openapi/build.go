@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 )
 
@@ -60,7 +61,7 @@ type QueryParam struct {
 func Build(service Service) (*Document, error) {
 	names := newNames(service.Endpoints)
 	service.Description = cmp.Or(service.Description, endpointsOf(service.Host))
-	b := newBuilder(service, names, reflectapi.NewSchemas(names.components()...))
+	b := newBuilder(service, names, schema.NewSchemas(names.components()...))
 	if err := b.addAll(); err != nil {
 		return nil, err
 	}
@@ -90,10 +91,10 @@ func packagesOf(endpoints []*EndpointDoc) (packages []string) {
 type builder struct {
 	service Service
 	names   *names
-	schemas *reflectapi.Schemas // of arguments
-	results *reflectapi.Schemas
-	objects map[string]*reflectapi.Schema // the components <Name>_in and <Name>_out
-	problem *reflectapi.Schema            // a reference to the component of a restmap.Problem
+	schemas *schema.Schemas // of arguments
+	results *schema.Schemas
+	objects map[string]*schema.Schema // the components <Name>_in and <Name>_out
+	problem *schema.Schema            // a reference to the component of a restmap.Problem
 	listed  []listed
 }
 
@@ -104,13 +105,13 @@ type listed struct {
 	operation *Operation
 }
 
-func newBuilder(service Service, names *names, schemas *reflectapi.Schemas) *builder {
+func newBuilder(service Service, names *names, schemas *schema.Schemas) *builder {
 	return &builder{
 		service: service,
 		names:   names,
 		schemas: schemas,
 		results: schemas.Results(),
-		objects: make(map[string]*reflectapi.Schema),
+		objects: make(map[string]*schema.Schema),
 	}
 }
 
@@ -149,7 +150,7 @@ func servers(baseURL string) []Server {
 }
 
 // problemSchema returns a reference to the component of a [restmap.Problem], which it adds on first use.
-func (b *builder) problemSchema() (*reflectapi.Schema, error) {
+func (b *builder) problemSchema() (*schema.Schema, error) {
 	var err error
 	if b.problem == nil {
 		b.problem, err = b.results.Of(reflect.TypeFor[restmap.Problem]())
@@ -158,8 +159,8 @@ func (b *builder) problemSchema() (*reflectapi.Schema, error) {
 }
 
 // object adds a component with some of the members of another one, and returns a reference to it.
-func (b *builder) object(name string, all *reflectapi.Schema, members []reflectapi.Value) *reflectapi.Schema {
-	object := &reflectapi.Schema{Type: "object", Properties: make(map[string]*reflectapi.Schema)}
+func (b *builder) object(name string, all *schema.Schema, members []reflectapi.Value) *schema.Schema {
+	object := &schema.Schema{Type: "object", Properties: make(map[string]*schema.Schema)}
 	for _, value := range members {
 		object.Properties[value.Name] = all.Properties[value.Name]
 		if slices.Contains(all.Required, value.Name) {
@@ -167,7 +168,7 @@ func (b *builder) object(name string, all *reflectapi.Schema, members []reflecta
 		}
 	}
 	b.objects[name] = object
-	return &reflectapi.Schema{Ref: schemaPrefix + name}
+	return &schema.Schema{Ref: schemaPrefix + name}
 }
 
 const jsonType = "application/json"
@@ -257,12 +258,12 @@ func otherMethods(routes []restmap.Route, listed string) (others []string) {
 // in its own form.
 func (b *builder) describeWeb(l listed) error {
 	for _, name := range l.endpoint.Path().Names() {
-		l.operation.Parameters = append(l.operation.Parameters, pathParameter(name, &reflectapi.Schema{Type: "string"}))
+		l.operation.Parameters = append(l.operation.Parameters, pathParameter(name, &schema.Schema{Type: "string"}))
 	}
 	said := cmp.Or(l.endpoint.Web, new(WebDoc))
 	for _, query := range said.Query {
 		l.operation.Parameters = append(l.operation.Parameters, &Parameter{
-			Name: query.Name, In: "query", Required: query.Required, Description: query.Description, Schema: &reflectapi.Schema{Type: "string"},
+			Name: query.Name, In: "query", Required: query.Required, Description: query.Description, Schema: &schema.Schema{Type: "string"},
 		})
 	}
 	content := bodies(said.Consumes)
@@ -333,16 +334,16 @@ func HasBody(method string) bool {
 func bodies(mediaTypes []string) map[string]*MediaType {
 	content := make(map[string]*MediaType)
 	for _, mediaType := range mediaTypes {
-		schema := &reflectapi.Schema{Type: "string"}
+		body := &schema.Schema{Type: "string"}
 		if mediaType == jsonType || strings.HasSuffix(mediaType, "+json") {
-			schema = &reflectapi.Schema{}
+			body = &schema.Schema{}
 		}
-		content[mediaType] = &MediaType{Schema: schema}
+		content[mediaType] = &MediaType{Schema: body}
 	}
 	return content
 }
 
-func pathParameter(name string, schema *reflectapi.Schema) *Parameter {
+func pathParameter(name string, schema *schema.Schema) *Parameter {
 	return &Parameter{Name: name, In: "path", Required: true, Schema: schema}
 }
 
@@ -393,33 +394,33 @@ func (b *builder) describeOutput(l listed) error {
 }
 
 // describeProblems adds a response for each status of the problems that a method declares.
-func (b *builder) describeProblems(operation *Operation, problems []reflectapi.Problem, common *reflectapi.Schema) error {
+func (b *builder) describeProblems(operation *Operation, problems []reflectapi.Problem, common *schema.Schema) error {
 	for _, declared := range problems {
-		kind := &reflectapi.Schema{Type: "object", Properties: map[string]*reflectapi.Schema{"type": {Type: "string", Enum: []any{declared.Type}}}, Required: []string{"type"}}
-		schema := &reflectapi.Schema{AllOf: []*reflectapi.Schema{common, kind}}
+		kind := &schema.Schema{Type: "object", Properties: map[string]*schema.Schema{"type": {Type: "string", Enum: []any{declared.Type}}}, Required: []string{"type"}}
+		problem := &schema.Schema{AllOf: []*schema.Schema{common, kind}}
 		if declared.Details != nil {
 			details, err := b.results.Of(declared.Details)
 			if err != nil {
 				return fmt.Errorf("problem %s: %w", declared.Type, err)
 			}
-			schema.AllOf = append(schema.AllOf, details)
+			problem.AllOf = append(problem.AllOf, details)
 		}
 		status := strconv.Itoa(declared.Status)
 		response := operation.Responses[status]
 		if response == nil {
 			if slices.Contains(ownProblems(), declared.Status) {
-				schema = &reflectapi.Schema{AnyOf: []*reflectapi.Schema{common, schema}}
+				problem = &schema.Schema{AnyOf: []*schema.Schema{common, problem}}
 			}
-			response = &Response{Description: declared.Type, Content: map[string]*MediaType{restmap.ProblemType: {Schema: schema}}}
+			response = &Response{Description: declared.Type, Content: map[string]*MediaType{restmap.ProblemType: {Schema: problem}}}
 			operation.Responses[status] = response
 			continue
 		}
 		response.Description += ", or " + declared.Type
 		media := response.Content[restmap.ProblemType]
 		if media.Schema.AnyOf == nil {
-			media.Schema = &reflectapi.Schema{AnyOf: []*reflectapi.Schema{media.Schema}}
+			media.Schema = &schema.Schema{AnyOf: []*schema.Schema{media.Schema}}
 		}
-		media.Schema.AnyOf = append(media.Schema.AnyOf, schema)
+		media.Schema.AnyOf = append(media.Schema.AnyOf, problem)
 	}
 	return nil
 }
@@ -433,7 +434,7 @@ func ownProblems() []int {
 }
 
 // resultSchema returns the schema of a successful response, or of one element of a stream.
-func (b *builder) resultSchema(l listed) (*reflectapi.Schema, error) {
+func (b *builder) resultSchema(l listed) (*schema.Schema, error) {
 	method := l.endpoint.Method
 	all, err := b.results.Of(method.Out)
 	if err != nil {
@@ -484,7 +485,7 @@ func (b *builder) describeInput(l listed) error {
 }
 
 // queryParameters describes an argument in the query: one parameter, or one for each member of a struct.
-func (b *builder) queryParameters(endpoint *restmap.Endpoint, argument restmap.Argument, schema *reflectapi.Schema, required bool) (parameters []*Parameter) {
+func (b *builder) queryParameters(endpoint *restmap.Endpoint, argument restmap.Argument, schema *schema.Schema, required bool) (parameters []*Parameter) {
 	for _, part := range endpoint.QueryParts(argument.Name) {
 		parameters = append(parameters, b.partParameter(part, argument.Name, schema, argument.Type.Kind() == reflect.Pointer))
 	}
@@ -496,7 +497,7 @@ func (b *builder) queryParameters(endpoint *restmap.Endpoint, argument restmap.A
 }
 
 // partParameter describes a member of a struct argument, which has a parameter of its own in the query.
-func (b *builder) partParameter(part restmap.QueryPart, of string, schema *reflectapi.Schema, optional bool) *Parameter {
+func (b *builder) partParameter(part restmap.QueryPart, of string, schema *schema.Schema, optional bool) *Parameter {
 	required := !optional
 	for _, name := range part.Path {
 		object := schema
@@ -514,7 +515,7 @@ func (b *builder) partParameter(part restmap.QueryPart, of string, schema *refle
 	return &Parameter{Name: part.Name, In: "query", Required: required, Schema: &copied, PartOf: of}
 }
 
-func queryParameter(argument restmap.Argument, schema *reflectapi.Schema, required bool) *Parameter {
+func queryParameter(argument restmap.Argument, schema *schema.Schema, required bool) *Parameter {
 	parameter := &Parameter{Name: argument.Name, In: "query", Required: required}
 	if argument.JSON {
 		parameter.Content = map[string]*MediaType{jsonType: {Schema: schema}}
@@ -525,7 +526,7 @@ func queryParameter(argument restmap.Argument, schema *reflectapi.Schema, requir
 }
 
 // alsoAsText adds the other notation for durations, where they are not JSON.
-func alsoAsText(schema *reflectapi.Schema, t reflect.Type) {
+func alsoAsText(schema *schema.Schema, t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -537,6 +538,6 @@ func alsoAsText(schema *reflectapi.Schema, t reflect.Type) {
 	}
 }
 
-func jsonBody(schema *reflectapi.Schema) *RequestBody {
+func jsonBody(schema *schema.Schema) *RequestBody {
 	return &RequestBody{Required: true, Content: map[string]*MediaType{jsonType: {Schema: schema}}}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -140,10 +140,10 @@ type (
 	Schema struct{ Mine bool }
 )
 
-func (Orders) First() (own Schema, tag openapi.Tag)                 { return }
-func (Orders) Second() (other reflectapi.Schema)                    { return }
-func (Reorder) First() (other reflectapi.Schema, p restmap.Problem) { return }
-func (Reorder) Second() (own Schema, tag openapi.Tag)               { return }
+func (Orders) First() (own Schema, tag openapi.Tag)             { return }
+func (Orders) Second() (other schema.Schema)                    { return }
+func (Reorder) First() (other schema.Schema, p restmap.Problem) { return }
+func (Reorder) Second() (own Schema, tag openapi.Tag)           { return }
 
 // TestBuild_ComponentNamesDoNotDependOnOrder: the own package has the short name, whichever type comes first.
 func TestBuild_ComponentNamesDoNotDependOnOrder(t *testing.T) {
@@ -151,7 +151,7 @@ func TestBuild_ComponentNamesDoNotDependOnOrder(t *testing.T) {
 	for _, service := range []any{Orders{}, Reorder{}} {
 		document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, service, restmap.Options{})})
 		validate(t, document)
-		own, other := document.Components.Schemas["Schema"], document.Components.Schemas["reflectapi.Schema"]
+		own, other := document.Components.Schemas["Schema"], document.Components.Schemas["schema.Schema"]
 		require.NotNil(t, own)
 		require.NotNil(t, other)
 		assert.Contains(t, own.Properties, "Mine")

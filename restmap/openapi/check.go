@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // check returns the first error in a document, as far as its author can make one in the members supported here.
@@ -202,7 +202,7 @@ func (d *Document) checkContent(content map[string]*MediaType) error {
 
 // checkComponent checks a named schema, and that its references end: it may refer to another component, but not in a
 // circle.
-func (d *Document) checkComponent(name string, s *reflectapi.Schema) error {
+func (d *Document) checkComponent(name string, s *schema.Schema) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !allowed(r) }) {
 		return errors.New("has a name with characters other than A-Z a-z 0-9 - . _")
 	}
@@ -219,7 +219,7 @@ func (d *Document) checkComponent(name string, s *reflectapi.Schema) error {
 }
 
 // checkSchema checks a schema and all schemas in it.
-func (d *Document) checkSchema(s *reflectapi.Schema) error {
+func (d *Document) checkSchema(s *schema.Schema) error {
 	if s == nil {
 		return errors.New("is null")
 	}
@@ -242,7 +242,7 @@ func (d *Document) checkSchema(s *reflectapi.Schema) error {
 			return err
 		}
 	}
-	for _, one := range []*reflectapi.Schema{s.Items, s.AdditionalProperties, s.Not} {
+	for _, one := range []*schema.Schema{s.Items, s.AdditionalProperties, s.Not} {
 		if one == nil {
 			continue
 		}
@@ -254,7 +254,7 @@ func (d *Document) checkSchema(s *reflectapi.Schema) error {
 }
 
 // checkKeywords checks the keywords of a schema itself.
-func checkKeywords(s *reflectapi.Schema) error {
+func checkKeywords(s *schema.Schema) error {
 	switch s.Type {
 	case "", "string", "number", "integer", "boolean", "object":
 	case "array":
@@ -271,7 +271,7 @@ func checkKeywords(s *reflectapi.Schema) error {
 	if len(slices.Compact(required)) < len(s.Required) {
 		return errors.New("requires a property twice")
 	}
-	if err := reflectapi.CheckPattern(s.Pattern); err != nil {
+	if err := schema.CheckPattern(s.Pattern); err != nil {
 		return fmt.Errorf("has the pattern %q, which %w", s.Pattern, err)
 	}
 	return nil

@@ -5,12 +5,12 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // components returns all schemas of the document. A type of arguments and results has one component, unless more is
 // required of results: then the results have a component <Type>_out.
-func (b *builder) components() map[string]*reflectapi.Schema {
+func (b *builder) components() map[string]*schema.Schema {
 	given, results := b.schemas.Components(), b.results.Components()
 	all := maps.Clone(given)
 	maps.Copy(all, b.objects)
@@ -19,17 +19,17 @@ func (b *builder) components() map[string]*reflectapi.Schema {
 		renamed[name] = freeName(name+"_out", all)
 		all[renamed[name]] = results[name]
 	}
-	for name, schema := range results {
+	for name, result := range results {
 		if renamed[name] == "" {
-			all[name] = schema
+			all[name] = result
 		}
 	}
-	refer := func(s *reflectapi.Schema) {
+	refer := func(s *schema.Schema) {
 		if name := renamed[reference(s)]; name != "" {
 			s.Ref = schemaPrefix + name
 		}
 	}
-	seen := make(map[*reflectapi.Schema]bool)
+	seen := make(map[*schema.Schema]bool)
 	for _, schema := range results {
 		visit(schema, seen, refer)
 	}
@@ -45,16 +45,16 @@ func (b *builder) components() map[string]*reflectapi.Schema {
 }
 
 // split returns the names of the components that are not the same for arguments and results, or refer to one that is not.
-func split(given, results map[string]*reflectapi.Schema) map[string]bool {
+func split(given, results map[string]*schema.Schema) map[string]bool {
 	names := make(map[string]bool)
 	for found := true; found; {
 		found = false
-		for name, schema := range results {
+		for name, result := range results {
 			if given[name] == nil || names[name] {
 				continue
 			}
-			differs := !reflect.DeepEqual(given[name], schema)
-			visit(schema, make(map[*reflectapi.Schema]bool), func(s *reflectapi.Schema) {
+			differs := !reflect.DeepEqual(given[name], result)
+			visit(result, make(map[*schema.Schema]bool), func(s *schema.Schema) {
 				differs = differs || names[reference(s)]
 			})
 			if differs {
@@ -66,7 +66,7 @@ func split(given, results map[string]*reflectapi.Schema) map[string]bool {
 }
 
 // visit calls do for a schema and all schemas in it that are not in seen yet.
-func visit(s *reflectapi.Schema, seen map[*reflectapi.Schema]bool, do func(*reflectapi.Schema)) {
+func visit(s *schema.Schema, seen map[*schema.Schema]bool, do func(*schema.Schema)) {
 	if seen[s] {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
@@ -89,7 +89,7 @@ type Parameter struct {
 	Name     string                `json:"name"`
 	In       string                `json:"in"` // "path" or "query"
 	Required bool                  `json:"required,omitempty"`
-	Schema   *reflectapi.Schema    `json:"schema,omitempty"`  // one of these two
+	Schema   *schema.Schema        `json:"schema,omitempty"`  // one of these two
 	Content  map[string]*MediaType `json:"content,omitempty"` // for a value given as JSON text
 
 	// Description and Deprecated are said by services that describe themselves: Build says them in the schema.
@@ -118,7 +118,7 @@ type Response struct {
 
 // MediaType describes a body of one content type.
 type MediaType struct {
-	Schema   *reflectapi.Schema   `json:"schema,omitempty"`
+	Schema   *schema.Schema       `json:"schema,omitempty"`
 	Encoding map[string]*Encoding `json:"encoding,omitempty"` // of the parts of a form, by name
 }
 
@@ -129,16 +129,16 @@ type Encoding struct {
 
 // Components holds the schemas for references, and the security schemes.
 type Components struct {
-	Schemas         map[string]*reflectapi.Schema `json:"schemas,omitempty"`
-	SecuritySchemes map[string]*SecurityScheme    `json:"securitySchemes,omitempty"`
+	Schemas         map[string]*schema.Schema  `json:"schemas,omitempty"`
+	SecuritySchemes map[string]*SecurityScheme `json:"securitySchemes,omitempty"`
 }
 
 // add adds a schema.
-func (c *Components) add(name string, schema *reflectapi.Schema) {
+func (c *Components) add(name string, added *schema.Schema) {
 	if c.Schemas == nil {
-		c.Schemas = make(map[string]*reflectapi.Schema)
+		c.Schemas = make(map[string]*schema.Schema)
 	}
-	c.Schemas[name] = schema
+	c.Schemas[name] = added
 }
 
 // methods are the HTTP methods in OpenAPI. An endpoint for any method is listed under the first of these that is free.

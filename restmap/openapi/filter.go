@@ -3,7 +3,7 @@ package openapi
 import (
 	"slices"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // Filter returns a copy of the document with the operations for which keep returns true, and without what only the
@@ -45,8 +45,8 @@ func usedTags(tags []Tag, operations []*Operation) []Tag {
 // usedSchemas returns the components to which the operations refer, directly or indirectly.
 func usedSchemas(all Components, operations []*Operation) Components {
 	used := make(map[string]bool)
-	var walk func(*reflectapi.Schema)
-	walk = func(s *reflectapi.Schema) {
+	var walk func(*schema.Schema)
+	walk = func(s *schema.Schema) {
 		if name := reference(s); name != "" && !used[name] {
 			used[name] = true
 			if component := all.Schemas[name]; component != nil {

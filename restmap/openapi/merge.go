@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 )
 
@@ -110,28 +110,28 @@ func (m *merger) content(content map[string]*MediaType) map[string]*MediaType {
 }
 
 // schema returns a deep copy of a schema with references to the merged components.
-func (m *merger) schema(s *reflectapi.Schema) *reflectapi.Schema {
+func (m *merger) schema(s *schema.Schema) *schema.Schema {
 	switch {
 	case s == nil:
 		return nil
 	case s.Ref == "":
 		return m.inside(s)
 	case m.member.Document.Components.Schemas[reference(s)] == nil:
-		return &reflectapi.Schema{}
+		return &schema.Schema{}
 	default:
-		return &reflectapi.Schema{Ref: schemaPrefix + m.prefix + reference(s)}
+		return &schema.Schema{Ref: schemaPrefix + m.prefix + reference(s)}
 	}
 }
 
 // inside is schema for a schema that is not a reference.
-func (m *merger) inside(s *reflectapi.Schema) *reflectapi.Schema {
+func (m *merger) inside(s *schema.Schema) *schema.Schema {
 	merged := *s
 	merged.Items = m.schema(s.Items)
 	merged.AdditionalProperties = m.schema(s.AdditionalProperties)
 	merged.Not = m.schema(s.Not)
 	merged.AllOf, merged.AnyOf, merged.OneOf = m.schemas(s.AllOf), m.schemas(s.AnyOf), m.schemas(s.OneOf)
 	if s.Properties != nil {
-		merged.Properties = make(map[string]*reflectapi.Schema)
+		merged.Properties = make(map[string]*schema.Schema)
 		for name, property := range s.Properties {
 			merged.Properties[name] = m.schema(property)
 		}
@@ -139,8 +139,8 @@ func (m *merger) inside(s *reflectapi.Schema) *reflectapi.Schema {
 	return &merged
 }
 
-func (m *merger) schemas(all []*reflectapi.Schema) []*reflectapi.Schema {
-	var merged []*reflectapi.Schema
+func (m *merger) schemas(all []*schema.Schema) []*schema.Schema {
+	var merged []*schema.Schema
 	for _, one := range all {
 		merged = append(merged, m.schema(one))
 	}

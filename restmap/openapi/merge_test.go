@@ -8,19 +8,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap/openapi"
 )
 
 func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 	t.Parallel()
-	ref := func(to string) *reflectapi.Schema { return &reflectapi.Schema{Ref: to} }
-	operation := func(schemas ...*reflectapi.Schema) *openapi.Operation {
+	ref := func(to string) *schema.Schema { return &schema.Schema{Ref: to} }
+	operation := func(schemas ...*schema.Schema) *openapi.Operation {
 		return &openapi.Operation{
 			Tags:        []string{"victim.example"},
 			OperationID: "Steal",
 			Responses: map[string]*openapi.Response{"200": {Description: "OK", Content: map[string]*openapi.MediaType{
-				"application/json": {Schema: &reflectapi.Schema{AllOf: schemas}},
+				"application/json": {Schema: &schema.Schema{AllOf: schemas}},
 			}}},
 		}
 	}
@@ -37,7 +37,7 @@ func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 			"/victim.example:443/login": {Get: operation()},
 			"/":                         {Get: operation()},
 		},
-		Components: openapi.Components{Schemas: map[string]*reflectapi.Schema{"Own": {Type: "string"}}},
+		Components: openapi.Components{Schemas: map[string]*schema.Schema{"Own": {Type: "string"}}},
 	}
 	all := openapi.Merge(openapi.Info{Title: "bus"}, "", []openapi.Member{
 		{Host: "foreign.example", Port: 443, Document: foreign},
@@ -91,7 +91,7 @@ func TestMerge_KeepsPortsApart(t *testing.T) {
 func TestMerge_KeepsTheTypesOfFiles(t *testing.T) {
 	t.Parallel()
 	form := &openapi.MediaType{
-		Schema:   &reflectapi.Schema{Type: "object", Properties: map[string]*reflectapi.Schema{"photo": {Type: "string", Format: "binary"}}},
+		Schema:   &schema.Schema{Type: "object", Properties: map[string]*schema.Schema{"photo": {Type: "string", Format: "binary"}}},
 		Encoding: map[string]*openapi.Encoding{"photo": {ContentType: "image/png"}},
 	}
 	upload := &openapi.Document{

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // schemaPrefix is the beginning of references to schemas.
 const schemaPrefix = "#/components/schemas/"
 
 // reference returns the name of the component to which a schema refers, "" if it is not such a reference.
-func reference(s *reflectapi.Schema) string {
+func reference(s *schema.Schema) string {
 	name, _ := strings.CutPrefix(s.Ref, schemaPrefix)
 	if name == s.Ref {
 		return ""
@@ -22,9 +22,9 @@ func reference(s *reflectapi.Schema) string {
 }
 
 // inside yields the schemas directly inside a schema.
-func inside(s *reflectapi.Schema) iter.Seq[*reflectapi.Schema] {
-	return func(yield func(*reflectapi.Schema) bool) {
-		for _, one := range []*reflectapi.Schema{s.Items, s.AdditionalProperties, s.Not} {
+func inside(s *schema.Schema) iter.Seq[*schema.Schema] {
+	return func(yield func(*schema.Schema) bool) {
+		for _, one := range []*schema.Schema{s.Items, s.AdditionalProperties, s.Not} {
 			if one != nil && !yield(one) {
 				return
 			}
@@ -34,7 +34,7 @@ func inside(s *reflectapi.Schema) iter.Seq[*reflectapi.Schema] {
 				return
 			}
 		}
-		for _, several := range [][]*reflectapi.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+		for _, several := range [][]*schema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
 			for _, one := range several {
 				if one != nil && !yield(one) {
 					return
@@ -45,8 +45,8 @@ func inside(s *reflectapi.Schema) iter.Seq[*reflectapi.Schema] {
 }
 
 // schemasOf yields the schemas directly inside an operation.
-func schemasOf(o *Operation) iter.Seq[*reflectapi.Schema] {
-	return func(yield func(*reflectapi.Schema) bool) {
+func schemasOf(o *Operation) iter.Seq[*schema.Schema] {
+	return func(yield func(*schema.Schema) bool) {
 		for media := range mediaOf(o) {
 			if media.Schema != nil && !yield(media.Schema) {
 				return
@@ -61,7 +61,7 @@ func schemasOf(o *Operation) iter.Seq[*reflectapi.Schema] {
 }
 
 // responsesOf yields the schemas directly inside the responses of an operation.
-func responsesOf(o *Operation) iter.Seq[*reflectapi.Schema] {
+func responsesOf(o *Operation) iter.Seq[*schema.Schema] {
 	return schemasOf(&Operation{Responses: o.Responses})
 }
 
@@ -90,18 +90,18 @@ func mediaOf(o *Operation) iter.Seq[*MediaType] {
 
 // notNull returns a schema for the values of another except null, which a body cannot be, whether its type is a pointer
 // or any.
-func (b *builder) notNull(s *reflectapi.Schema) *reflectapi.Schema {
+func (b *builder) notNull(s *schema.Schema) *schema.Schema {
 	if s.Ref == "" {
 		s = withoutNull(s)
 	}
 	if s.AllowsNull(b.schemas.Components()) {
-		return &reflectapi.Schema{AllOf: []*reflectapi.Schema{s}, Not: onlyNull()}
+		return &schema.Schema{AllOf: []*schema.Schema{s}, Not: onlyNull()}
 	}
 	return s
 }
 
 // withoutNull is notNull for a schema that is not a reference.
-func withoutNull(s *reflectapi.Schema) *reflectapi.Schema {
+func withoutNull(s *schema.Schema) *schema.Schema {
 	without := *s
 	without.Nullable = false
 	without.Enum = slices.DeleteFunc(slices.Clone(s.Enum), func(value any) bool { return value == nil })
@@ -109,7 +109,7 @@ func withoutNull(s *reflectapi.Schema) *reflectapi.Schema {
 		without.Enum = nil
 	}
 	switch {
-	case s.Nullable && reflect.DeepEqual(&without, &reflectapi.Schema{Type: s.Type, AllOf: s.AllOf}) && s.Wrapped() != nil:
+	case s.Nullable && reflect.DeepEqual(&without, &schema.Schema{Type: s.Type, AllOf: s.AllOf}) && s.Wrapped() != nil:
 		return s.AllOf[0] // it was wrapped only to allow null
 	case without.Type == "" && without.Not == nil && s.AllowsNull(nil):
 		without.Not = onlyNull()
@@ -117,6 +117,6 @@ func withoutNull(s *reflectapi.Schema) *reflectapi.Schema {
 	return &without
 }
 
-func onlyNull() *reflectapi.Schema {
-	return &reflectapi.Schema{Type: "string", Nullable: true, Enum: []any{nil}}
+func onlyNull() *schema.Schema {
+	return &schema.Schema{Type: "string", Nullable: true, Enum: []any{nil}}
 }

@@ -3,11 +3,11 @@ package compare
 import (
 	"fmt"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // alternatives compares the schemas by which another one is defined, each with the one at its place.
-func (w *walker) alternatives(path string, old, now *reflectapi.Schema) {
+func (w *walker) alternatives(path string, old, now *schema.Schema) {
 	w.all(path, old.AllOf, now.AllOf)
 	w.some(path, old.AnyOf, now.AnyOf)
 	w.some(path, old.OneOf, now.OneOf)
@@ -17,7 +17,7 @@ func (w *walker) alternatives(path string, old, now *reflectapi.Schema) {
 }
 
 // all compares schemas that hold together: what is wide has no more of them.
-func (w *walker) all(path string, old, now []*reflectapi.Schema) {
+func (w *walker) all(path string, old, now []*schema.Schema) {
 	if wide, narrow := w.sides(old, now); len(wide) > len(narrow) {
 		w.different(path)
 		return
@@ -28,7 +28,7 @@ func (w *walker) all(path string, old, now []*reflectapi.Schema) {
 }
 
 // some compares schemas of which one has to hold: what is wide has no fewer of them, unless it has none.
-func (w *walker) some(path string, old, now []*reflectapi.Schema) {
+func (w *walker) some(path string, old, now []*schema.Schema) {
 	wide, narrow := w.sides(old, now)
 	if len(wide) > 0 && (len(narrow) == 0 || len(wide) < len(narrow)) {
 		w.different(path)
@@ -40,7 +40,7 @@ func (w *walker) some(path string, old, now []*reflectapi.Schema) {
 }
 
 // sides returns what has to take all values of the other one, and that one.
-func (w *walker) sides(old, now []*reflectapi.Schema) (wide, narrow []*reflectapi.Schema) {
+func (w *walker) sides(old, now []*schema.Schema) (wide, narrow []*schema.Schema) {
 	if w.direction.narrows() {
 		return now, old
 	}

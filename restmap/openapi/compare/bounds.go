@@ -3,12 +3,12 @@ package compare
 import (
 	"strconv"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // bounds compares the limits of what is checked. Who checks by the narrow ones answers 422 to values that only the wide
 // ones allow.
-func (w *walker) bounds(path, requires string, wide, narrow *reflectapi.Schema) {
+func (w *walker) bounds(path, requires string, wide, narrow *schema.Schema) {
 	l := &limits{walker: w, path: path, requires: requires}
 	l.lower("at least", wide.Minimum, narrow.Minimum, wide.ExclusiveMinimum, narrow.ExclusiveMinimum)
 	l.upper("at most", wide.Maximum, narrow.Maximum, wide.ExclusiveMaximum, narrow.ExclusiveMaximum)
@@ -30,13 +30,13 @@ func (w *walker) bounds(path, requires string, wide, narrow *reflectapi.Schema) 
 }
 
 // isMultiple reports whether all multiples of a number are multiples of another.
-func isMultiple(n, of reflectapi.Number) bool {
+func isMultiple(n, of schema.Number) bool {
 	divisor := of.Rational()
 	return divisor.Sign() != 0 && divisor.Quo(n.Rational(), divisor).IsInt()
 }
 
 // order compares two numbers.
-func order(a, b reflectapi.Number) int { return a.Rational().Cmp(b.Rational()) }
+func order(a, b schema.Number) int { return a.Rational().Cmp(b.Rational()) }
 
 // limits are those of one place.
 type limits struct {
@@ -49,13 +49,13 @@ func (l *limits) stricter(what string) {
 	l.sayf(l.path, l.effects.others, "%s %s", l.requires, what)
 }
 
-func (l *limits) lower(what string, wide, narrow reflectapi.Number, wideOpen, narrowOpen bool) {
+func (l *limits) lower(what string, wide, narrow schema.Number, wideOpen, narrowOpen bool) {
 	if narrow != "" && (wide == "" || order(narrow, wide) > 0 || order(narrow, wide) == 0 && narrowOpen && !wideOpen) {
 		l.stricter(open(narrowOpen, "more than", what) + " " + text(narrow))
 	}
 }
 
-func (l *limits) upper(what string, wide, narrow reflectapi.Number, wideOpen, narrowOpen bool) {
+func (l *limits) upper(what string, wide, narrow schema.Number, wideOpen, narrowOpen bool) {
 	if narrow != "" && (wide == "" || order(narrow, wide) < 0 || order(narrow, wide) == 0 && narrowOpen && !wideOpen) {
 		l.stricter(open(narrowOpen, "less than", what) + " " + text(narrow))
 	}
@@ -69,16 +69,16 @@ func open(exclusive bool, if1, if0 string) string {
 }
 
 // count returns a number of characters or of parts; "" for none.
-func count(n *uint64) reflectapi.Number {
+func count(n *uint64) schema.Number {
 	if n == nil {
 		return ""
 	}
-	return reflectapi.Number(strconv.FormatUint(*n, 10))
+	return schema.Number(strconv.FormatUint(*n, 10))
 }
 
 // width compares what Go types alone imply for what callers read: an integer, or a list, that does not fit into the type into
 // which they read the old one. Other limits of answers are of no concern to them.
-func (w *walker) width(path string, old, now *reflectapi.Schema) {
+func (w *walker) width(path string, old, now *schema.Schema) {
 	const effect = "callers that read the old type fail"
 	if isWidth(old) {
 		if now.Minimum == "" || order(now.Minimum, old.Minimum) < 0 {
@@ -94,23 +94,23 @@ func (w *walker) width(path string, old, now *reflectapi.Schema) {
 }
 
 // isWidth reports whether the limits of an integer are those of a Go type.
-func isWidth(s *reflectapi.Schema) bool {
+func isWidth(s *schema.Schema) bool {
 	switch {
 	case s.Type != "integer" || s.Minimum == "":
 		return false
 	case s.Maximum == "":
 		return (s.Format == "uint64" || s.Format == "") && order(s.Minimum, "0") == 0 // documents of others need no format
 	}
-	switch [2]reflectapi.Number{s.Minimum, s.Maximum} {
-	case [2]reflectapi.Number{"-128", "127"}, [2]reflectapi.Number{"-32768", "32767"},
-		[2]reflectapi.Number{"0", "255"}, [2]reflectapi.Number{"0", "65535"}, [2]reflectapi.Number{"0", "4294967295"}:
+	switch [2]schema.Number{s.Minimum, s.Maximum} {
+	case [2]schema.Number{"-128", "127"}, [2]schema.Number{"-32768", "32767"},
+		[2]schema.Number{"0", "255"}, [2]schema.Number{"0", "65535"}, [2]schema.Number{"0", "4294967295"}:
 		return true
 	}
 	return false
 }
 
 // length returns the number of elements of a list, nil if it varies.
-func length(s *reflectapi.Schema) *uint64 {
+func length(s *schema.Schema) *uint64 {
 	if s.MinItems == nil || s.MaxItems == nil || *s.MinItems != *s.MaxItems {
 		return nil
 	}

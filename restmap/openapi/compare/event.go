@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -49,7 +49,7 @@ func (c *comparison) event(name string, old, now *openapi.Operation) {
 	case now.Stored && !old.Stored:
 		c.addf(false, "%s is now stored", name)
 	}
-	nothing := &reflectapi.Schema{Type: "object"}
+	nothing := &schema.Schema{Type: "object"}
 	before, after := cmp.Or(bodyOf(old), nothing), cmp.Or(bodyOf(now), nothing)
 	c.walk(fired, name, "the body", before, after)
 	if old.Stored {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -140,7 +140,7 @@ func asWhole(parameters, other []*openapi.Parameter) []*openapi.Parameter {
 		if whole.Content == nil || whole.In != "query" || !slices.ContainsFunc(parameters, isPart) {
 			continue
 		}
-		object := &reflectapi.Schema{Type: "object"}
+		object := &schema.Schema{Type: "object"}
 		for _, part := range parameters {
 			if isPart(part) {
 				addMember(object, strings.Split(strings.TrimPrefix(part.Name, whole.Name+"."), "."), part)
@@ -153,10 +153,10 @@ func asWhole(parameters, other []*openapi.Parameter) []*openapi.Parameter {
 }
 
 // addMember adds the member at a path to the schema of an object.
-func addMember(object *reflectapi.Schema, path []string, part *openapi.Parameter) {
+func addMember(object *schema.Schema, path []string, part *openapi.Parameter) {
 	for _, name := range path[:len(path)-1] {
 		if object.Properties[name] == nil {
-			addProperty(object, name, &reflectapi.Schema{Type: "object"})
+			addProperty(object, name, &schema.Schema{Type: "object"})
 		}
 		object = object.Properties[name]
 	}
@@ -167,11 +167,11 @@ func addMember(object *reflectapi.Schema, path []string, part *openapi.Parameter
 	}
 }
 
-func addProperty(object *reflectapi.Schema, name string, schema *reflectapi.Schema) {
+func addProperty(object *schema.Schema, name string, property *schema.Schema) {
 	if object.Properties == nil {
-		object.Properties = make(map[string]*reflectapi.Schema)
+		object.Properties = make(map[string]*schema.Schema)
 	}
-	object.Properties[name] = schema
+	object.Properties[name] = property
 }
 
 // notation compares how an argument is written in a query.
@@ -189,25 +189,25 @@ func (c *comparison) required(key, name string) {
 }
 
 // body compares the request bodies.
-func (c *comparison) body(key string, before, after *reflectapi.Schema) {
+func (c *comparison) body(key string, before, after *schema.Schema) {
 	switch {
 	case before != nil && after != nil:
 		c.walk(arguments, key, "the body", before, after)
 	case before != nil:
 		c.addf(true, "%s: the body is no longer read: what callers send is ignored", key)
 	case after != nil:
-		c.walk(arguments, key, "the body", &reflectapi.Schema{Type: "object"}, after)
+		c.walk(arguments, key, "the body", &schema.Schema{Type: "object"}, after)
 	}
 }
 
-func bodyOf(o *openapi.Operation) *reflectapi.Schema {
+func bodyOf(o *openapi.Operation) *schema.Schema {
 	if o.RequestBody == nil {
 		return nil
 	}
 	return schemaIn(o.RequestBody.Content, jsonType)
 }
 
-func parameterSchema(p *openapi.Parameter) *reflectapi.Schema {
+func parameterSchema(p *openapi.Parameter) *schema.Schema {
 	if p.Schema != nil {
 		return p.Schema
 	}
@@ -215,7 +215,7 @@ func parameterSchema(p *openapi.Parameter) *reflectapi.Schema {
 }
 
 // schemaIn returns the schema of one content type, nil if there is none.
-func schemaIn(content map[string]*openapi.MediaType, media string) *reflectapi.Schema {
+func schemaIn(content map[string]*openapi.MediaType, media string) *schema.Schema {
 	if found := content[media]; found != nil {
 		return found.Schema
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -65,15 +65,15 @@ func (d direction) effects() effects {
 }
 
 // step is one pair of schemas on the path, which ends the recursion for schemas that contain themselves.
-type step struct{ before, after *reflectapi.Schema }
+type step struct{ before, after *schema.Schema }
 
 // walk compares two schemas and all schemas in them.
-func (c *comparison) walk(d direction, key, what string, before, after *reflectapi.Schema) {
+func (c *comparison) walk(d direction, key, what string, before, after *schema.Schema) {
 	c.walker(d, key, what, before, after).compare("", before, after)
 }
 
-func (c *comparison) walker(d direction, key, what string, before, after *reflectapi.Schema) *walker {
-	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool), any: &reflectapi.Schema{}}
+func (c *comparison) walker(d direction, key, what string, before, after *schema.Schema) *walker {
+	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool), any: &schema.Schema{}}
 	w.written = (d == fired || d == stored) && before.Ref == after.Ref && strings.HasSuffix(after.Ref, "/"+key+"_in")
 	return w
 }
@@ -85,9 +85,9 @@ type walker struct {
 	direction direction
 	effects   effects
 	key, what string
-	any       *reflectapi.Schema // the only one for any value, so that a comparison with it ends where the other side contains itself
-	text      bool               // values are written as text, in a path or a query: 5 is also the text 5
-	written   bool               // the members of the whole are the arguments of an event, all of which a source writes
+	any       *schema.Schema // the only one for any value, so that a comparison with it ends where the other side contains itself
+	text      bool           // values are written as text, in a path or a query: 5 is also the text 5
+	written   bool           // the members of the whole are the arguments of an event, all of which a source writes
 	seen      map[step]bool
 }
 
@@ -109,7 +109,7 @@ func (w *walker) at(path string) string {
 	return w.what + "'s " + path
 }
 
-func (w *walker) compare(path string, before, after *reflectapi.Schema) {
+func (w *walker) compare(path string, before, after *schema.Schema) {
 	old, oldNull := resolve(w.before, before)
 	now, nowNull := resolve(w.after, after)
 	w.nullable(path, oldNull, nowNull)
@@ -136,7 +136,7 @@ func (w *walker) compare(path string, before, after *reflectapi.Schema) {
 }
 
 // others compares the members that schemas do not name: those of a map. A struct has none, and ignores what it is sent.
-func (w *walker) others(path string, old, now *reflectapi.Schema) {
+func (w *walker) others(path string, old, now *schema.Schema) {
 	before, after := old.AdditionalProperties, now.AdditionalProperties
 	switch {
 	case before == nil || after != nil || before.Not != nil || now.Type != "object":
@@ -149,7 +149,7 @@ func (w *walker) others(path string, old, now *reflectapi.Schema) {
 }
 
 // inner compares the schemas of a container's elements. A missing one stands for any value.
-func (w *walker) inner(path string, before, after *reflectapi.Schema) {
+func (w *walker) inner(path string, before, after *schema.Schema) {
 	if before == nil && after == nil {
 		return
 	}
@@ -157,14 +157,14 @@ func (w *walker) inner(path string, before, after *reflectapi.Schema) {
 }
 
 // resolve follows references, and schemas that only annotate another.
-func resolve(d *openapi.Document, s *reflectapi.Schema) (resolved *reflectapi.Schema, null bool) {
+func resolve(d *openapi.Document, s *schema.Schema) (resolved *schema.Schema, null bool) {
 	null = s.AllowsNull(d.Components.Schemas)
 	for range len(d.Components.Schemas) + 1 {
 		switch {
 		case s.Ref != "":
 			next := d.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
 			if next == nil {
-				return &reflectapi.Schema{}, true
+				return &schema.Schema{}, true
 			}
 			s = next
 		case s.Wrapped() != nil:
@@ -186,7 +186,7 @@ func (w *walker) nullable(path string, before, after bool) {
 }
 
 // types compares the types of values, and reports whether to look further.
-func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
+func (w *walker) types(path string, old, now *schema.Schema) bool {
 	before, after := typeOf(old), typeOf(now)
 	if before == after {
 		return true
@@ -216,7 +216,7 @@ const (
 )
 
 // typeOf names the type of a value.
-func typeOf(s *reflectapi.Schema) string {
+func typeOf(s *schema.Schema) string {
 	name := s.Type
 	if name == "" {
 		return anyValue
@@ -241,7 +241,7 @@ func accepts(wide, narrow string) bool {
 }
 
 // fitsInt32 reports whether the limits of an integer, such as those of a uint8, are within an int32.
-func fitsInt32(s *reflectapi.Schema) bool {
+func fitsInt32(s *schema.Schema) bool {
 	return s.Type == "integer" && s.Minimum != "" && order(s.Minimum, "-2147483648") >= 0 && s.Maximum != "" && order(s.Maximum, "2147483647") <= 0
 }
 
@@ -256,7 +256,7 @@ func base(name string) string {
 	return name
 }
 
-func (w *walker) enum(path string, old, now *reflectapi.Schema) {
+func (w *walker) enum(path string, old, now *schema.Schema) {
 	missing := func(from, in []any) []any {
 		return slices.DeleteFunc(slices.Clone(from), func(v any) bool {
 			return v == nil || slices.ContainsFunc(in, func(other any) bool { return same(v, other) })
@@ -275,7 +275,7 @@ func (w *walker) enum(path string, old, now *reflectapi.Schema) {
 	}
 }
 
-func (w *walker) properties(path string, old, now *reflectapi.Schema) {
+func (w *walker) properties(path string, old, now *schema.Schema) {
 	inside := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 	always := w.written && path == ""
 	for _, name := range slices.Sorted(maps.Keys(old.Properties)) {
@@ -318,7 +318,7 @@ func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 }
 
 // unnamed returns the schema of each member that a schema reads without naming it, nil if it reads no such member.
-func (w *walker) unnamed(s *reflectapi.Schema) *reflectapi.Schema {
+func (w *walker) unnamed(s *schema.Schema) *schema.Schema {
 	if typeOf(s) == anyValue {
 		return w.any
 	}

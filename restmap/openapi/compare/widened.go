@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -47,7 +47,7 @@ func (c *comparison) sendInQuery(o *openapi.Operation) {
 	}
 }
 
-func (c *comparison) inQuery(name string, members *reflectapi.Schema) *openapi.Parameter {
+func (c *comparison) inQuery(name string, members *schema.Schema) *openapi.Parameter {
 	schema := members.Properties[name]
 	parameter := &openapi.Parameter{Name: name, In: "query", Required: slices.Contains(members.Required, name)}
 	if c.isText(schema) {
@@ -59,7 +59,7 @@ func (c *comparison) inQuery(name string, members *reflectapi.Schema) *openapi.P
 }
 
 // isText reports whether a query has an argument as text, or as a list of texts, and not as JSON.
-func (c *comparison) isText(s *reflectapi.Schema) bool {
+func (c *comparison) isText(s *schema.Schema) bool {
 	s, _ = resolve(c.after, s)
 	if s.Type == "array" && length(s) == nil {
 		s, _ = resolve(c.after, s.Items)

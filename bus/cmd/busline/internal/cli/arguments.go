@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // argument is one name=value, or name:=json.
@@ -194,7 +194,7 @@ func (a *argument) readValue(ctx context.Context, text string, from *files) erro
 
 // textOf returns the text of an argument in the form of the schema: the content of a file becomes base64 if bytes are
 // expected.
-func (d schemas) textOf(schema *reflectapi.Schema, name string, given argument) (string, error) {
+func (d schemas) textOf(schema *schema.Schema, name string, given argument) (string, error) {
 	what := "the file"
 	if !given.file {
 		what = fmt.Sprintf("%.40q", given.value)
@@ -209,6 +209,6 @@ func (d schemas) textOf(schema *reflectapi.Schema, name string, given argument) 
 }
 
 // takesBytes reports whether a text stands for bytes.
-func (d schemas) takesBytes(schema *reflectapi.Schema) bool {
+func (d schemas) takesBytes(schema *schema.Schema) bool {
 	return d.kind(schema) == typeString && d.resolve(schema).Format == formatByte
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/similar"
 )
 
@@ -119,7 +119,7 @@ type value struct {
 
 // put sets an argument in a value of the schema. name is the path to that value, "p1"; rest are the names after it,
 // "x".
-func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
+func (d schemas) put(into *value, schema *schema.Schema, name string, rest []string, given argument) error {
 	if into.text != nil || into.file != nil {
 		return misuse("argument %s is given more than once", name)
 	}
@@ -152,7 +152,7 @@ func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest [
 }
 
 // isItem reports whether an argument is one item of an array, rather than the whole array.
-func (d schemas) isItem(schema *reflectapi.Schema, given argument) bool {
+func (d schemas) isItem(schema *schema.Schema, given argument) bool {
 	switch {
 	case d.kind(schema) != typeArray || given.json:
 		return false
@@ -164,7 +164,7 @@ func (d schemas) isItem(schema *reflectapi.Schema, given argument) bool {
 }
 
 // putInside sets an argument in a part of a value.
-func (d schemas) putInside(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
+func (d schemas) putInside(into *value, schema *schema.Schema, name string, rest []string, given argument) error {
 	member, deeper := longestName(rest, d.propertyNames(schema))
 	inner := name + "." + member
 	switch d.kind(schema) {
@@ -240,7 +240,7 @@ func (v *value) texts() (all []string) {
 }
 
 // convert converts the text after = to JSON of the schema's type.
-func (d schemas) convert(schema *reflectapi.Schema, name string, given argument) (json.RawMessage, error) {
+func (d schemas) convert(schema *schema.Schema, name string, given argument) (json.RawMessage, error) {
 	text, err := d.textOf(schema, name, given)
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (d schemas) convert(schema *reflectapi.Schema, name string, given argument)
 }
 
 // checkJSON returns the JSON after :=, if it has the schema's type.
-func (d schemas) checkJSON(schema *reflectapi.Schema, name, text string) (json.RawMessage, error) {
+func (d schemas) checkJSON(schema *schema.Schema, name, text string) (json.RawMessage, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(text)); err != nil {
 		return nil, misuse("argument %s: %w", name, err)
@@ -281,7 +281,7 @@ func (d schemas) checkJSON(schema *reflectapi.Schema, name, text string) (json.R
 
 // fits reports whether a JSON value, including everything in it, has the type of a schema. Other conditions, such as a
 // range, are left to the service.
-func (d schemas) fits(schema *reflectapi.Schema, text json.RawMessage) bool {
+func (d schemas) fits(schema *schema.Schema, text json.RawMessage) bool {
 	resolved := d.resolve(schema)
 	if string(text) == "null" {
 		return d.nullable(schema)
@@ -306,7 +306,7 @@ func (d schemas) fits(schema *reflectapi.Schema, text json.RawMessage) bool {
 	}
 }
 
-func (d schemas) fitsObject(schema *reflectapi.Schema, text json.RawMessage) bool {
+func (d schemas) fitsObject(schema *schema.Schema, text json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {
 		return false
@@ -328,7 +328,7 @@ func (d schemas) isAmong(enum []any, text json.RawMessage) bool {
 func isNumber(text json.RawMessage) bool { return text[0] == '-' || '0' <= text[0] && text[0] <= '9' }
 
 // misfit returns the error for a value of the wrong type.
-func (d schemas) misfit(schema *reflectapi.Schema, name, text string) error {
+func (d schemas) misfit(schema *schema.Schema, name, text string) error {
 	expected := withArticle(d.text(schema))
 	hint := ""
 	if enum := d.resolve(schema).Enum; len(enum) > 0 {
@@ -360,7 +360,7 @@ func withArticle(noun string) string {
 
 // isDuration reports whether an integer is a duration in nanoseconds, which is the JSON of a time.Duration. In documents
 // the first word of its description says so.
-func (d schemas) isDuration(schema *reflectapi.Schema) bool {
+func (d schemas) isDuration(schema *schema.Schema) bool {
 	return d.kind(schema) == typeInteger && strings.HasPrefix(strings.ToLower(d.description(schema)), "nanoseconds")
 }
 

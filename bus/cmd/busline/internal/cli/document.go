@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -170,29 +170,29 @@ const componentPrefix = "#/components/schemas/"
 type schemas struct{ document *openapi.Document }
 
 // resolve follows references, including those wrapped because they are nullable. It never returns nil.
-func (d schemas) resolve(schema *reflectapi.Schema) *reflectapi.Schema {
+func (d schemas) resolve(s *schema.Schema) *schema.Schema {
 	for range 16 { // ends a reference that leads to itself
 		switch {
-		case schema == nil:
-			return &reflectapi.Schema{}
-		case schema.Ref != "":
-			schema = d.document.Components.Schemas[strings.TrimPrefix(schema.Ref, componentPrefix)]
-		case schema.Wrapped() != nil:
-			schema = schema.Wrapped()
+		case s == nil:
+			return &schema.Schema{}
+		case s.Ref != "":
+			s = d.document.Components.Schemas[strings.TrimPrefix(s.Ref, componentPrefix)]
+		case s.Wrapped() != nil:
+			s = s.Wrapped()
 		default:
-			return schema
+			return s
 		}
 	}
-	return &reflectapi.Schema{}
+	return &schema.Schema{}
 }
 
 // nullable reports whether null is allowed.
-func (d schemas) nullable(schema *reflectapi.Schema) bool {
+func (d schemas) nullable(schema *schema.Schema) bool {
 	return schema.AllowsNull(d.document.Components.Schemas)
 }
 
 // kind returns the type of a schema, "" for any.
-func (d schemas) kind(schema *reflectapi.Schema) string {
+func (d schemas) kind(schema *schema.Schema) string {
 	resolved := d.resolve(schema)
 	if resolved.Type == "" && len(resolved.Properties) > 0 {
 		return typeObject
@@ -201,7 +201,7 @@ func (d schemas) kind(schema *reflectapi.Schema) string {
 }
 
 // text names the type of a schema for people: "integer", "array of string", "Point", "string (date-time)".
-func (d schemas) text(schema *reflectapi.Schema) string {
+func (d schemas) text(schema *schema.Schema) string {
 	resolved := d.resolve(schema)
 	switch d.kind(schema) {
 	case "":
@@ -229,7 +229,7 @@ func (d schemas) text(schema *reflectapi.Schema) string {
 }
 
 // name returns the name of the component to which a schema refers, "" if it is no reference.
-func (d schemas) name(schema *reflectapi.Schema) string {
+func (d schemas) name(schema *schema.Schema) string {
 	for schema != nil && schema.Ref == "" && schema.Wrapped() != nil {
 		schema = schema.Wrapped()
 	}
@@ -240,7 +240,7 @@ func (d schemas) name(schema *reflectapi.Schema) string {
 }
 
 // description returns the description of a value, or else of its type.
-func (d schemas) description(schema *reflectapi.Schema) string {
+func (d schemas) description(schema *schema.Schema) string {
 	if schema != nil && schema.Description != "" {
 		return schema.Description
 	}
@@ -248,7 +248,7 @@ func (d schemas) description(schema *reflectapi.Schema) string {
 }
 
 // isMap reports whether an object takes members of any name: it has a type for them, or describes no member at all.
-func isMap(resolved *reflectapi.Schema) bool {
+func isMap(resolved *schema.Schema) bool {
 	if others := resolved.AdditionalProperties; others != nil {
 		return others.Not == nil
 	}
@@ -256,7 +256,7 @@ func isMap(resolved *reflectapi.Schema) bool {
 }
 
 // property returns the schema of a member of an object; false if it has no such member.
-func (d schemas) property(object *reflectapi.Schema, name string) (*reflectapi.Schema, bool) {
+func (d schemas) property(object *schema.Schema, name string) (*schema.Schema, bool) {
 	resolved := d.resolve(object)
 	if found := resolved.Properties[name]; found != nil {
 		return found, true
@@ -268,7 +268,7 @@ func (d schemas) property(object *reflectapi.Schema, name string) (*reflectapi.S
 }
 
 // propertyNames returns the names of an object's members, sorted.
-func (d schemas) propertyNames(object *reflectapi.Schema) (names []string) {
+func (d schemas) propertyNames(object *schema.Schema) (names []string) {
 	for name := range d.resolve(object).Properties {
 		names = append(names, name)
 	}
@@ -289,7 +289,7 @@ const mediaJSON = "application/json"
 type parameter struct {
 	name   string
 	in     string // inPath, inQuery, inBody
-	schema *reflectapi.Schema
+	schema *schema.Schema
 	json   bool // in a query it is JSON text
 	asked  bool // it must not be omitted; always true in a path
 	rest   bool // in a path it matches all remaining segments
@@ -331,7 +331,7 @@ func (o *operation) rank(p parameter) int {
 }
 
 // body returns the schema of the JSON body, or of the form; nil if the operation takes none.
-func (o *operation) body() *reflectapi.Schema {
+func (o *operation) body() *schema.Schema {
 	mediaType := cmp.Or(o.form(), mediaJSON)
 	if o.RequestBody == nil || o.RequestBody.Content[mediaType] == nil {
 		return nil
@@ -339,7 +339,7 @@ func (o *operation) body() *reflectapi.Schema {
 	if schema := o.RequestBody.Content[mediaType].Schema; schema != nil {
 		return schema
 	}
-	return &reflectapi.Schema{}
+	return &schema.Schema{}
 }
 
 // takesMembers reports whether the body is an object, whose members are arguments.
@@ -361,13 +361,13 @@ func (o *operation) member(name string) (parameter, bool) {
 
 // isArguments reports whether a schema is a list of arguments, or of results, which documents of the bus name after the
 // method. It has only the members that it lists.
-func (o *operation) isArguments(schema *reflectapi.Schema) bool {
+func (o *operation) isArguments(schema *schema.Schema) bool {
 	name := schemas{o.document}.name(schema)
 	return o.OperationID != "" && (name == o.OperationID+"_in" || name == o.OperationID+"_out")
 }
 
 // result returns the schema of a successful response, or of the elements of a stream; nil if the document has none.
-func (o *operation) result() *reflectapi.Schema {
+func (o *operation) result() *schema.Schema {
 	success := o.Responses["200"]
 	if success == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -77,14 +77,14 @@ func (s *session) publishEvent(ctx context.Context, publisher, event string, ope
 func (s *session) publication(ctx context.Context, to address, channel string) *plan {
 	document := &openapi.Document{}
 	described := &openapi.Operation{}
-	arguments := &reflectapi.Schema{Type: typeObject}
+	arguments := &schema.Schema{Type: typeObject}
 	if events := s.fetchEvents(ctx, to.host); events != nil {
 		for name, message := range events.Channels[channel].Messages {
 			if message.Payload != nil {
 				described.OperationID, arguments = name, &message.Payload.Schema
 			}
 		}
-		document.Components.Schemas = make(map[string]*reflectapi.Schema)
+		document.Components.Schemas = make(map[string]*schema.Schema)
 		for name, schema := range events.Components.Schemas {
 			if schema != nil {
 				document.Components.Schemas[name] = &schema.Schema
@@ -111,7 +111,7 @@ type eventDocument struct {
 
 // eventSchema is a schema of JSON Schema Draft 07 in the notation of OpenAPI 3.0.0, as far as the command needs it to convert arguments. The
 // publisher checks the rest.
-type eventSchema struct{ reflectapi.Schema }
+type eventSchema struct{ schema.Schema }
 
 // UnmarshalJSON reads a schema.
 func (s *eventSchema) UnmarshalJSON(text []byte) error {
@@ -152,17 +152,17 @@ func toOpenAPI(schema any) any {
 
 // toFlag turns an exclusive bound into the inclusive one and a flag. Of both, the tighter is left; that is the larger one of two minima, for
 // which tighter is 1.
-func toFlag(schema map[string]any, inclusive, exclusive string, tighter int) {
-	bound, given := schema[exclusive].(json.Number)
+func toFlag(of map[string]any, inclusive, exclusive string, tighter int) {
+	bound, given := of[exclusive].(json.Number)
 	if !given {
 		return
 	}
-	other, both := schema[inclusive].(json.Number)
-	if both && reflectapi.Number(other).Rational().Cmp(reflectapi.Number(bound).Rational()) == tighter {
-		delete(schema, exclusive)
+	other, both := of[inclusive].(json.Number)
+	if both && schema.Number(other).Rational().Cmp(schema.Number(bound).Rational()) == tighter {
+		delete(of, exclusive)
 		return
 	}
-	schema[inclusive], schema[exclusive] = bound, true
+	of[inclusive], of[exclusive] = bound, true
 }
 
 // fetchEvents asks a host for its AsyncAPI document; nil if it has none that can be read.

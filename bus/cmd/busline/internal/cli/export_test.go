@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // Percentile adds durations to a histogram and returns one of its percentiles.
@@ -17,7 +17,7 @@ func Percentile(share float64, times ...time.Duration) time.Duration {
 }
 
 // EventSchema reads a schema of an AsyncAPI document.
-func EventSchema(text string) (*reflectapi.Schema, error) {
+func EventSchema(text string) (*schema.Schema, error) {
 	read := new(eventSchema)
 	err := json.Unmarshal([]byte(text), read)
 	return &read.Schema, err

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -29,7 +29,7 @@ func (o *operation) form() string {
 }
 
 // takesFile reports whether a value is a file of a form.
-func (d schemas) takesFile(schema *reflectapi.Schema) bool {
+func (d schemas) takesFile(schema *schema.Schema) bool {
 	return d.kind(schema) == typeString && d.resolve(schema).Format == formatBinary
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // writeOperation writes one operation.
@@ -28,7 +28,7 @@ func (o *operation) table() (rows table) {
 	d := schemas{o.document}
 	takes := listing{d, &rows, "takes"}
 	for _, each := range o.parameters() {
-		takes.value(each, []*reflectapi.Schema{d.resolve(o.body())})
+		takes.value(each, []*schema.Schema{d.resolve(o.body())})
 	}
 	if o.isUnlisted(o.body()) {
 		takes.row(parameter{name: wholeBody, schema: o.body(), in: inBody})
@@ -39,7 +39,7 @@ func (o *operation) table() (rows table) {
 	}
 	for _, each := range o.results() {
 		if each.name != "" {
-			returns.value(each, []*reflectapi.Schema{d.resolve(o.result())})
+			returns.value(each, []*schema.Schema{d.resolve(o.result())})
 			continue
 		}
 		returns.row(parameter{name: whole, schema: each.schema})
@@ -69,7 +69,7 @@ const (
 )
 
 // isUnlisted reports whether a body has no described members, but may have content nevertheless.
-func (o *operation) isUnlisted(body *reflectapi.Schema) bool {
+func (o *operation) isUnlisted(body *schema.Schema) bool {
 	d := schemas{o.document}
 	return body != nil && len(d.propertyNames(body)) == 0 && !o.isArguments(body)
 }
@@ -82,13 +82,13 @@ type listing struct {
 }
 
 // value lists a value, and its parts with their names on the command line.
-func (l listing) value(v parameter, above []*reflectapi.Schema) {
+func (l listing) value(v parameter, above []*schema.Schema) {
 	l.row(v)
 	l.parts(v.name+".", v, above)
 }
 
 // parts lists the members of an object, or of the objects in an array.
-func (l listing) parts(prefix string, of parameter, above []*reflectapi.Schema) {
+func (l listing) parts(prefix string, of parameter, above []*schema.Schema) {
 	const deepest = 7 // schemas; each level may add two
 	whole := l.resolve(of.schema)
 	if slices.Contains(above, whole) || len(above) >= deepest {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/schema"
 )
 
 // prepared is a request that can be made any number of times.
@@ -166,7 +166,7 @@ func escapeRest(text string) string {
 
 // demands returns for people what a schema demands of a value in addition to its type: "1 to 200 characters", "pattern
 // \S".
-func (d schemas) demands(schema *reflectapi.Schema) (all []string) {
+func (d schemas) demands(schema *schema.Schema) (all []string) {
 	s := d.resolve(schema)
 	if choices := choicesOf(s); choices != "" {
 		all = append(all, choices)
@@ -200,7 +200,7 @@ func (d schemas) demands(schema *reflectapi.Schema) (all []string) {
 }
 
 // choicesOf formats an enumeration: "one of box, bag".
-func choicesOf(s *reflectapi.Schema) string {
+func choicesOf(s *schema.Schema) string {
 	if len(s.Enum) == 0 {
 		return ""
 	}
@@ -215,7 +215,7 @@ func choicesOf(s *reflectapi.Schema) string {
 }
 
 // numberRange formats the range of a number.
-func numberRange(s *reflectapi.Schema) string {
+func numberRange(s *schema.Schema) string {
 	switch least, most := s.Minimum, s.Maximum; {
 	case least != "" && most != "" && !s.ExclusiveMinimum && !s.ExclusiveMaximum:
 		return figure(least) + " to " + figure(most)
@@ -229,7 +229,7 @@ func numberRange(s *reflectapi.Schema) string {
 }
 
 // bound formats one end of a range, "" if there is none.
-func bound(at reflectapi.Number, exclusive bool, without, with string) string {
+func bound(at schema.Number, exclusive bool, without, with string) string {
 	switch {
 	case at == "":
 		return ""
@@ -241,7 +241,7 @@ func bound(at reflectapi.Number, exclusive bool, without, with string) string {
 }
 
 // figure formats a number for people.
-func figure(number reflectapi.Number) string {
+func figure(number schema.Number) string {
 	if f, err := strconv.ParseFloat(string(number), 64); err == nil && strings.ContainsAny(string(number), "eE") {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
