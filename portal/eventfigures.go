@@ -3,7 +3,6 @@ package portal
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -89,14 +88,6 @@ func lookAtLogs(ctx context.Context, conn *bus.Conn, taken time.Time) *eventLook
 		}
 	})
 	return seen
-}
-
-// detailOf returns what an error says, without its status.
-func detailOf(err error) string {
-	if failed, ok := errors.AsType[*bus.Error](err); ok {
-		return failed.Detail
-	}
-	return err.Error()
 }
 
 // ServeHTTP serves the figures of the events that the caller may see, as JSON.

@@ -10,8 +10,9 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/busline/busline/bus"
 	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
 )
 
 // WithClock makes the portal use now as its clock.

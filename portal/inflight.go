@@ -190,7 +190,6 @@ func (f *inFlight) lost(response *http.Response) error {
 
 // Limits of a request, unless options set others.
 const (
-	maxURILength      = 8 << 10
 	maxHeaderBytes    = 64 << 10
 	maxHeaderFields   = 232 // a call has 240 at most, including up to 7 for tracing and X-Forwarded
 	noLimit           = math.MaxInt64
@@ -217,17 +216,6 @@ func (c *ingressConfig) checkRequest(r *http.Request, load *reservation) error {
 		return load.of.full(bus.ExecutedNo)
 	}
 	return nil
-}
-
-// carried reports whether the bus carries a method. CONNECT and TRACE concern the connection to a server, not what it
-// serves (RFC 9110, 9.3.6 and 9.3.8), and PRI begins an HTTP/2 connection, which is not supported here.
-func carried(method string) bool {
-	for i := range len(method) {
-		if method[i] < 'A' || 'Z' < method[i] {
-			return false
-		}
-	}
-	return method != "" && method != http.MethodConnect && method != http.MethodTrace && method != "PRI"
 }
 
 // checkHeader checks the size of the header as it is written, with a colon, a space and a line end for each field, and returns it.

@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/textproto"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
-	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -211,64 +208,6 @@ func (i *Ingress) actor(r *http.Request, to *url.URL) (token string, verified cl
 	return token, verified, err
 }
 
-const (
-	hostAll    = subject.HostAll
-	hostPortal = "portal" // serves the page
-)
-
-// addressOf turns the path /calculator.example:443/add into the address https://calculator.example:443/add, if the port
-// is public. The path is taken literally: nothing is decoded, cleaned or redirected, so that the path checked here is
-// the path that is called.
-func addressOf(path string, open []int) (*url.URL, error) {
-	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	host, digits, hasPort := strings.Cut(service, ":")
-	host = subject.LowerHost(host)
-	if subject.CheckCalledHost(host) != nil {
-		return nil, bus.Errorf(http.StatusNotFound, "%.80q is not a hostname; a path is /<host>[:<port>]/<path>", service)
-	}
-	if host == hostAll {
-		return nil, bus.Errorf(http.StatusNotFound, "the host %s is not open to the outside", hostAll)
-	}
-	if !hasPort {
-		digits = "443"
-	}
-	if !slices.ContainsFunc(open, func(port int) bool { return digits == strconv.Itoa(port) }) {
-		return nil, bus.Errorf(http.StatusNotFound, "port %.10q is not open to the outside", digits)
-	}
-	decoded, err := url.PathUnescape(rest)
-	if err != nil {
-		return nil, bus.Errorf(http.StatusBadRequest, "the path has a percent sign without two hex digits")
-	}
-	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + encodeStray(rest)}, nil
-}
-
-// sentPath returns the path of a URL as the client sent it, with the bytes encoded that it should have encoded, such as | and é.
-// Because of one of these EscapedPath would decode the whole path and encode it anew: a %2F would become a slash, and so another
-// path, or another host.
-func sentPath(of *url.URL) string {
-	sent := &url.URL{Path: of.Path, RawPath: encodeStray(of.RawPath)}
-	return sent.EscapedPath()
-}
-
-// encodeStray encodes what cannot be in a path (RFC 3986, 3.3). What is encoded already stays.
-func encodeStray(path string) string {
-	if strings.IndexFunc(path, isStray) < 0 {
-		return path
-	}
-	var encoded strings.Builder
-	for i := range len(path) {
-		if c := path[i]; isStray(rune(c)) {
-			fmt.Fprintf(&encoded, "%%%02X", c)
-		} else {
-			encoded.WriteByte(c)
-		}
-	}
-	return encoded.String()
-}
-
-// isStray is true for all but visible ASCII, and for what is visible and has no place in a path.
-func isStray(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"#<>?\\^`{|}", c) }
-
 // filterRequestHeader returns the headers of a client's request that are passed on to the bus. Hop-by-hop headers (RFC 9110, 7.6.1)
 // are dropped, and so is every name reserved for the bus, so that no client can speak for a service.
 func filterRequestHeader(from http.Header) http.Header {
@@ -359,19 +298,6 @@ func namedInConnection(header http.Header) map[string]bool {
 		named[textproto.CanonicalMIMEHeaderKey(name)] = true
 	}
 	return named
-}
-
-// listed yields the members of a field that is a list, which may be in several lines (RFC 9110, 5.6.1).
-func listed(header http.Header, name string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, line := range header.Values(name) {
-			for member := range strings.SplitSeq(line, ",") {
-				if !yield(textproto.TrimString(member)) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // isHopByHop reports whether a header is hop-by-hop by definition. The name is canonical.

@@ -52,9 +52,6 @@ func (o eventOperatorsOption) applyToPortal(c *portalConfig) { c.operators = (*s
 // everyCaller is the value of BUS_EVENT_OPERATORS that has no rule.
 const everyCaller = "*"
 
-// defaultPorts returns the ports that are public by convention.
-func defaultPorts() []int { return []int{443, 80} }
-
 type ingressOption func(*ingressConfig)
 
 func (o ingressOption) applyToIngress(c *ingressConfig) { o(c) }
@@ -223,27 +220,6 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 
 // errNilOption is the error for an option that is nil: its purpose is unknown.
 func errNilOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
-
-// validPorts returns an error for ports that must not be public.
-func validPorts(ports []int) error {
-	const events, control, last = 417, 888, 65535
-	reserved := map[int]string{
-		control: "for requests of the framework itself; it is never open to the outside",
-		events:  "for events: offer them with portal.WithEvents",
-	}
-	if len(ports) == 0 {
-		return errors.New("portal.WithPorts: no port is open; name one such as 443")
-	}
-	for _, port := range ports {
-		if port < 1 || port > last {
-			return fmt.Errorf("portal.WithPorts: port %d is not from 1 to %d", port, last)
-		}
-		if what := reserved[port]; what != "" {
-			return fmt.Errorf("portal.WithPorts: port %d is %s", port, what)
-		}
-	}
-	return nil
-}
 
 func (c *ingressConfig) parseProxies() error {
 	for _, network := range c.proxies {

@@ -2,7 +2,6 @@ package portal
 
 import (
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -103,20 +102,6 @@ func hasToken(header http.Header, name, token string) bool {
 		}
 	}
 	return false
-}
-
-// mediaType returns the media type of a body without parameters, such as "text/html"; "" if there is none or it is
-// malformed.
-func mediaType(header http.Header) string {
-	kind := header.Get("Content-Type")
-	if kind == "application/json" {
-		return kind // as most are
-	}
-	kind, _, err := mime.ParseMediaType(kind)
-	if err != nil {
-		return ""
-	}
-	return kind
 }
 
 func isText(kind string) bool {
