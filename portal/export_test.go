@@ -42,26 +42,26 @@ func NewServer(listener net.Listener, handler http.Handler, options ...ServerOpt
 }
 
 // Roster remembers instances over several looks.
-type Roster struct{ roster roster }
+type RosterHook struct{ roster Roster }
 
 // Look has hosts answer, one instance each and in that order, and returns those that are admitted, and how many are left out.
-func (r *Roster) Look(hosts ...string) (admitted []string, leftOut int) {
-	answering := r.roster.gather()
+func (r *RosterHook) Look(hosts ...string) (admitted []string, leftOut int) {
+	answering := r.roster.Gather()
 	for _, host := range hosts {
-		answering.add(peer{host, "i1aaaaaaaa"})
+		answering.Add(Peer{host, "i1aaaaaaaa"})
 	}
-	peers, leftOut := answering.admit()
+	peers, leftOut := answering.Admit()
 	for _, each := range peers {
-		admitted = append(admitted, each.host)
+		admitted = append(admitted, each.Host)
 	}
 	return admitted, leftOut
 }
 
 // NotesOfCrowd returns what the map notes when so many instances answer one look.
 func NotesOfCrowd(count int) (notes []string) {
-	crowd := newTrafficCollector(new(roster), new(presence), time.Time{})
+	crowd := newTrafficCollector(new(Roster), new(presence), time.Time{})
 	for at := range count {
-		crowd.traffic(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"started":"2026-01-01T00:00:00Z"}`), nil)
+		crowd.traffic(Peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"started":"2026-01-01T00:00:00Z"}`), nil)
 	}
 	for _, each := range crowd.admit().omissions {
 		notes = append(notes, each.text)
@@ -95,20 +95,20 @@ func Address(path string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return addressOf(path, config.ports)
+	return AddressOf(path, config.ports)
 }
 
 // SentPath is the path of a request for a URL.
-var SentPath = sentPath
+var SentPath = SentPathOf
 
 // SetMember changes one member of a JSON object.
 func SetMember(data []byte, name, text string) ([]byte, error) {
-	parsed, err := parseObject(data)
+	parsed, err := ParseObject(data)
 	if err != nil {
 		return nil, err
 	}
-	parsed.set(name, text)
-	return parsed.json(), nil
+	parsed.Set(name, text)
+	return parsed.JSON(), nil
 }
 
 // Catalogs gives tests access to the catalogs of a portal.
@@ -133,14 +133,14 @@ func (c *Catalogs) Count() int { return len(c.all.byToken) }
 // LiveOf returns what is shown, look after look, of one instance that answers in this way, to a caller who may call its
 // Add.
 func LiveOf(answers ...[]byte) ([]byte, error) {
-	w, known, from := new(window), new(roster), peer{"foreign.example", "a"}
+	w, known, from := new(window), new(Roster), Peer{"foreign.example", "a"}
 	for at, answer := range answers {
-		seen := newTrafficCollector(known, &presence{running: map[peer]instance{from: {}}}, time.Unix(int64(at), 0))
+		seen := newTrafficCollector(known, &presence{running: map[Peer]instance{from: {}}}, time.Unix(int64(at), 0))
 		seen.traffic(from, answer, nil)
 		w.add(seen.admit())
 	}
 	host := &hostView{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1, keyOf(443, "/add", "/add"): 1}}
-	return json.Marshal(draw(newTrafficSummary(w), accessView{from.host: host}, nil))
+	return json.Marshal(draw(newTrafficSummary(w), accessView{from.Host: host}, nil))
 }
 
 // KeepScraped returns what a scrape keeps of the answers of instances, and how many bytes of each it cuts.

@@ -33,7 +33,7 @@ func TestReadExposition(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			read, err := readExposition(test.given, peer{"a.example", "a1"})
+			read, err := readExposition(test.given, Peer{"a.example", "a1"})
 			got := read.String()
 			require.NoError(t, err, "readExposition(%q)", test.given)
 			assert.Equal(t, test.want, got, "readExposition(%q)", test.given)
@@ -81,7 +81,7 @@ func TestReadExposition_Malformed(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := readExposition(test.given, peer{"a.example", "a1"})
+			_, err := readExposition(test.given, Peer{"a.example", "a1"})
 			assert.ErrorContains(t, err, test.want, "readExposition(%.200q)", test.given)
 		})
 	}
@@ -134,9 +134,9 @@ func TestMerge_Expositions(t *testing.T) {
 			want := test.want
 			var expositions []exposition
 			for at, text := range test.texts {
-				of := peer{"a.example", string(rune('a' + at))}
-				own := `host="a.example",id="` + of.id + `"`
-				want = strings.ReplaceAll(want, "@"+of.id, own)
+				of := Peer{"a.example", string(rune('a' + at))}
+				own := `host="a.example",id="` + of.ID + `"`
+				want = strings.ReplaceAll(want, "@"+of.ID, own)
 				read, err := readExposition(strings.ReplaceAll(text, "@", own), of)
 				require.NoError(t, err)
 				expositions = append(expositions, read)
@@ -162,7 +162,7 @@ func FuzzReadExposition(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		of := peer{"a.example", "a1"}
+		of := Peer{"a.example", "a1"}
 		read, err := readExposition(text, of)
 		if err != nil {
 			return

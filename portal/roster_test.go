@@ -61,7 +61,7 @@ func (w *watched) fetch(path string, into any) {
 // miss some looks.
 func TestRoster_Admit(t *testing.T) {
 	t.Parallel()
-	var roster portal.Roster
+	var roster portal.RosterHook
 	roster.Look("counter.example")
 	var invented []string
 	for at := range 6000 {

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"io"
@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // minCompressed is the size in bytes below which compression saves nothing: a smaller body fits into one packet.
@@ -31,7 +32,7 @@ var compressed = func() func(http.Handler) http.HandlerFunc {
 
 // writeResponse writes a response from the bus, and compresses its body if that is worthwhile. A response has a Content-Length if it
 // can have a body, and to HEAD if the service has announced one. The header is complete but for that field.
-func (i *Ingress) writeResponse(w http.ResponseWriter, r *http.Request, response *http.Response) {
+func (i *Handler) writeResponse(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	length := response.Header.Get("Content-Length")
 	write := func(w http.ResponseWriter, r *http.Request) {
 		mergeVary(w.Header())
@@ -46,7 +47,7 @@ func (i *Ingress) writeResponse(w http.ResponseWriter, r *http.Request, response
 		}
 	}
 	worthwhile := !isStream(response) && worthCompressing(response.Header, response.StatusCode, length)
-	if length != "" && (r.Method != http.MethodHead || !worthwhile && mediaType(response.Header) != problemType) {
+	if length != "" && (r.Method != http.MethodHead || !worthwhile && outside.MediaType(response.Header) != outside.ProblemType) {
 		w.Header().Set("Content-Length", length) // else that of the body of a GET (RFC 9110, 8.6), which may have another
 	}
 	if worthwhile {
@@ -62,7 +63,7 @@ func mergeVary(header http.Header) {
 		return
 	}
 	var names []string
-	for name := range listed(header, "Vary") {
+	for name := range outside.Listed(header, "Vary") {
 		isSame := func(other string) bool { return strings.EqualFold(other, name) }
 		if name != "" && !slices.ContainsFunc(names, isSame) {
 			names = append(names, name)
@@ -83,7 +84,7 @@ func worthCompressing(header http.Header, status int, length string) bool {
 	size, err := strconv.Atoi(length)
 	return err == nil && size >= minCompressed && status != http.StatusPartialContent &&
 		header.Get("Content-Encoding") == "" && !hasToken(header, "Cache-Control", "no-transform") &&
-		!describesBytes(header) && isText(mediaType(header))
+		!describesBytes(header) && isText(outside.MediaType(header))
 }
 
 // describesBytes reports whether the client learns something of the body's bytes: that it can ask for some of them, a tag that
@@ -96,7 +97,7 @@ func describesBytes(header http.Header) bool {
 
 // hasToken reports whether a field that is a list has a token, in any case.
 func hasToken(header http.Header, name, token string) bool {
-	for one := range listed(header, name) {
+	for one := range outside.Listed(header, name) {
 		if strings.EqualFold(one, token) {
 			return true
 		}
@@ -120,15 +121,15 @@ const sandboxPolicy = "sandbox allow-downloads allow-forms allow-popups allow-sc
 
 // applySandboxCSP adds the policy of [WithSandbox] to what a browser may show as a page. A policy that the service has set holds
 // as well. The portal's own page keeps its origin, where it stores tokens.
-func (c *ingressConfig) applySandboxCSP(to *url.URL, response *http.Response) {
+func (c *config) applySandboxCSP(to *url.URL, response *http.Response) {
 	if c.needsSandbox(to, response) {
 		response.Header.Add("Content-Security-Policy", sandboxPolicy)
 	}
 }
 
 // needsSandbox reports whether [WithSandbox] applies to a response.
-func (c *ingressConfig) needsSandbox(to *url.URL, response *http.Response) bool {
-	return c.sandbox && to.Hostname() != hostPortal && mayScript(response)
+func (c *config) needsSandbox(to *url.URL, response *http.Response) bool {
+	return c.sandbox && to.Hostname() != outside.HostPortal && mayScript(response)
 }
 
 // mayScript reports whether a browser may run scripts in a response when it shows it as a page. Browsers know more types
@@ -137,7 +138,7 @@ func (c *ingressConfig) needsSandbox(to *url.URL, response *http.Response) bool 
 // browser's cache.
 func mayScript(response *http.Response) bool {
 	return len(response.Header.Values("Content-Type")) > 1 || response.StatusCode == http.StatusNotModified ||
-		!isPassive(mediaType(response.Header))
+		!isPassive(outside.MediaType(response.Header))
 }
 
 // isPassive reports whether a browser shows a media type without running scripts in it, or saves it as a file. PDF is one
@@ -174,7 +175,7 @@ type servicePlace struct {
 }
 
 // placeOf returns the place to which the path of a request leads.
-func (i *Ingress) placeOf(from *forwarding, path string, to *url.URL, response *http.Response) servicePlace {
+func (i *Handler) placeOf(from *forwarding, path string, to *url.URL, response *http.Response) servicePlace {
 	name, _, slash := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return servicePlace{from.prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports, !slash, ""}
 }
@@ -241,7 +242,7 @@ func isRelativePath(reference string) bool {
 func (p *servicePlace) below(name, path string) string {
 	if rest, ok := strings.CutPrefix(path, p.prefix+"/"); ok {
 		segment, _ := cutReference(rest)
-		if to, err := addressOf("/"+segment, p.open); err == nil && p.isOwn(to.Hostname()) {
+		if to, err := outside.AddressOf("/"+segment, p.open); err == nil && p.isOwn(to.Hostname()) {
 			return path
 		}
 	}

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/busline/busline/portal/internal/outside"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -59,7 +60,7 @@ type serverConfig struct {
 //
 // A server that listens on a loopback address answers 421 to a request for any host but localhost, *.localhost and IP
 // addresses, because a site can have its name resolve to that address. That ends when it has a base URL with another
-// host, or when the handler is an [Ingress] with trusted proxies.
+// host, or when the handler is an [Handler] with trusted proxies.
 func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	config := &serverConfig{
 		address:  cmp.Or(os.Getenv("BUS_HTTP_ADDR"), defaultAddress),
@@ -70,7 +71,7 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	}
 	for i, option := range options {
 		if option == nil {
-			return nil, fmt.Errorf("listen: %w", errNilOption(i))
+			return nil, fmt.Errorf("listen: %w", outside.ErrNilOption(i))
 		}
 		option.applyToServer(config)
 	}
@@ -78,16 +79,16 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 		return nil, errors.New("listen: the handler is nil")
 	}
 	if config.grace < 0 {
-		return nil, fmt.Errorf("listen: the grace period %s is below zero; see portal.WithGracePeriod", config.grace)
+		return nil, fmt.Errorf("listen: the grace period %s is below zero; see ingress.WithGracePeriod", config.grace)
 	}
 	if config.most < 1 {
-		return nil, fmt.Errorf("portal.WithMaxConnections: %d connections are too few", config.most)
+		return nil, fmt.Errorf("ingress.WithMaxConnections: %d connections are too few", config.most)
 	}
 	if config.errorLog == nil {
-		return nil, errors.New("portal.WithSlog: the logger is nil")
+		return nil, errors.New("ingress.WithSlog: the logger is nil")
 	}
 	if err := openapi.CheckBaseURL(config.baseURL); err != nil {
-		return nil, fmt.Errorf("base URL (BUS_BASE_URL or portal.WithBaseURL): %w", err)
+		return nil, fmt.Errorf("base URL (BUS_BASE_URL or ingress.WithBaseURL): %w", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", config.address)
 	if err != nil {
@@ -103,7 +104,7 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 	protocols.SetUnencryptedHTTP2(config.http2)
 	stopping, stop := context.WithCancel(context.Background())
 	heads, logger := newInFlight(defaultInFlight), zerolog.Nop()
-	if ingress, ok := handler.(*Ingress); ok {
+	if ingress, ok := handler.(*Handler); ok {
 		heads, logger = ingress.bodies, ingress.conn.Logger()
 	}
 	bounded := newConnections(config.most, heads, logger)

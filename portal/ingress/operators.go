@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/portal/internal/outside"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // The paths that the ingress answers itself. They hide no service, because a hyphen is not a valid hostname.
@@ -21,7 +23,7 @@ const (
 	readyPath      = "/-/ready"
 	metricsPath    = "/-/metrics"
 	allMetricsPath = "/-/metrics/all"
-	portalPath     = "/" + hostPortal + "/"
+	portalPath     = "/" + outside.HostPortal + "/"
 )
 
 // iconPath is what browsers request for any page that names no icon of its own. It could be a host, but is not meant as
@@ -33,11 +35,11 @@ const iconPath = "/favicon.ico"
 // the trailing slash that its relative links need.
 func leadsToPortal(path string) bool {
 	name := strings.ToLower(strings.TrimPrefix(path, "/"))
-	return name == "" || name == hostPortal || name == hostPortal+":443"
+	return name == "" || name == outside.HostPortal || name == outside.HostPortal+":443"
 }
 
 // redirectToPortal redirects a browser to the page, under the prefix at which the ingress is mounted.
-func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request, from *forwarding) {
+func (i *Handler) redirectToPortal(w http.ResponseWriter, r *http.Request, from *forwarding) {
 	if !i.allowRead(w, r) {
 		return
 	}
@@ -52,7 +54,7 @@ func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request, from 
 func forOperators(path string) bool { return strings.HasPrefix(path, operatorPrefix) }
 
 // serveOperators answers load balancers, schedulers and Prometheus.
-func (i *Ingress) serveOperators(w http.ResponseWriter, r *http.Request, path string) {
+func (i *Handler) serveOperators(w http.ResponseWriter, r *http.Request, path string) {
 	if !i.allowRead(w, r) {
 		return
 	}
@@ -93,7 +95,7 @@ func writeText(w http.ResponseWriter, text string) {
 }
 
 // allowRead refuses every method but GET and HEAD.
-func (i *Ingress) allowRead(w http.ResponseWriter, r *http.Request) bool {
+func (i *Handler) allowRead(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
@@ -112,7 +114,7 @@ const (
 )
 
 // serveMetrics responds with the metrics of the ingress itself, in the text format of Prometheus.
-func (i *Ingress) serveMetrics(w http.ResponseWriter, r *http.Request) {
+func (i *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	i.conn.ServeMetrics(w, r)
 	text, labels := new(metrics.Text), i.labels()
 	text.Gauge("busline_ingress_body_bytes", "Bytes of bodies that the ingress holds.", float64(i.bodies.now()), labels...)
@@ -123,15 +125,17 @@ func (i *Ingress) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, text.String()) // fails only if the client has gone
 }
 
-func (i *Ingress) labels() []metrics.Label { return instanceLabels(peer{i.conn.Host(), i.conn.ID()}) }
+func (i *Handler) labels() []metrics.Label {
+	return instanceLabels(plane.Peer{i.conn.Host(), i.conn.ID()})
+}
 
-func instanceLabels(of peer) []metrics.Label {
-	return []metrics.Label{{Name: "host", Value: of.host}, {Name: "id", Value: of.id}}
+func instanceLabels(of plane.Peer) []metrics.Label {
+	return []metrics.Label{{Name: "host", Value: of.Host}, {Name: "id", Value: of.ID}}
 }
 
 // serveAllMetrics responds with the metrics of every instance on the plane. They are collected at most once a second.
-func (i *Ingress) serveAllMetrics(w http.ResponseWriter, r *http.Request) {
-	text, err := i.scraped.read(r.Context())
+func (i *Handler) serveAllMetrics(w http.ResponseWriter, r *http.Request) {
+	text, err := i.scraped.Read(r.Context())
 	if err != nil {
 		i.refuse(w, r, err)
 		return
@@ -143,7 +147,7 @@ func (i *Ingress) serveAllMetrics(w http.ResponseWriter, r *http.Request) {
 // scrape collects the metrics of all instances.
 type scrape struct {
 	conn   *bus.Conn
-	roster *roster
+	roster *plane.Roster
 
 	mu      sync.Mutex // protects answers and size
 	answers []scraped  // of the instances that were found
@@ -157,7 +161,7 @@ type scrape struct {
 
 // cut is what is missing of an instance that answered.
 type cut struct {
-	of     peer
+	of     plane.Peer
 	reason string
 	bytes  int
 }
@@ -174,7 +178,7 @@ const (
 const reasonConflict = "conflict"
 
 // scrapeAll returns the metrics of all instances as one exposition. It is no error if some instances are missing.
-func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
+func (i *Handler) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	s := &scrape{conn: i.conn, roster: &i.roster, leftOut: map[string]int{reasonSilent: 0, reasonFailed: 0, reasonBroken: 0, reasonTooMuch: 0}}
 	found, err := s.find(ctx)
 	if err != nil {
@@ -197,19 +201,19 @@ func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 
 // find returns the instances on the plane: the ingress itself, then those that are known longest. The first one counts when
 // as many others disagree on the type of a metric.
-func (s *scrape) find(ctx context.Context) (found []peer, err error) {
+func (s *scrape) find(ctx context.Context) (found []plane.Peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout/2) //nolint:mnd // half
 	defer cancel()
-	answering := s.roster.gather()
-	err = callAll(ctx, s.conn, "/ping", func(from peer, body []byte, err error) {
+	answering := s.roster.Gather()
+	err = plane.CallAll(ctx, s.conn, "/ping", func(from plane.Peer, body []byte, err error) {
 		if err != nil {
 			s.leftOut[reasonSilent]++
-		} else if isOwnPing(from, body) {
-			answering.add(from)
+		} else if plane.IsOwnPing(from, body) {
+			answering.Add(from)
 		}
 	})
-	found, s.leftOut[reasonTooMuch] = answering.admit()
-	own := peer{s.conn.Host(), s.conn.ID()}
+	found, s.leftOut[reasonTooMuch] = answering.Admit()
+	own := plane.Peer{s.conn.Host(), s.conn.ID()}
 	if at := slices.Index(found, own); at > 0 {
 		found = slices.Insert(slices.Delete(found, at, at+1), 0, own)
 	}
@@ -232,7 +236,7 @@ func (a *scraped) limit(bytes int) {
 	}
 }
 
-func (s *scrape) ask(ctx context.Context, of peer) scraped {
+func (s *scrape) ask(ctx context.Context, of plane.Peer) scraped {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+of.String()+":888/metrics", http.NoBody)
 	if err != nil {
 		return scraped{reason: reasonFailed}
@@ -290,8 +294,8 @@ func longestFor(answers []scraped, limit int) int {
 }
 
 // merge merges the answers of instances, none of which can speak for another.
-func (s *scrape) merge(found []peer) {
-	var from []peer
+func (s *scrape) merge(found []plane.Peer) {
+	var from []plane.Peer
 	var expositions []exposition
 	for at, of := range found {
 		answer := s.answers[at]
@@ -316,7 +320,7 @@ func (s *scrape) merge(found []peer) {
 	}
 }
 
-func (s *scrape) noteCut(of peer, reason string, bytes int) {
+func (s *scrape) noteCut(of plane.Peer, reason string, bytes int) {
 	if bytes > 0 {
 		s.cuts = append(s.cuts, cut{of, reason, bytes})
 	}
@@ -332,7 +336,7 @@ func (s *scrape) tell(labels []metrics.Label) string {
 	}
 	for _, cut := range s.cuts {
 		text.Gauge(scrapePrefix+"cut_bytes", "Bytes of an instance's metrics that are not here, by reason.", float64(cut.bytes),
-			append(slices.Clip(labels), metrics.Label{Name: "of_host", Value: cut.of.host}, metrics.Label{Name: "of_id", Value: cut.of.id},
+			append(slices.Clip(labels), metrics.Label{Name: "of_host", Value: cut.of.Host}, metrics.Label{Name: "of_id", Value: cut.of.ID},
 				metrics.Label{Name: "reason", Value: cut.reason})...)
 	}
 	return s.merged.String() + text.String()

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"errors"
@@ -15,68 +15,45 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
-// IngressOption configures an ingress, in [NewIngress].
-type IngressOption interface{ applyToIngress(*ingressConfig) }
-
-// RegisterOption configures the portal, in [Register].
-type RegisterOption interface{ applyToPortal(*portalConfig) }
+// Option configures an ingress, in [New].
+type Option interface{ apply(*config) }
 
 // ServerOption configures a server, in [Listen].
 type ServerOption interface{ applyToServer(*serverConfig) }
 
-// WithPorts sets the ports of the bus that are open to the outside: the ingress carries calls to them, the portal
-// describes what is served on them. Give both the same ports. Default: 443 and 80.
-func WithPorts(ports ...int) interface {
-	IngressOption
-	RegisterOption
-} {
-	return portsOption(slices.Clone(ports))
+// WithPorts sets the ports of the bus that are open to the outside. Give the page the same ones, in ingress.WithPorts. Default: 443 and 80.
+func WithPorts(ports ...int) Option {
+	return option(func(c *config) { c.ports = slices.Clone(ports) })
 }
 
-type portsOption []int
+type option func(*config)
 
-func (o portsOption) applyToIngress(c *ingressConfig) { c.ports = o }
-func (o portsOption) applyToPortal(c *portalConfig)   { c.ports = o }
-
-// WithEventOperators says which callers may operate events on the portal's pages: publish by hand, and read, redeliver and delete dead
-// letters, whose arguments they see. The rule is an expression on claims as in [bus.RequireClaims]; "" allows it to everyone who reaches the
-// portal. Default: BUS_EVENT_OPERATORS, where * stands for everyone; else it is allowed to no caller.
-func WithEventOperators(rule string) RegisterOption { return eventOperatorsOption(rule) }
-
-type eventOperatorsOption string
-
-func (o eventOperatorsOption) applyToPortal(c *portalConfig) { c.operators = (*string)(&o) }
-
-// everyCaller is the value of BUS_EVENT_OPERATORS that has no rule.
-const everyCaller = "*"
-
-type ingressOption func(*ingressConfig)
-
-func (o ingressOption) applyToIngress(c *ingressConfig) { o(c) }
+func (o option) apply(c *config) { o(c) }
 
 // WithTrustedProxies names the networks, such as "10.0.0.0/8", of the proxies in front of the ingress. Their
 // X-Forwarded headers are kept and added to: -For, and with one value each -Host, -Proto and -Prefix, which is the part of
 // the path that the proxy has removed. Those of other clients are replaced. Default: none.
-func WithTrustedProxies(networks ...string) IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.proxies = slices.Clone(networks) })
+func WithTrustedProxies(networks ...string) Option {
+	return option(func(c *config) { c.proxies = slices.Clone(networks) })
 }
 
 // WithOrigins names the origins, such as "https://app.example.com", whose pages may call through the ingress (CORS) and
 // read all of a response; "*" stands for any. They are compared exactly, and credentials such as cookies are never
 // allowed. Pages of other origins can read nothing, and get 403 for all methods but GET, HEAD and OPTIONS. Default:
 // none.
-func WithOrigins(origins ...string) IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.origins = slices.Clone(origins) })
+func WithOrigins(origins ...string) Option {
+	return option(func(c *config) { c.origins = slices.Clone(origins) })
 }
 
 // WithSandbox has browsers run each page of a service, HTML or XML, in an opaque origin of its own, apart from the
 // portal's page. Such pages neither have nor set cookies, have no storage, and what they send counts as sent by another
 // site. A response of any media type counts as a page unless that is known to run no scripts, such as application/json,
 // text/plain and image/png. Default: they run on the origin of the ingress.
-func WithSandbox() IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.sandbox = true })
+func WithSandbox() Option {
+	return option(func(c *config) { c.sandbox = true })
 }
 
 // WithOwnTokens names the hosts, such as "library.example", whose services verify bearer tokens of their own. The ingress
@@ -85,20 +62,20 @@ func WithSandbox() IngressOption {
 // ingress names it, and no service can ask for it. Only the exact host counts, as an instance that is addressed by its id has
 // the address of another host, such as "evil.library.example". To all others a bearer token is the actor, and no header.
 // Default: none.
-func WithOwnTokens(hosts ...string) IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.ownTokens = append(slices.Clip(c.ownTokens), hosts...) })
+func WithOwnTokens(hosts ...string) Option {
+	return option(func(c *config) { c.ownTokens = append(slices.Clip(c.ownTokens), hosts...) })
 }
 
 // WithTimeBudget sets how long a call may take once the request has arrived. A client can ask for less with the
 // header Request-Timeout. Default: 20 s.
-func WithTimeBudget(longest time.Duration) IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.timeBudget = longest })
+func WithTimeBudget(longest time.Duration) Option {
+	return option(func(c *config) { c.timeBudget = longest })
 }
 
 // WithBodyLimit sets the largest request body in bytes; a larger one is answered 413; 0 allows no body at all. A body of more than 1 MiB, or
 // of unknown length, is sent as it arrives. Default: only the limits of the endpoints, see [bus.MaxBodyBytes].
-func WithBodyLimit(bytes int64) IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
+func WithBodyLimit(bytes int64) Option {
+	return option(func(c *config) { c.bodyLimit = bytes })
 }
 
 // WithInFlightLimit sets how many bytes of request and response bodies the ingress holds at a time. A head beyond 4 KiB counts three times, for
@@ -107,15 +84,15 @@ func WithBodyLimit(bytes int64) IngressOption {
 // next call of that method and address finds its room before it is made, or is answered 503 as not executed. A request
 // that takes at most an 8192nd of the limit always has room, so that large ones that arrive slowly keep no others out, and so has
 // one that is alone. What comes as a stream, in either direction, is not held. Default: 24 MiB.
-func WithInFlightLimit(bytes int64) IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
+func WithInFlightLimit(bytes int64) Option {
+	return option(func(c *config) { c.inFlight = bytes })
 }
 
 // WithEvents offers events of services as server-sent events, at GET /<host>:417/<event>. The field data is the arguments as JSON, and id the
 // place in the log or, if the event is not stored, the message id. There is no type, so that browsers call onmessage.
 //
 // Each event is named with its publisher, as in "orders.example/on-ordered"; "orders.example/*" stands for all of a publisher, and "*" for all.
-// Anything else is an error of [NewIngress].
+// Anything else is an error of [New].
 //
 // Those may listen whom the publisher lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without it everyone who
 // reaches the ingress. That is why the ingress has to allow it. The publisher is asked when a stream begins, which ends with the token.
@@ -124,15 +101,15 @@ func WithInFlightLimit(bytes int64) IngressOption {
 // An event of type gap says that some may be missing. A client that falls 64 events behind has to come again.
 //
 // Default: port 417 is not open.
-func WithEvents(events ...string) IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.events = append(openEvents{}, events...) })
+func WithEvents(events ...string) Option {
+	return option(func(c *config) { c.events = append(openEvents{}, events...) })
 }
 
 // WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. One client has at most a quarter
 // of them: the subject of a token, else an address. Behind a proxy name it in [WithTrustedProxies], or all are one client. A server of [Listen]
 // has no more than [WithMaxConnections] either. Default: 10 000.
-func WithEventStreamLimit(streams int) IngressOption {
-	return ingressOption(func(c *ingressConfig) { c.eventStreams = streams })
+func WithEventStreamLimit(streams int) Option {
+	return option(func(c *config) { c.eventStreams = streams })
 }
 
 type serverOption func(*serverConfig)
@@ -165,7 +142,7 @@ func WithUnencryptedHTTP2() ServerOption {
 
 // WithMaxConnections sets how many connections the server has at a time, at least 1. For a further one it closes the one that has waited for its
 // client for longest, first of the client with the most; if none has waited for a second, the oldest of that client, or the new one if it is that
-// client's. A client is an IP address, by IPv6 a network of 64 bits; so all behind a proxy are one. An [Ingress] that another server serves has no such
+// client's. A client is an IP address, by IPv6 a network of 64 bits; so all behind a proxy are one. An [Handler] that another server serves has no such
 // bound: that server has to set one. Default: 1024.
 func WithMaxConnections(connections int) ServerOption {
 	return serverOption(func(c *serverConfig) { c.most = connections })
@@ -186,8 +163,8 @@ func WithSlog(logger *slog.Logger) ServerOption {
 	})
 }
 
-// ingressConfig is the configuration of an ingress: defaults, then options.
-type ingressConfig struct {
+// config is the configuration of an ingress: defaults, then options.
+type config struct {
 	ports      []int
 	proxies    []string       // as given
 	trusted    []netip.Prefix // parsed
@@ -203,29 +180,26 @@ type ingressConfig struct {
 	eventStreams int        // at most
 }
 
-func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
-	config := &ingressConfig{
-		ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: noLimit, eventStreams: defaultEventStreams,
+func newConfig(options []Option) (*config, error) {
+	config := &config{
+		ports: outside.DefaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: noLimit, eventStreams: defaultEventStreams,
 		sites: http.NewCrossOriginProtection(),
 	}
 	for i, option := range options {
 		if option == nil {
-			return nil, errNilOption(i)
+			return nil, outside.ErrNilOption(i)
 		}
-		option.applyToIngress(config)
+		option.apply(config)
 	}
 	return config, errors.Join(
-		validPorts(config.ports), config.parseProxies(), config.parseOrigins(), config.validOwnTokens(), config.events.check(), config.validLimits())
+		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(), config.validOwnTokens(), config.events.check(), config.validLimits())
 }
 
-// errNilOption is the error for an option that is nil: its purpose is unknown.
-func errNilOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
-
-func (c *ingressConfig) parseProxies() error {
+func (c *config) parseProxies() error {
 	for _, network := range c.proxies {
 		parsed, err := netip.ParsePrefix(network)
 		if err != nil {
-			return fmt.Errorf("portal.WithTrustedProxies: %q is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address", network)
+			return fmt.Errorf("ingress.WithTrustedProxies: %q is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address", network)
 		}
 		c.trusted = append(c.trusted, parsed.Masked())
 	}
@@ -233,47 +207,47 @@ func (c *ingressConfig) parseProxies() error {
 }
 
 // parseOrigins returns an error for an origin that no browser sends, because it would allow no origin.
-func (c *ingressConfig) parseOrigins() error {
+func (c *config) parseOrigins() error {
 	for _, origin := range c.origins {
 		if origin == anyOrigin {
 			continue
 		}
 		parsed, err := url.Parse(origin)
 		if err != nil || parsed.Scheme+"://"+strings.ToLower(parsed.Host) != origin || c.sites.AddTrustedOrigin(origin) != nil {
-			return fmt.Errorf("portal.WithOrigins: %q is not an origin such as https://app.example.com, nor *", origin)
+			return fmt.Errorf("ingress.WithOrigins: %q is not an origin such as https://app.example.com, nor *", origin)
 		}
 	}
 	return nil
 }
 
 // validOwnTokens returns an error for a host that no service has, or that cannot do without actors.
-func (c *ingressConfig) validOwnTokens() error {
+func (c *config) validOwnTokens() error {
 	for _, host := range c.ownTokens {
 		switch err := subject.CheckHost(host); {
 		case err != nil:
-			return fmt.Errorf("portal.WithOwnTokens: %w", err)
-		case host == hostAll, host == hostPortal:
-			return fmt.Errorf("portal.WithOwnTokens: the host %s is part of the bus, and takes its tokens: name hosts of services", host)
+			return fmt.Errorf("ingress.WithOwnTokens: %w", err)
+		case host == outside.HostAll, host == outside.HostPortal:
+			return fmt.Errorf("ingress.WithOwnTokens: the host %s is part of the bus, and takes its tokens: name hosts of services", host)
 		}
 	}
 	return nil
 }
 
-func (c *ingressConfig) validLimits() error {
+func (c *config) validLimits() error {
 	if c.timeBudget <= 0 {
-		return fmt.Errorf("portal.WithTimeBudget: %s leaves no time for a call", c.timeBudget)
+		return fmt.Errorf("ingress.WithTimeBudget: %s leaves no time for a call", c.timeBudget)
 	}
 	if c.bodyLimit < 0 {
-		return fmt.Errorf("portal.WithBodyLimit: %d bytes is below zero", c.bodyLimit)
+		return fmt.Errorf("ingress.WithBodyLimit: %d bytes is below zero", c.bodyLimit)
 	}
 	if c.eventStreams < 1 {
-		return fmt.Errorf("portal.WithEventStreamLimit: %d streams are too few: leave out portal.WithEvents for none", c.eventStreams)
+		return fmt.Errorf("ingress.WithEventStreamLimit: %d streams are too few: leave out ingress.WithEvents for none", c.eventStreams)
 	}
 	if c.inFlight == 0 {
 		c.inFlight = defaultInFlight
 	}
 	if c.inFlight < c.mostHeld() {
-		return fmt.Errorf("portal.WithInFlightLimit: %d bytes leave no room for one body of %d; lower portal.WithBodyLimit too", c.inFlight, c.mostHeld())
+		return fmt.Errorf("ingress.WithInFlightLimit: %d bytes leave no room for one body of %d; lower ingress.WithBodyLimit too", c.inFlight, c.mostHeld())
 	}
 	return nil
 }

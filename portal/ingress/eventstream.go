@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // Limits of streams of events.
@@ -53,15 +54,15 @@ func newEventStreams(conn *bus.Conn, limit int) *eventStreams {
 // Close ends all streams at once, of events and of responses whose body a service sends as it comes; further streams of events are answered
 // 503. Other calls are not affected. A [Server] that stops ends the streams that may have no end, of events and of lines of JSON. For another
 // server call Close before http.Server.Shutdown, which would wait for them. Close may be called again, and concurrently.
-func (i *Ingress) Close() { i.streams.close() }
+func (i *Handler) Close() { i.streams.close() }
 
 // untilClosed returns a context that ends with that of a request, and by Close.
-func (i *Ingress) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+func (i *Handler) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	return endsWith(ctx, i.streams.closing)
 }
 
 // untilStopped is untilClosed for streams that end as the server stops, too.
-func (i *Ingress) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+func (i *Handler) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	return endsWith(ctx, i.streams.closing, stopping(ctx))
 }
 
@@ -82,7 +83,7 @@ func namesEvent(path string) bool {
 }
 
 // serveEvents answers a request for the events of one kind.
-func (i *Ingress) serveEvents(w http.ResponseWriter, r *http.Request, path string) {
+func (i *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path string) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
 		i.rejectRequest(w, r, bus.Errorf(http.StatusMethodNotAllowed, "events are read with GET, not %s", r.Method))
@@ -127,7 +128,7 @@ func (i *Ingress) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 type eventStream struct {
 	feedKey
 
-	ingress  *Ingress
+	ingress  *Handler
 	request  *http.Request
 	client   http.ResponseWriter
 	control  *http.ResponseController
@@ -141,8 +142,8 @@ type eventStream struct {
 }
 
 // newEventStream returns the stream that a request asks for.
-func (i *Ingress) newEventStream(w http.ResponseWriter, r *http.Request, path string) (*eventStream, error) {
-	to, err := addressOf(path, []int{subject.EventPort})
+func (i *Handler) newEventStream(w http.ResponseWriter, r *http.Request, path string) (*eventStream, error) {
+	to, err := outside.AddressOf(path, []int{subject.EventPort})
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func acceptsEvents(header http.Header) bool {
 	if len(header.Values("Accept")) == 0 {
 		return true
 	}
-	for accepted := range listed(header, "Accept") {
+	for accepted := range outside.Listed(header, "Accept") {
 		kind, parameters, err := mime.ParseMediaType(accepted)
 		quality, malformed := strconv.ParseFloat(parameters["q"], 64)
 		if refused := malformed == nil && quality == 0; err != nil || refused {
@@ -246,7 +247,7 @@ func (s *eventStream) ask(ctx context.Context) error {
 }
 
 // refuseFeed answers when events cannot be had. That says something of the broker, which is not for clients.
-func (i *Ingress) refuseFeed(w http.ResponseWriter, r *http.Request, err error) {
+func (i *Handler) refuseFeed(w http.ResponseWriter, r *http.Request, err error) {
 	logger := i.conn.Logger()
 	logger.Error().Err(err).Str("path", requestPath(r)).Msg("the events cannot be offered")
 	i.rejectRequest(w, r, bus.Errorf(http.StatusServiceUnavailable, "the events cannot be had now; the reason is in the log of the ingress"))
@@ -345,7 +346,7 @@ func (s *eventStream) replay(ctx context.Context, until uint64) error {
 		var err error
 		piece, last, more, err = s.readPiece(ctx, until)
 		if bus.StatusOf(err) == http.StatusGone {
-			if err := s.write(newGap(detailOf(err)).text); err != nil {
+			if err := s.write(newGap(outside.DetailOf(err)).text); err != nil {
 				return err
 			}
 			s.written = 0

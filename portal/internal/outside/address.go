@@ -1,7 +1,6 @@
-package portal
+package outside
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"mime"
@@ -17,25 +16,25 @@ import (
 )
 
 const (
-	hostAll    = subject.HostAll
-	hostPortal = "portal" // serves the page
+	HostAll    = subject.HostAll
+	HostPortal = "portal" // serves the page
 )
 
 // maxURILength bounds the target of a request, in bytes.
-const maxURILength = 8 << 10
+const MaxURILength = 8 << 10
 
 // addressOf turns the path /calculator.example:443/add into the address https://calculator.example:443/add, if the port
 // is public. The path is taken literally: nothing is decoded, cleaned or redirected, so that the path checked here is
 // the path that is called.
-func addressOf(path string, open []int) (*url.URL, error) {
+func AddressOf(path string, open []int) (*url.URL, error) {
 	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	host, digits, hasPort := strings.Cut(service, ":")
 	host = subject.LowerHost(host)
 	if subject.CheckCalledHost(host) != nil {
 		return nil, bus.Errorf(http.StatusNotFound, "%.80q is not a hostname; a path is /<host>[:<port>]/<path>", service)
 	}
-	if host == hostAll {
-		return nil, bus.Errorf(http.StatusNotFound, "the host %s is not open to the outside", hostAll)
+	if host == HostAll {
+		return nil, bus.Errorf(http.StatusNotFound, "the host %s is not open to the outside", HostAll)
 	}
 	if !hasPort {
 		digits = "443"
@@ -47,25 +46,25 @@ func addressOf(path string, open []int) (*url.URL, error) {
 	if err != nil {
 		return nil, bus.Errorf(http.StatusBadRequest, "the path has a percent sign without two hex digits")
 	}
-	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + encodeStray(rest)}, nil
+	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + EncodeStray(rest)}, nil
 }
 
 // sentPath returns the path of a URL as the client sent it, with the bytes encoded that it should have encoded, such as | and é.
 // Because of one of these EscapedPath would decode the whole path and encode it anew: a %2F would become a slash, and so another
 // path, or another host.
-func sentPath(of *url.URL) string {
-	sent := &url.URL{Path: of.Path, RawPath: encodeStray(of.RawPath)}
+func SentPathOf(of *url.URL) string {
+	sent := &url.URL{Path: of.Path, RawPath: EncodeStray(of.RawPath)}
 	return sent.EscapedPath()
 }
 
 // encodeStray encodes what cannot be in a path (RFC 3986, 3.3). What is encoded already stays.
-func encodeStray(path string) string {
-	if strings.IndexFunc(path, isStray) < 0 {
+func EncodeStray(path string) string {
+	if strings.IndexFunc(path, IsStray) < 0 {
 		return path
 	}
 	var encoded strings.Builder
 	for i := range len(path) {
-		if c := path[i]; isStray(rune(c)) {
+		if c := path[i]; IsStray(rune(c)) {
 			fmt.Fprintf(&encoded, "%%%02X", c)
 		} else {
 			encoded.WriteByte(c)
@@ -75,10 +74,10 @@ func encodeStray(path string) string {
 }
 
 // isStray is true for all but visible ASCII, and for what is visible and has no place in a path.
-func isStray(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"#<>?\\^`{|}", c) }
+func IsStray(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"#<>?\\^`{|}", c) }
 
 // listed yields the members of a field that is a list, which may be in several lines (RFC 9110, 5.6.1).
-func listed(header http.Header, name string) iter.Seq[string] {
+func Listed(header http.Header, name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range header.Values(name) {
 			for member := range strings.SplitSeq(line, ",") {
@@ -92,7 +91,7 @@ func listed(header http.Header, name string) iter.Seq[string] {
 
 // carried reports whether the bus carries a method. CONNECT and TRACE concern the connection to a server, not what it
 // serves (RFC 9110, 9.3.6 and 9.3.8), and PRI begins an HTTP/2 connection, which is not supported here.
-func carried(method string) bool {
+func Carried(method string) bool {
 	for i := range len(method) {
 		if method[i] < 'A' || 'Z' < method[i] {
 			return false
@@ -103,7 +102,7 @@ func carried(method string) bool {
 
 // mediaType returns the media type of a body without parameters, such as "text/html"; "" if there is none or it is
 // malformed.
-func mediaType(header http.Header) string {
+func MediaType(header http.Header) string {
 	kind := header.Get("Content-Type")
 	if kind == "application/json" {
 		return kind // as most are
@@ -116,25 +115,28 @@ func mediaType(header http.Header) string {
 }
 
 // validPorts returns an error for ports that must not be public.
-func validPorts(ports []int) error {
+func CheckPorts(option string, ports []int) error {
 	const events, control, last = 417, 888, 65535
 	reserved := map[int]string{
 		control: "for requests of the framework itself; it is never open to the outside",
-		events:  "for events: offer them with portal.WithEvents",
+		events:  "for events: offer them with ingress.WithEvents",
 	}
 	if len(ports) == 0 {
-		return errors.New("portal.WithPorts: no port is open; name one such as 443")
+		return fmt.Errorf("%s: no port is open; name one such as 443", option)
 	}
 	for _, port := range ports {
 		if port < 1 || port > last {
-			return fmt.Errorf("portal.WithPorts: port %d is not from 1 to %d", port, last)
+			return fmt.Errorf("%s: port %d is not from 1 to %d", option, port, last)
 		}
 		if what := reserved[port]; what != "" {
-			return fmt.Errorf("portal.WithPorts: port %d is %s", port, what)
+			return fmt.Errorf("%s: port %d is %s", option, port, what)
 		}
 	}
 	return nil
 }
 
 // defaultPorts returns the ports that are public by convention.
-func defaultPorts() []int { return []int{443, 80} }
+func DefaultPorts() []int { return []int{443, 80} }
+
+// ErrNilOption is the error for an option that is nil: its purpose is unknown.
+func ErrNilOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ const drainTimeout = 200 * time.Millisecond
 
 // rejectBody refuses a request whose body cannot be had, and logs that if it did not arrive in time. Without room for the body the connection ends
 // soon: else a client that sends no more would keep it for as long as a whole request may take.
-func (i *Ingress) rejectBody(w http.ResponseWriter, r *http.Request, err error) {
+func (i *Handler) rejectBody(w http.ResponseWriter, r *http.Request, err error) {
 	if bus.StatusOf(err) == http.StatusServiceUnavailable && r.ContentLength != 0 && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTimeout)) // not every server supports this
@@ -57,13 +57,13 @@ func (i *Ingress) rejectBody(w http.ResponseWriter, r *http.Request, err error) 
 
 // noteUnread logs that a response could not be written because its client did not read it in time. HTTP/2 does not tell that from a
 // client that has left.
-func (i *Ingress) noteUnread(r *http.Request, err error) {
+func (i *Handler) noteUnread(r *http.Request, err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		i.logCutOff(r, "a client was cut off: it did not read its response in time")
 	}
 }
 
-func (i *Ingress) logCutOff(r *http.Request, message string) {
+func (i *Handler) logCutOff(r *http.Request, message string) {
 	leftOut, ok := i.cutOffs.admit(time.Now())
 	if !ok {
 		return

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // inFlight counts the bytes of large heads and of bodies in memory of an ingress: those of requests until they are answered, response bodies
@@ -198,12 +199,12 @@ const (
 )
 
 // checkRequest refuses what can be refused before the body is read, and counts the head.
-func (c *ingressConfig) checkRequest(r *http.Request, load *reservation) error {
-	if !carried(r.Method) {
+func (c *config) checkRequest(r *http.Request, load *reservation) error {
+	if !outside.Carried(r.Method) {
 		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not forwarded; use capital letters, and neither CONNECT nor TRACE", r.Method)
 	}
-	if length := len(cmp.Or(r.RequestURI, r.URL.RequestURI())); length > maxURILength {
-		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d; send long values in the body of a POST", length, maxURILength)
+	if length := len(cmp.Or(r.RequestURI, r.URL.RequestURI())); length > outside.MaxURILength {
+		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d; send long values in the body of a POST", length, outside.MaxURILength)
 	}
 	size, err := checkHeader(r)
 	if err != nil {
@@ -241,7 +242,7 @@ func checkHeader(r *http.Request) (size int, err error) {
 const heldBody = 1 << 20
 
 // bodyOf returns the body of a request.
-func (c *ingressConfig) bodyOf(arriving *arrivingBody, r *http.Request, load *reservation) (io.ReadCloser, error) {
+func (c *config) bodyOf(arriving *arrivingBody, r *http.Request, load *reservation) (io.ReadCloser, error) {
 	if 0 <= r.ContentLength && r.ContentLength <= heldBody {
 		body, err := c.readBody(arriving, r, load)
 		return wire.NewBody(body), err
@@ -260,7 +261,7 @@ func (c *ingressConfig) bodyOf(arriving *arrivingBody, r *http.Request, load *re
 const smallBody = 64 << 10
 
 // mostHeld returns how many bytes of a body are read before the call is made.
-func (c *ingressConfig) mostHeld() int64 {
+func (c *config) mostHeld() int64 {
 	return min(c.bodyLimit, heldBody)
 }
 
@@ -276,7 +277,7 @@ type arrivingBody struct {
 	connection *http.ResponseController // nil when the request is over: net/http allows no use after that, and panics by HTTP/2
 }
 
-func (c *ingressConfig) arriving(w http.ResponseWriter, r *http.Request) *arrivingBody {
+func (c *config) arriving(w http.ResponseWriter, r *http.Request) *arrivingBody {
 	return &arrivingBody{
 		ReadCloser: http.MaxBytesReader(w, r.Body, c.bodyLimit), toAnswer: c.budget(r) + writeTimeout, isHTTP2: r.ProtoMajor > 1,
 		connection: http.NewResponseController(w),
@@ -333,7 +334,7 @@ func bodyFailure(err error) error {
 
 // readBody reads the request's body up to the limit. It counts bytes as they arrive and not as announced, so that a
 // client that announces a large body and sends nothing takes no room. It stops reading when there is no room.
-func (c *ingressConfig) readBody(body io.Reader, r *http.Request, load *reservation) ([]byte, error) {
+func (c *config) readBody(body io.Reader, r *http.Request, load *reservation) ([]byte, error) {
 	announced := max(0, r.ContentLength)
 	if !load.take(announced) {
 		return nil, load.of.full(bus.ExecutedNo)
@@ -343,7 +344,7 @@ func (c *ingressConfig) readBody(body io.Reader, r *http.Request, load *reservat
 }
 
 // read reads so many bytes of a body.
-func (c *ingressConfig) read(from io.Reader, load *reservation, most int64) ([]byte, error) {
+func (c *config) read(from io.Reader, load *reservation, most int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(load.reader(from), most))
 	_, full := errors.AsType[*bus.Error](err)
 	switch failed := bodyFailure(err); {
@@ -362,7 +363,7 @@ func tooLarge(limit int64) error {
 }
 
 // budget returns how long a call may take. A client can ask for less, in whole seconds: "Request-Timeout: 5".
-func (c *ingressConfig) budget(r *http.Request) time.Duration {
+func (c *config) budget(r *http.Request) time.Duration {
 	const bits = 32 // enough for any budget, and cannot overflow
 	asked := r.Header.Get("Request-Timeout")
 	if asked == "" {

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	_ "embed" // of away.html
@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // rejectRequest responds with an error that keeps a request from being carried, so that no service has seen it.
-func (i *Ingress) rejectRequest(w http.ResponseWriter, r *http.Request, err error) {
+func (i *Handler) rejectRequest(w http.ResponseWriter, r *http.Request, err error) {
 	if failed, ok := errors.AsType[*bus.Error](err); ok {
 		unsent := *failed // errors may be shared
 		unsent.Executed = bus.ExecutedNo
@@ -23,12 +24,12 @@ func (i *Ingress) rejectRequest(w http.ResponseWriter, r *http.Request, err erro
 }
 
 // refuse responds with an error of the ingress itself, or of a call that got no response.
-func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (i *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	bus.WriteError(w, r, i.visible(r, err))
 }
 
 // visible returns an error as clients may see it. An internal one is logged.
-func (i *Ingress) visible(r *http.Request, err error) *bus.Error {
+func (i *Handler) visible(r *http.Request, err error) *bus.Error {
 	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}
 	if known, ok := errors.AsType[*bus.Error](err); ok {
 		copied := *known // errors may be shared
@@ -53,7 +54,7 @@ func (i *Ingress) visible(r *http.Request, err error) *bus.Error {
 // outsideOf returns the error that clients see instead of an internal one.
 func outsideOf(failed *bus.Error) *bus.Error {
 	return &bus.Error{
-		Status: failed.Status, Detail: withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
+		Status: failed.Status, Detail: outside.Withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
 		TraceID: failed.TraceID, Path: failed.Path, Executed: failed.Executed, RetryAfter: failed.RetryAfter,
 	}
 }
@@ -72,7 +73,7 @@ func unstripped(r *http.Request) string {
 // missesPage reports whether a browser has asked for the portal's page and the call failed because no instance serves it.
 func missesPage(r *http.Request, to *url.URL, err error) bool {
 	status := bus.StatusOf(err)
-	return to.Hostname() == hostPortal && to.Path == "/" && r.Method == http.MethodGet &&
+	return to.Hostname() == outside.HostPortal && to.Path == "/" && r.Method == http.MethodGet &&
 		(status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout) &&
 		strings.Contains(r.Header.Get("Accept"), "text/html")
 }

@@ -1,4 +1,4 @@
-package portal
+package plane
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 
 // shared looks something up for all readers that ask at about the same time: one lookup at a time, and none while the
 // last result is recent. Nothing runs without a reader.
-type shared[T any] struct {
-	age     func(T) time.Duration // how long a result is recent
-	changed func() bool           // whether a result is no longer recent for another reason; nil: there is none
-	timeout time.Duration         // of a lookup
-	soon    time.Duration         // how long a lookup keeps a reader of readSoon waiting
-	now     func() time.Time
-	look    func(ctx context.Context, began time.Time) (T, error)
+type Shared[T any] struct {
+	Age     func(T) time.Duration // how long a result is recent
+	Changed func() bool           // whether a result is no longer recent for another reason; nil: there is none
+	Timeout time.Duration         // of a lookup
+	Soon    time.Duration         // how long a lookup keeps a reader of readSoon waiting
+	Now     func() time.Time
+	Look    func(ctx context.Context, began time.Time) (T, error)
 
 	mu      sync.Mutex // protects all fields below
 	latest  *sharedLook[T]
@@ -36,7 +36,7 @@ type sharedLook[T any] struct {
 
 // read returns a recent result. The first reader that finds none starts a lookup; readers that come meanwhile wait for
 // it. An error is returned to those who waited for it, and the next reader tries again.
-func (s *shared[T]) read(ctx context.Context) (T, error) {
+func (s *Shared[T]) Read(ctx context.Context) (T, error) {
 	look, _ := s.join()
 	return look.wait(ctx)
 }
@@ -45,12 +45,12 @@ func (s *shared[T]) read(ctx context.Context) (T, error) {
 const staleAge = 10 * time.Second
 
 // readSoon is read, but returns the last result when a lookup takes longer than soon, as it may while others flood the plane.
-func (s *shared[T]) readSoon(ctx context.Context) (T, error) {
+func (s *Shared[T]) ReadSoon(ctx context.Context) (T, error) {
 	look, last := s.join()
-	if look == last || last == nil || s.now().Sub(last.began) >= staleAge {
+	if look == last || last == nil || s.Now().Sub(last.began) >= staleAge {
 		return look.wait(ctx)
 	}
-	timer := time.NewTimer(s.soon - s.now().Sub(look.began))
+	timer := time.NewTimer(s.Soon - s.Now().Sub(look.began))
 	defer timer.Stop()
 	select {
 	case <-look.done:
@@ -61,26 +61,26 @@ func (s *shared[T]) readSoon(ctx context.Context) (T, error) {
 }
 
 // join returns the lookup whose result is recent, or will be, and the last one that has succeeded, nil if none has.
-func (s *shared[T]) join() (look, last *sharedLook[T]) {
+func (s *Shared[T]) join() (look, last *sharedLook[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.isRecentLocked():
 		return s.latest, s.latest
 	case s.running == nil:
-		s.running = &sharedLook[T]{began: s.now(), done: make(chan struct{})}
+		s.running = &sharedLook[T]{began: s.Now(), done: make(chan struct{})}
 		go s.run(s.running)
 	}
 	return s.running, s.latest
 }
 
 // isRecentLocked reports whether the last result may be returned.
-func (s *shared[T]) isRecentLocked() bool {
-	return s.latest != nil && s.now().Sub(s.latest.began) < s.age(s.latest.seen) && (s.changed == nil || !s.changed())
+func (s *Shared[T]) isRecentLocked() bool {
+	return s.latest != nil && s.Now().Sub(s.latest.began) < s.Age(s.latest.seen) && (s.Changed == nil || !s.Changed())
 }
 
 // always returns an age that is the same for all results.
-func always[T any](age time.Duration) func(T) time.Duration {
+func Always[T any](age time.Duration) func(T) time.Duration {
 	return func(T) time.Duration { return age }
 }
 
@@ -94,8 +94,8 @@ func (l *sharedLook[T]) wait(ctx context.Context) (seen T, err error) {
 }
 
 // run does the lookup for all readers that wait, hence not in the context of any one of them.
-func (s *shared[T]) run(running *sharedLook[T]) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+func (s *Shared[T]) run(running *sharedLook[T]) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -110,5 +110,5 @@ func (s *shared[T]) run(running *sharedLook[T]) {
 		close(running.done)
 	}()
 	running.err = errors.New("asking what is on the bus never ended") // kept only if the lookup exits
-	running.seen, running.err = s.look(ctx, running.began)
+	running.seen, running.err = s.Look(ctx, running.began)
 }

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // Limits of a feed.
@@ -179,7 +180,7 @@ func (f *eventFeed) tail(ctx context.Context) (err error) {
 			wait = feedRetry
 		}
 		if bus.StatusOf(err) == http.StatusGone {
-			f.send(newGap(detailOf(err)))
+			f.send(newGap(outside.DetailOf(err)))
 			continue
 		}
 		if wait == feedRetry && ctx.Err() == nil {
@@ -250,8 +251,9 @@ func newStoredEvent(event *eventlog.Event) *streamedEvent {
 
 // newGap returns the event that says that others may be missing.
 func newGap(reason string) *streamedEvent {
-	detail := object{{"detail", quote(reason)}}
-	return &streamedEvent{text: append([]byte("event: gap\n"), encodeEvent("", detail.json())...)}
+	var detail outside.Object
+	detail.Set("detail", reason)
+	return &streamedEvent{text: append([]byte("event: gap\n"), encodeEvent("", detail.JSON())...)}
 }
 
 // encodeEvent returns an event as text (https://html.spec.whatwg.org/#event-stream-interpretation). It has no type, so that browsers hand it

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"errors"
@@ -100,7 +100,7 @@ func (c *connections) admit(conn net.Conn) *connection {
 func (c *connections) closeFull(closing net.Conn) {
 	if leftOut, ok := c.cutOffs.admit(time.Now()); ok {
 		c.logger.Warn().Stringer("client", closing.RemoteAddr()).Int("limit", c.limit).Int("leftOut", leftOut).
-			Msg("a connection was closed, as there are too many; see portal.WithMaxConnections")
+			Msg("a connection was closed, as there are too many; see ingress.WithMaxConnections")
 	}
 	_ = closing.Close()
 }

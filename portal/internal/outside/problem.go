@@ -1,4 +1,4 @@
-package portal
+package outside
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 )
 
 // object is a JSON object that keeps its members, of any kind, in order.
-type object []member
+type Object []Member
 
-type member struct {
+type Member struct {
 	name  string
 	value jsontext.Value
 }
@@ -27,7 +27,7 @@ type member struct {
 var errNoObject = errors.New("not a JSON object")
 
 // parseObject parses a JSON object. Duplicate names and trailing bytes are errors.
-func parseObject(data []byte) (object, error) {
+func ParseObject(data []byte) (Object, error) {
 	if value := jsontext.Value(data); value.Kind() != '{' || !value.IsValid() {
 		return nil, errNoObject
 	}
@@ -35,13 +35,13 @@ func parseObject(data []byte) (object, error) {
 	if _, err := decoder.ReadToken(); err != nil { // the opening brace
 		return nil, err
 	}
-	var members object
+	var members Object
 	for decoder.PeekKind() != '}' {
 		name, err := decoder.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		read := member{name: name.String()}
+		read := Member{name: name.String()}
 		value, err := decoder.ReadValue()
 		if err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func parseObject(data []byte) (object, error) {
 }
 
 // text returns the value of a member that is a string, otherwise "".
-func (o object) text(name string) string {
+func (o Object) text(name string) string {
 	for _, m := range o {
 		if m.name == name && m.value.Kind() == '"' {
 			unquoted, _ := jsontext.AppendUnquote(nil, m.value) // it has been validated already
@@ -64,27 +64,27 @@ func (o object) text(name string) string {
 }
 
 // isTrue reports whether the value of a member is true.
-func (o object) isTrue(name string) bool {
-	return slices.ContainsFunc(o, func(m member) bool { return m.name == name && m.value.Kind() == 't' })
+func (o Object) isTrue(name string) bool {
+	return slices.ContainsFunc(o, func(m Member) bool { return m.name == name && m.value.Kind() == 't' })
 }
 
 // set sets a member to a string.
-func (o *object) set(name, text string) {
-	value := quote(text)
-	if at := slices.IndexFunc(*o, func(m member) bool { return m.name == name }); at >= 0 {
+func (o *Object) Set(name, text string) {
+	value := Quote(text)
+	if at := slices.IndexFunc(*o, func(m Member) bool { return m.name == name }); at >= 0 {
 		(*o)[at].value = value
 		return
 	}
-	*o = append(*o, member{name, value})
+	*o = append(*o, Member{name, value})
 }
 
-func (o object) json() []byte {
+func (o Object) JSON() []byte {
 	text := []byte{'{'}
 	for i, m := range o {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(text, quote(m.name)...)
+		text = append(text, Quote(m.name)...)
 		text = append(text, ':')
 		text = append(text, m.value...)
 	}
@@ -92,12 +92,12 @@ func (o object) json() []byte {
 }
 
 // quote encodes a string; bytes that are not UTF-8 become U+FFFD.
-func quote(text string) jsontext.Value {
+func Quote(text string) jsontext.Value {
 	quoted, _ := jsontext.AppendQuote(nil, []byte(text)) // the error only says that some bytes were not UTF-8
 	return quoted
 }
 
-const problemType = "application/problem+json"
+const ProblemType = "application/problem+json"
 
 // blankType is the type of a problem about which the status says it all (RFC 9457, 4.2.1).
 const blankType = "about:blank"
@@ -109,8 +109,8 @@ const maxProblem = 64 << 10
 // sent it, the instance that failed is named, and of an internal one (see [bus.IsInternal]) all is removed that a service says
 // of it: the detail, the type, and members of its own. A problem that is too large or cannot be parsed is passed on unchanged, unless
 // it may be internal.
-func adaptProblem(path string, response *http.Response) error {
-	if kind := mediaType(response.Header); kind != problemType {
+func AdaptProblem(path string, response *http.Response) error {
+	if kind := MediaType(response.Header); kind != ProblemType {
 		return nil
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxProblem+1))
@@ -131,12 +131,12 @@ func adaptProblem(path string, response *http.Response) error {
 	if internal {
 		problem.withhold(response.StatusCode)
 	}
-	problem.set("instance", path)
+	problem.Set("instance", path)
 	problem.sayWhoFailed(response.Header)
 	if internal {
-		problem.set("detail", withheld(response.StatusCode, problem.text("msgId")))
+		problem.Set("detail", Withheld(response.StatusCode, problem.text("msgId")))
 	}
-	body = problem.json()
+	body = problem.JSON()
 	response.Body, response.Trailer = wire.NewBody(body), nil
 	response.ContentLength = int64(len(body))
 	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
@@ -154,21 +154,21 @@ func mayBeInternal(status int) bool {
 }
 
 // standIn returns a problem that replaces one that cannot be parsed.
-func standIn(status int) object {
-	return object{{"type", quote(blankType)}, {"status", jsontext.Value(strconv.Itoa(status))}}
+func standIn(status int) Object {
+	return Object{{"type", Quote(blankType)}, {"status", jsontext.Value(strconv.Itoa(status))}}
 }
 
-func parseProblem(body []byte) (object, error) {
+func parseProblem(body []byte) (Object, error) {
 	if len(body) > maxProblem {
 		return nil, errNoObject
 	}
-	return parseObject(body)
+	return ParseObject(body)
 }
 
 // withhold removes from a problem what may reveal internals. It keeps the status and who failed, if they have valid values.
 // Other members may be anything, such as a stack trace, and so may a title and a type.
-func (o *object) withhold(status int) {
-	*o = slices.DeleteFunc(*o, func(m member) bool {
+func (o *Object) withhold(status int) {
+	*o = slices.DeleteFunc(*o, func(m Member) bool {
 		switch m.name {
 		case "host", "id", "msgId", "traceId":
 			return m.value.Kind() != '"'
@@ -180,21 +180,21 @@ func (o *object) withhold(status int) {
 			return true
 		}
 	})
-	o.set("type", blankType)
-	o.set("title", http.StatusText(status))
+	o.Set("type", blankType)
+	o.Set("title", http.StatusText(status))
 }
 
 // sayWhoFailed names the instance that responded, unless the problem names one.
-func (o *object) sayWhoFailed(header http.Header) {
+func (o *Object) sayWhoFailed(header http.Header) {
 	if o.text("host") == "" {
-		o.set("host", header.Get("Bus-From-Host"))
-		o.set("id", header.Get("Bus-From-Id"))
-		o.set("msgId", header.Get("Bus-Msg-Id"))
+		o.Set("host", header.Get("Bus-From-Host"))
+		o.Set("id", header.Get("Bus-From-Id"))
+		o.Set("msgId", header.Get("Bus-Msg-Id"))
 	}
 }
 
 // withheld returns the text that replaces an internal detail.
-func withheld(status int, msgID string) string {
+func Withheld(status int, msgID string) string {
 	what := ""
 	if status == http.StatusGatewayTimeout {
 		what = "something took too long; "
@@ -206,7 +206,7 @@ func withheld(status int, msgID string) string {
 }
 
 // detailOf returns what an error says, without its status.
-func detailOf(err error) string {
+func DetailOf(err error) string {
 	if failed, ok := errors.AsType[*bus.Error](err); ok {
 		return failed.Detail
 	}

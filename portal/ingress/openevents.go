@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // openEvents are the events that clients outside may listen to: "orders.example/on-ordered", "orders.example/*" for all of a publisher, "*" for all
@@ -18,22 +19,22 @@ type openEvents []string
 // check returns an error for what names no events.
 func (o openEvents) check() error {
 	if o != nil && len(o) == 0 {
-		return errors.New(`portal.WithEvents names no events: name each, as in "orders.example/on-ordered", all of a publisher, "orders.example/*", or "*" for all`)
+		return errors.New(`ingress.WithEvents names no events: name each, as in "orders.example/on-ordered", all of a publisher, "orders.example/*", or "*" for all`)
 	}
 	for _, each := range o {
 		publisher, event, _ := strings.Cut(each, "/")
 		if each != "*" && (!isPublisher(publisher) || event != "*" && !isEventName(event)) {
-			return fmt.Errorf(`portal.WithEvents: %q names no events: write "orders.example/on-ordered", "orders.example/*" for all of a publisher, or "*" for all`, each)
+			return fmt.Errorf(`ingress.WithEvents: %q names no events: write "orders.example/on-ordered", "orders.example/*" for all of a publisher, or "*" for all`, each)
 		}
 	}
 	return nil
 }
 
-func isPublisher(host string) bool { return host != hostAll && subject.CheckHost(host) == nil }
+func isPublisher(host string) bool { return host != outside.HostAll && subject.CheckHost(host) == nil }
 
 // isEventName reports whether a path that is called can be this event, which has no wildcard.
 func isEventName(event string) bool {
-	return event != "" && event[0] != '/' && !strings.Contains(event, "*") && strings.IndexFunc(event, isStray) < 0
+	return event != "" && event[0] != '/' && !strings.Contains(event, "*") && strings.IndexFunc(event, outside.IsStray) < 0
 }
 
 // has reports whether an event is open.

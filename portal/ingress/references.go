@@ -1,16 +1,18 @@
-package portal
+package ingress
 
 import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // adaptReferences rewrites the headers of a request in which a client names the service by its address on the ingress: the service knows
 // only its address on the bus, which is the Host of its requests. So checks of the origin, and the Destination of WebDAV, work as
 // they do without an ingress. An Origin tells no services apart, as all are on the origin of the ingress; references to other services and
 // other places stay as they are. It is the reverse of [servicePlace.adaptLocations].
-func (i *Ingress) adaptReferences(header http.Header, from *forwarding, to *url.URL) {
+func (i *Handler) adaptReferences(header http.Header, from *forwarding, to *url.URL) {
 	for _, name := range [...]string{"Origin", "Referer", "Destination"} {
 		values := header[name]
 		if len(values) != 1 {
@@ -23,7 +25,7 @@ func (i *Ingress) adaptReferences(header http.Header, from *forwarding, to *url.
 }
 
 // inside returns a reference as the service knows it; ok is false if it refers to another place. An origin refers to the ingress as a whole.
-func (i *Ingress) inside(reference string, from *forwarding, to *url.URL, isOrigin bool) (inside string, ok bool) {
+func (i *Handler) inside(reference string, from *forwarding, to *url.URL, isOrigin bool) (inside string, ok bool) {
 	parsed, err := url.Parse(reference)
 	if err != nil || parsed.Opaque != "" || !i.isOwnHost(parsed, from) {
 		return "", false
@@ -35,12 +37,12 @@ func (i *Ingress) inside(reference string, from *forwarding, to *url.URL, isOrig
 	if isOrigin {
 		return service, service != "" && parsed.EscapedPath() == ""
 	}
-	below, ok := strings.CutPrefix(sentPath(parsed), from.prefix+"/")
+	below, ok := strings.CutPrefix(outside.SentPathOf(parsed), from.prefix+"/")
 	if !ok {
 		return "", false
 	}
 	name, path, _ := strings.Cut(below, "/")
-	if called, err := addressOf("/"+name, i.config.ports); err != nil || called.Host != to.Host {
+	if called, err := outside.AddressOf("/"+name, i.config.ports); err != nil || called.Host != to.Host {
 		return "", false
 	}
 	inside = service + "/" + path
@@ -51,7 +53,7 @@ func (i *Ingress) inside(reference string, from *forwarding, to *url.URL, isOrig
 }
 
 // isOwnHost reports whether a reference is a path, or a URL of the ingress as the client has called it, or as people do.
-func (i *Ingress) isOwnHost(reference *url.URL, from *forwarding) bool {
+func (i *Handler) isOwnHost(reference *url.URL, from *forwarding) bool {
 	switch {
 	case reference.Scheme == "" && reference.Host == "":
 		return true

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // maxMetrics limits the metrics of one exposition, and maxLabels the labels of a sample: merging takes longest for many of them.
@@ -39,7 +41,7 @@ type family struct {
 // readExposition parses the metrics of an instance in the text format of Prometheus, version 0.0.4. It returns an error if the
 // text is malformed, too large, has a sample twice, or has one without the labels of the instance: no instance can speak for
 // another. Timestamps are dropped, and so is a histogram or summary without its count, which was cut off.
-func readExposition(text string, of peer) (exposition, error) {
+func readExposition(text string, of plane.Peer) (exposition, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
@@ -121,7 +123,7 @@ func parseExposition(text string) (parsed map[string]*dto.MetricFamily, err erro
 }
 
 // checkFamily returns the number of samples of a metric, and drops their timestamps.
-func checkFamily(family *dto.MetricFamily, of peer) (samples int, err error) {
+func checkFamily(family *dto.MetricFamily, of plane.Peer) (samples int, err error) {
 	if family.GetType() == dto.MetricType_GAUGE_HISTOGRAM {
 		return 0, errors.New("a gauge histogram is not of this format")
 	}
@@ -146,7 +148,7 @@ func checkFamily(family *dto.MetricFamily, of peer) (samples int, err error) {
 }
 
 // seriesOf returns the labels of a series as text, sorted, and checks that they name the instance.
-func seriesOf(metric *dto.Metric, of peer) (string, error) {
+func seriesOf(metric *dto.Metric, of plane.Peer) (string, error) {
 	labels := metric.GetLabel()
 	texts, host, id := make([]string, len(labels)), "", ""
 	for i, label := range labels {
@@ -158,7 +160,7 @@ func seriesOf(metric *dto.Metric, of peer) (string, error) {
 		}
 		texts[i] = fmt.Sprintf("%s=%q", label.GetName(), label.GetValue())
 	}
-	if host != of.host || id != of.id {
+	if host != of.Host || id != of.ID {
 		return "", fmt.Errorf("not of the instance %s", of)
 	}
 	slices.Sort(texts)

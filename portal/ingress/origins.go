@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const anyOrigin = "*"
 
 // guardOrigins lets pages of the listed origins call through the ingress
 // (https://fetch.spec.whatwg.org/#http-cors-protocol). A browser's preflight requests never reach a service.
-func (c *ingressConfig) guardOrigins(i *Ingress) http.Handler {
+func (c *config) guardOrigins(i *Handler) http.Handler {
 	if len(c.origins) == 0 {
 		return http.HandlerFunc(i.serveOwnOrigin)
 	}
@@ -40,9 +40,9 @@ func (c *ingressConfig) guardOrigins(i *Ingress) http.Handler {
 }
 
 // serveOwnOrigin serves an ingress that allows no other origin.
-func (i *Ingress) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
+func (i *Handler) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-		i.rejectRequest(w, r, bus.Errorf(http.StatusForbidden, "pages of other origins may not call; see portal.WithOrigins"))
+		i.rejectRequest(w, r, bus.Errorf(http.StatusForbidden, "pages of other origins may not call; see ingress.WithOrigins"))
 		return
 	}
 	i.serve(w, r)
@@ -50,7 +50,7 @@ func (i *Ingress) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 
 // checkSite refuses requests that a page of another site has a browser send. A form needs no preflight request, and many
 // endpoints take forms. GET and HEAD pass: a link is such a request, too.
-func (i *Ingress) checkSite(r *http.Request, from *forwarding) error {
+func (i *Handler) checkSite(r *http.Request, from *forwarding) error {
 	if slices.Contains(i.config.origins, anyOrigin) {
 		return nil
 	}
@@ -63,12 +63,12 @@ func (i *Ingress) checkSite(r *http.Request, from *forwarding) error {
 		return nil
 	}
 	return bus.Errorf(http.StatusForbidden,
-		"pages of %.80s may not call %.80s; see portal.WithOrigins, or, if these are the same, portal.WithTrustedProxies and bus.WithBaseURL",
+		"pages of %.80s may not call %.80s; see ingress.WithOrigins, or, if these are the same, ingress.WithTrustedProxies and bus.WithBaseURL",
 		cmp.Or(origin, "another site"), from.host)
 }
 
 // baseURL returns the address under which people reach the ingress: the configured one, else that of the request.
-func (i *Ingress) baseURL(from *forwarding) string {
+func (i *Handler) baseURL(from *forwarding) string {
 	r := &http.Request{Header: make(http.Header)}
 	from.writeTo(r.Header)
 	return i.conn.BaseURL(r)
@@ -86,7 +86,7 @@ func guardLoopbackHost(handler http.Handler, listening net.Addr, baseURL string)
 		return handler
 	}
 	refuse := bus.WriteError
-	if ingress, ok := handler.(*Ingress); ok {
+	if ingress, ok := handler.(*Handler); ok {
 		refuse = ingress.rejectRequest
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func isLoopback(at *url.URL) bool {
 }
 
 func hasProxies(handler http.Handler) bool {
-	ingress, ok := handler.(*Ingress)
+	ingress, ok := handler.(*Handler)
 	return ok && len(ingress.config.trusted) > 0
 }
 

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ type eventClient struct {
 }
 
 // eventClientOf returns the client that asks for a stream with these claims.
-func (c *ingressConfig) eventClientOf(r *http.Request, verified claims.Claims) eventClient {
+func (c *config) eventClientOf(r *http.Request, verified claims.Claims) eventClient {
 	if named, _ := verified["sub"].(string); named != "" {
 		return eventClient{subject: named}
 	}
@@ -32,7 +32,7 @@ func (c *ingressConfig) eventClientOf(r *http.Request, verified claims.Claims) e
 }
 
 // clientAddress returns the last address on the way of a request that is not that of a trusted proxy: what is before it may be forged.
-func (c *ingressConfig) clientAddress(r *http.Request) netip.Addr {
+func (c *config) clientAddress(r *http.Request) netip.Addr {
 	client := peerAddress(r)
 	said := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, text := range slices.Backward(said) {

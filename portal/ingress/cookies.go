@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"net/http"
@@ -44,7 +44,7 @@ func (c cookieRefusal) explain() string {
 	return [...]string{
 		"", "it is malformed", "its name begins with __Host-, so it would need the Path /, which all services share",
 		"it is longer than 4 KiB", "a response may set 32 cookies of 8 KiB in all, and a client may have 32 KiB",
-		"it is of a page in a sandbox (portal.WithSandbox)",
+		"it is of a page in a sandbox (ingress.WithSandbox)",
 	}[c]
 }
 
@@ -61,7 +61,7 @@ func (d *droppedCookies) writeTo(text *metrics.Text, labels []metrics.Label) {
 
 // confineCookies restricts the cookies of a response to the service's own path and to a bounded size, and drops those of
 // pages in a sandbox.
-func (i *Ingress) confineCookies(r *http.Request, place *servicePlace, to *url.URL, response *http.Response) {
+func (i *Handler) confineCookies(r *http.Request, place *servicePlace, to *url.URL, response *http.Response) {
 	jar := &cookieFilter{
 		place: place, sandboxed: i.config.needsSandbox(to, response),
 		left: maxSetCookies, clientLeft: maxClientCookies - len(strings.Join(r.Header.Values("Cookie"), "; ")),
@@ -87,7 +87,7 @@ func (i *Ingress) confineCookies(r *http.Request, place *servicePlace, to *url.U
 }
 
 // noteDroppedCookie counts a dropped cookie, and logs the first one of each reason.
-func (i *Ingress) noteDroppedCookie(from, line string, refusal cookieRefusal) {
+func (i *Handler) noteDroppedCookie(from, line string, refusal cookieRefusal) {
 	if i.cookies[refusal].Add(1) > 1 {
 		return
 	}

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"context"
@@ -15,11 +15,13 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/portal/internal/outside"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // Ingress lets outside HTTP onto the bus: it maps /<host>[:<port>]/<path> to https://<host>:<port>/<path>, where an
 // instance ID may precede the host. It is an http.Handler that may be mounted anywhere and used by many goroutines at
-// once. Make one with [NewIngress]. [Listen] bounds the connections; any other server has to do so itself.
+// once. Make one with [New]. [Listen] bounds the connections; any other server has to do so itself.
 //
 // It also redirects / and /portal to the portal's page, and reports its health at /-/healthy (it runs) and /-/ready
 // (the broker is there). At /-/metrics are its own metrics in the text format of Prometheus, at /-/metrics/all those of
@@ -36,37 +38,37 @@ import (
 //
 // A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is
 // internal, as [bus.IsInternal] says, is only for the service's log: the outside sees only the id of the message.
-type Ingress struct {
+type Handler struct {
 	conn    *bus.Conn
-	config  *ingressConfig
+	config  *config
 	bodies  *inFlight
 	cookies droppedCookies
 	cutOffs cutOffLog
-	scraped shared[string]
-	roster  roster
+	scraped plane.Shared[string]
+	roster  plane.Roster
 	streams *eventStreams
 	handler http.Handler // serve, behind the rules for other origins
 }
 
-// NewIngress returns an ingress that calls with conn, which should be connected as "ingress": services see that host as
+// New returns an ingress that calls with conn, which should be connected as "ingress": services see that host as
 // their caller. Close the connection after the server has stopped. An error names the invalid option.
-func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
+func New(conn *bus.Conn, options ...Option) (*Handler, error) {
 	if conn == nil {
 		return nil, errors.New("the ingress cannot call without a connection")
 	}
-	config, err := newIngressConfig(options)
+	config, err := newConfig(options)
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
-	ingress := &Ingress{conn: conn, config: config, bodies: newInFlight(config.inFlight)}
-	ingress.scraped = shared[string]{age: always[string](scrapeAge), timeout: scrapeTimeout, now: time.Now, look: ingress.scrapeAll}
+	ingress := &Handler{conn: conn, config: config, bodies: newInFlight(config.inFlight)}
+	ingress.scraped = plane.Shared[string]{Age: plane.Always[string](scrapeAge), Timeout: scrapeTimeout, Now: time.Now, Look: ingress.scrapeAll}
 	ingress.streams = newEventStreams(conn, config.eventStreams)
 	ingress.handler = config.guardOrigins(ingress)
 	return ingress, nil
 }
 
 // ServeHTTP calls a service on the bus for a request, and writes its response.
-func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (i *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 {
 		// net/http does not say whether the request had a Content-Length as well, by which an intermediary may have
 		// found a different end of it (RFC 9112, 6.3). So the connection is closed, and what follows on it is not read.
@@ -76,7 +78,7 @@ func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve dispatches a request by its path.
-func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
+func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	load := &reservation{of: i.bodies}
 	defer load.release()
 	if err := i.config.checkRequest(r, load); err != nil {
@@ -88,7 +90,7 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 		i.rejectRequest(w, r, err)
 		return
 	}
-	path := "/" + strings.TrimPrefix(sentPath(r.URL), "/") // http.StripPrefix may have removed the slash
+	path := "/" + strings.TrimPrefix(outside.SentPathOf(r.URL), "/") // http.StripPrefix may have removed the slash
 	switch {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r, &from)
@@ -105,7 +107,7 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 
 // carry calls a service for a request. The time budget starts when the body has arrived; the call is cancelled when the
 // client disconnects.
-func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, from *forwarding, load *reservation) {
+func (i *Handler) carry(w http.ResponseWriter, r *http.Request, path string, from *forwarding, load *reservation) {
 	if err := checkWorker(r, path); err != nil {
 		i.rejectRequest(w, r, err)
 		return
@@ -114,7 +116,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 		i.rejectRequest(w, r, err)
 		return
 	}
-	to, err := addressOf(path, i.config.ports)
+	to, err := outside.AddressOf(path, i.config.ports)
 	if err != nil {
 		i.rejectRequest(w, r, err)
 		return
@@ -169,7 +171,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string, fro
 }
 
 // request returns the request to send on the bus.
-func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, body io.ReadCloser, from *forwarding) *http.Request {
+func (i *Handler) request(ctx context.Context, r *http.Request, to *url.URL, body io.ReadCloser, from *forwarding) *http.Request {
 	to.RawQuery = r.URL.RawQuery
 	request := &http.Request{
 		Method: r.Method, URL: to, Header: filterRequestHeader(r.Header),
@@ -189,7 +191,7 @@ func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, bod
 // actor returns the bearer token of a request and its claims, or "" if it has none. A malformed or invalid token is always an error,
 // never treated as absent. An Authorization header of another scheme is no identity, and is passed on like any other
 // header; so is that for a service with tokens of its own.
-func (i *Ingress) actor(r *http.Request, to *url.URL) (token string, verified claims.Claims, err error) {
+func (i *Handler) actor(r *http.Request, to *url.URL) (token string, verified claims.Claims, err error) {
 	if slices.Contains(i.config.ownTokens, to.Hostname()) {
 		return "", nil, nil
 	}
@@ -279,7 +281,7 @@ func checkUpgrade(r *http.Request) error {
 	if len(r.Header["Upgrade"]) == 0 || !hasToken(r.Header, "Connection", "upgrade") {
 		return nil
 	}
-	for protocol := range listed(r.Header, "Upgrade") {
+	for protocol := range outside.Listed(r.Header, "Upgrade") {
 		if protocol != "" && !strings.EqualFold(protocol, "h2c") {
 			return bus.Errorf(http.StatusNotImplemented,
 				"the bus carries requests and responses, and no %.40q: use server-sent events, or a server of your own beside the ingress", protocol)
@@ -294,7 +296,7 @@ func namedInConnection(header http.Header) map[string]bool {
 		return nil
 	}
 	named := make(map[string]bool)
-	for name := range listed(header, "Connection") {
+	for name := range outside.Listed(header, "Connection") {
 		named[textproto.CanonicalMIMEHeaderKey(name)] = true
 	}
 	return named

@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"maps"
@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // forwarding is what services learn about the origin of a request. The ingress itself writes the X-Forwarded headers
@@ -20,7 +22,7 @@ type forwarding struct {
 }
 
 // forwarding determines the origin of a request.
-func (c *ingressConfig) forwarding(r *http.Request) forwarding {
+func (c *config) forwarding(r *http.Request) forwarding {
 	peer := peerAddress(r)
 	from := forwarding{host: r.Host, proto: "http", prefix: mountPrefix(r)}
 	if peer.IsValid() {
@@ -47,7 +49,7 @@ func (f *forwarding) applyTrusted(said http.Header) {
 		f.proto = proto
 	}
 	if prefix, err := url.ParseRequestURI(said.Get("X-Forwarded-Prefix")); err == nil && prefix.Host == "" {
-		f.prefix = cleanPrefix(sentPath(prefix)) + f.prefix
+		f.prefix = cleanPrefix(outside.SentPathOf(prefix)) + f.prefix
 	}
 }
 
@@ -72,7 +74,7 @@ func isForwardingHeader(name string) bool {
 }
 
 // trusts reports whether an address is that of a trusted proxy.
-func (c *ingressConfig) trusts(peer netip.Addr) bool {
+func (c *config) trusts(peer netip.Addr) bool {
 	for _, network := range c.trusted {
 		if network.Contains(peer) {
 			return true
@@ -94,14 +96,14 @@ func peerAddress(r *http.Request) netip.Addr {
 // requestPath returns the path as the client sent it, before an outer handler removed a prefix.
 func requestPath(r *http.Request) string {
 	if sent, err := url.ParseRequestURI(r.RequestURI); err == nil {
-		return sentPath(sent)
+		return outside.SentPathOf(sent)
 	}
-	return sentPath(r.URL)
+	return outside.SentPathOf(r.URL)
 }
 
 // mountPrefix returns the prefix that an outer handler such as http.StripPrefix has removed from the path, or "".
 func mountPrefix(r *http.Request) string {
-	path := sentPath(r.URL)
+	path := outside.SentPathOf(r.URL)
 	if sent, _, _ := strings.Cut(r.RequestURI, "?"); sent == path {
 		return "" // as nearly always
 	}

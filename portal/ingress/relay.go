@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"context"
@@ -13,13 +13,14 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // maxStatus is the largest status code in HTTP (RFC 9110, 15).
 const maxStatus = 599
 
 // relay writes the response of a service to the client. A body that comes as a stream ends when the ingress is closed.
-func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.Response, load *reservation) {
+func (i *Handler) relay(w http.ResponseWriter, r *http.Request, response *http.Response, load *reservation) {
 	if response.StatusCode < http.StatusOK || response.StatusCode > maxStatus {
 		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
 		return
@@ -34,8 +35,8 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 		defer context.AfterFunc(ctx, func() { _ = body.Close() })()
 		r = r.WithContext(ctx)
 	}
-	if r.Method != http.MethodHead && mediaType(response.Header) == problemType {
-		if err := adaptProblem(requestPath(r), response); err != nil {
+	if r.Method != http.MethodHead && outside.MediaType(response.Header) == outside.ProblemType {
+		if err := outside.AdaptProblem(requestPath(r), response); err != nil {
 			i.refuse(w, r, err)
 			return
 		}
@@ -50,7 +51,7 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 	setAnsweredBy(w.Header(), response.Header)
 	if isStream(response) {
 		setUnlessSet(w.Header(), "X-Accel-Buffering", "no") // by nginx
-		if mediaType(response.Header) == eventStreamType {
+		if outside.MediaType(response.Header) == eventStreamType {
 			setUnlessSet(w.Header(), "Cache-Control", "no-cache")
 		}
 	}
@@ -69,7 +70,7 @@ func isStream(response *http.Response) bool { return response.Trailer != nil }
 // isEndless reports whether a response is a stream that may have no end, so that a server that stops does not wait for it.
 func isEndless(response *http.Response) bool {
 	endless := []string{eventStreamType, "application/x-ndjson", "application/json-seq", "multipart/x-mixed-replace"}
-	return isStream(response) && slices.Contains(endless, mediaType(response.Header))
+	return isStream(response) && slices.Contains(endless, outside.MediaType(response.Header))
 }
 
 // maxCollected is how large a stream may be that a client of HTTP/1.0 gets in one piece, in bytes.
@@ -93,13 +94,13 @@ func collect(response *http.Response) error {
 
 // relayStream writes a body as it comes, and the trailer. A body that ends before its end breaks the connection, so
 // that no client takes half of it for the whole; events end with one that says why.
-func (i *Ingress) relayStream(w http.ResponseWriter, r *http.Request, response *http.Response) {
+func (i *Handler) relayStream(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	client := &streamWriter{Writer: w, connection: http.NewResponseController(w), timeout: writeTimeout}
 	_, err := client.Write(nil) // the header goes out before the first piece comes
 	if err == nil {
 		_, err = io.Copy(client, response.Body)
 	}
-	if err != nil && !client.failed && r.Context().Err() == nil && mediaType(response.Header) == eventStreamType && response.ContentLength < 0 {
+	if err != nil && !client.failed && r.Context().Err() == nil && outside.MediaType(response.Header) == eventStreamType && response.ContentLength < 0 {
 		_, err = client.Write(i.problemEvent(r, err))
 	}
 	if err != nil {
@@ -135,7 +136,7 @@ func belongsToHeader(name string) bool {
 }
 
 // problemEvent returns the event that ends a stream of events that has failed. The blank line before it ends an event that was cut off.
-func (i *Ingress) problemEvent(r *http.Request, err error) []byte {
+func (i *Handler) problemEvent(r *http.Request, err error) []byte {
 	problem := bodyWriter{header: make(http.Header)}
 	bus.WriteError(&problem, r, i.visible(r, err))
 	line := strings.NewReplacer("\r", " ", "\n", " ").Replace(problem.String()) // which are blanks in JSON
