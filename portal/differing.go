@@ -120,7 +120,7 @@ func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort, 
 func (c *catalog) fetchOf(ctx context.Context, at hostPort, of variant, before *keptDocument[openapi.Document]) (found *keptDocument[openapi.Document], err error) {
 	const tries = 2
 	for _, each := range of.instances[:min(len(of.instances), tries)] {
-		if found, err = c.fetch(ctx, at, plane.Peer{at.host, each.ID}.String(), before); found.document != nil || err != nil {
+		if found, err = c.fetch(ctx, at, plane.Peer{Host: at.host, ID: each.ID}.String(), before); found.document != nil || err != nil {
 			break
 		}
 	}

@@ -72,7 +72,7 @@ func (d *discovery) heard(announced bus.Announcement) {
 		d.missed = true
 		return
 	}
-	d.markLocked(plane.Peer{announced.Host, announced.ID})
+	d.markLocked(plane.Peer{Host: announced.Host, ID: announced.ID})
 }
 
 func (d *discovery) markLocked(of plane.Peer) {
@@ -100,8 +100,8 @@ func (d *discovery) doubtHost(host string) {
 	d.mu.Lock()
 	found := d.latest
 	d.mu.Unlock()
-	if id, of, _ := strings.Cut(host, "."); found.runs(plane.Peer{of, id}) {
-		d.doubt(plane.Peer{of, id})
+	if id, of, _ := strings.Cut(host, "."); found.runs(plane.Peer{Host: of, ID: id}) {
+		d.doubt(plane.Peer{Host: of, ID: id})
 		return
 	}
 	for from := range found.running {

@@ -126,7 +126,7 @@ func (i *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *Handler) labels() []metrics.Label {
-	return instanceLabels(plane.Peer{i.conn.Host(), i.conn.ID()})
+	return instanceLabels(plane.Peer{Host: i.conn.Host(), ID: i.conn.ID()})
 }
 
 func instanceLabels(of plane.Peer) []metrics.Label {
@@ -213,7 +213,7 @@ func (s *scrape) find(ctx context.Context) (found []plane.Peer, err error) {
 		}
 	})
 	found, s.leftOut[reasonTooMuch] = answering.Admit()
-	own := plane.Peer{s.conn.Host(), s.conn.ID()}
+	own := plane.Peer{Host: s.conn.Host(), ID: s.conn.ID()}
 	if at := slices.Index(found, own); at > 0 {
 		found = slices.Insert(slices.Delete(found, at, at+1), 0, own)
 	}

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"bufio"
@@ -25,7 +25,8 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/examples/orders/ordersapi"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 const orderedPath = "/orders.example:417/on-ordered"
@@ -42,29 +43,29 @@ type eventReader struct {
 
 // listen opens a stream of events, and reads its first block.
 func (d *testIngress) listen(path string, headers ...string) *eventReader {
-	d.t.Helper()
-	ctx, cancel := context.WithCancel(d.t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.server.URL+path, http.NoBody)
-	require.NoError(d.t, err)
+	d.T.Helper()
+	ctx, cancel := context.WithCancel(d.T.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Server.URL+path, http.NoBody)
+	require.NoError(d.T, err)
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
 		request.Header.Set(name, value)
 	}
 	response, err := http.DefaultClient.Do(request)
-	require.NoError(d.t, err)
-	d.t.Cleanup(func() {
+	require.NoError(d.T, err)
+	d.T.Cleanup(func() {
 		cancel()
 		_ = response.Body.Close()
 	})
-	reader := &eventReader{d.t, bufio.NewReader(response.Body), cancel}
+	reader := &eventReader{d.T, bufio.NewReader(response.Body), cancel}
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(response.Body)
-		d.t.Fatalf("status %d: %s", response.StatusCode, text)
+		d.T.Fatalf("status %d: %s", response.StatusCode, text)
 	}
-	assert.Equal(d.t, "text/event-stream", response.Header.Get("Content-Type"))
-	assert.Equal(d.t, "no", response.Header.Get("X-Accel-Buffering"))
-	assert.Equal(d.t, "no-store, no-transform", response.Header.Get("Cache-Control"))
-	assert.Equal(d.t, block{retry: "2000"}, reader.next())
+	assert.Equal(d.T, "text/event-stream", response.Header.Get("Content-Type"))
+	assert.Equal(d.T, "no", response.Header.Get("X-Accel-Buffering"))
+	assert.Equal(d.T, "no-store, no-transform", response.Header.Get("Cache-Control"))
+	assert.Equal(d.T, block{retry: "2000"}, reader.next())
 	return reader
 }
 
@@ -119,24 +120,24 @@ type offered struct {
 	publisher *ordersapi.Publisher
 }
 
-func newOffered(t *testing.T, ingress *testIngress, options ...bus.PublishOption) *offered {
+func newOffered(t *testing.T, entrance *testIngress, options ...bus.PublishOption) *offered {
 	t.Helper()
-	publisher, err := ordersapi.NewPublisher(ingress.bus.Connect(ordersapi.Host), options...)
+	publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), options...)
 	require.NoError(t, err)
-	return &offered{ingress, publisher}
+	return &offered{entrance, publisher}
 }
 
 // openStored offers events that are stored.
-func openStored(t *testing.T, options ...portal.IngressOption) *offered {
+func openStored(t *testing.T, options ...ingress.Option) *offered {
 	t.Helper()
-	ingress := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil, append(options, portal.WithEvents("*"))...)
-	return newOffered(t, ingress, bus.Durable())
+	entrance := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil, append(options, ingress.WithEvents("*"))...)
+	return newOffered(t, entrance, bus.Durable())
 }
 
 func (o *offered) order(numbers ...int) {
-	o.t.Helper()
+	o.T.Helper()
 	for _, number := range numbers {
-		require.NoError(o.t, o.publisher.OnOrdered(o.t.Context(), number, "Tea", 1))
+		require.NoError(o.T, o.publisher.OnOrdered(o.T.Context(), number, "Tea", 1))
 	}
 }
 
@@ -151,8 +152,8 @@ func eventually(t *testing.T, holds func() bool) {
 
 // awaitFeeds waits until there are so many feeds.
 func (d *testIngress) awaitFeeds(count int) {
-	d.t.Helper()
-	eventually(d.t, func() bool { return portal.Feeds(d.handler) == count })
+	d.T.Helper()
+	eventually(d.T, func() bool { return ingress.Feeds(d.Handler) == count })
 }
 
 func count(from, to int) (numbers []int) {
@@ -165,7 +166,7 @@ func count(from, to int) (numbers []int) {
 // TestEvents_Live has two clients share a subscription, which ends with the second one.
 func TestEvents_Live(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, portal.WithEvents("*")))
+	o := newOffered(t, open(t, ingress.WithEvents("*")))
 	first, second := o.listen(orderedPath), o.listen(orderedPath, "Accept: text/event-stream")
 	o.awaitFeeds(1)
 	o.order(7)
@@ -173,7 +174,7 @@ func TestEvents_Live(t *testing.T) {
 	assert.Len(t, got.id, 26, "the message id")
 	assert.JSONEq(t, `{"number":7,"item":"Tea","quantity":1}`, got.data)
 	assert.Equal(t, got, second.next())
-	assert.Contains(t, o.get("/-/metrics").text, `busline_ingress_event_streams{host="ingress",id="`+portal.ID(o.handler)+`"} 2`)
+	assert.Contains(t, o.Get("/-/metrics").Text, `busline_ingress_event_streams{host="ingress",id="`+ingress.ID(o.Handler)+`"} 2`)
 	first.cancel()
 	o.order(8)
 	_, numbers := second.numbers(8)
@@ -221,9 +222,9 @@ func TestEvents_Gap(t *testing.T) {
 	t.Parallel()
 	o := openStored(t)
 	o.order(1, 2, 3, 4)
-	manager, err := jetstream.New(o.bus.Connect("operator.example").NATS())
+	manager, err := jetstream.New(o.Bus.Connect("operator.example").NATS())
 	require.NoError(t, err)
-	log, err := manager.Stream(t.Context(), o.bus.Plane()+"_EVENTS_orders_example")
+	log, err := manager.Stream(t.Context(), o.Bus.Plane()+"_EVENTS_orders_example")
 	require.NoError(t, err)
 	require.NoError(t, log.Purge(t.Context(), jetstream.WithPurgeSequence(3)))
 	for _, test := range []struct {
@@ -258,7 +259,7 @@ func TestEvents_Outage(t *testing.T) {
 		listener := o.listen(orderedPath)
 		listener.next()
 		o.order(1)
-		require.NoError(t, portal.NATS(o.handler).ForceReconnect())
+		require.NoError(t, ingress.NATS(o.Handler).ForceReconnect())
 		o.awaitConnected()
 		o.order(2)
 		_, numbers := listener.numbers(2)
@@ -266,9 +267,9 @@ func TestEvents_Outage(t *testing.T) {
 	})
 	t.Run("not stored", func(t *testing.T) {
 		t.Parallel()
-		o := newOffered(t, open(t, portal.WithEvents("*")))
+		o := newOffered(t, open(t, ingress.WithEvents("*")))
 		listener := o.listen(orderedPath)
-		require.NoError(t, portal.NATS(o.handler).ForceReconnect())
+		require.NoError(t, ingress.NATS(o.Handler).ForceReconnect())
 		assert.Equal(t, block{event: "gap", data: `{"detail":"the broker was away, or events came too fast"}`}, listener.next())
 		o.order(2)
 		_, numbers := listener.numbers(2)
@@ -277,15 +278,15 @@ func TestEvents_Outage(t *testing.T) {
 }
 
 func (d *testIngress) awaitConnected() {
-	eventually(d.t, func() bool { return portal.NATS(d.handler).IsConnected() })
+	eventually(d.T, func() bool { return ingress.NATS(d.Handler).IsConnected() })
 }
 
 // TestEvents_Claims asks the publisher who may listen.
 func TestEvents_Claims(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openFor(t, i, portal.WithEvents("*"))
-	publisher, err := ordersapi.NewPublisher(ingress.bus.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`"keeper" in roles`))
+	i := portaltest.NewIssuer(t)
+	entrance := openFor(t, i, ingress.WithEvents("*"))
+	publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	for _, test := range []struct {
 		name, path, header string
@@ -294,13 +295,13 @@ func TestEvents_Claims(t *testing.T) {
 	}{
 		{"no token", orderedPath, "X: y", 401, "a token is required", "Bearer"},
 		{"invalid token", orderedPath, "Authorization: Bearer x", 401, "", `Bearer error="invalid_token"`},
-		{"others", orderedPath, i.in("cook"), 403, "the claims of the token do not give access", `Bearer error="insufficient_scope"`},
-		{"unknown", "/orders.example:417/on-orderd", i.in("keeper"), 404, "orders.example publishes no event on-orderd; it has on-ordered; did you mean on-ordered?", ""},
-		{"unknown to others", "/orders.example:417/on-orderd", i.in("cook"), 404, "orders.example publishes no event on-orderd; it has no events for this caller", ""},
+		{"others", orderedPath, i.In("cook"), 403, "the claims of the token do not give access", `Bearer error="insufficient_scope"`},
+		{"unknown", "/orders.example:417/on-orderd", i.In("keeper"), 404, "orders.example publishes no event on-orderd; it has on-ordered; did you mean on-ordered?", ""},
+		{"unknown to others", "/orders.example:417/on-orderd", i.In("cook"), 404, "orders.example publishes no event on-orderd; it has no events for this caller", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := ingress.get(test.path, test.header)
-			failed := got.problem(t)
+			got := entrance.Get(test.path, test.header)
+			failed := got.Problem(t)
 			assert.Equal(t, test.status, failed.Status)
 			assert.Contains(t, failed.Detail, test.detail)
 			assert.Equal(t, test.path, failed.Instance)
@@ -308,7 +309,7 @@ func TestEvents_Claims(t *testing.T) {
 			assert.True(t, strings.HasPrefix(got.Header.Get("Www-Authenticate"), test.challenge), got.Header)
 		})
 	}
-	listener := ingress.listen(orderedPath, i.in("keeper"))
+	listener := entrance.listen(orderedPath, i.In("keeper"))
 	require.NoError(t, publisher.OnOrdered(t.Context(), 7, "Tea", 1))
 	_, numbers := listener.numbers(7)
 	assert.Equal(t, []int{7}, numbers)
@@ -316,13 +317,13 @@ func TestEvents_Claims(t *testing.T) {
 
 func TestEvents_Refuses(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, portal.WithEvents("*")))
-	speaker := o.bus.Connect("speaker.example")
-	require.NoError(t, speaker.Handle("GET", "/x", http.HandlerFunc(echo)))
+	o := newOffered(t, open(t, ingress.WithEvents("*")))
+	speaker := o.Bus.Connect("speaker.example")
+	require.NoError(t, speaker.Handle("GET", "/x", http.HandlerFunc(portaltest.Echo)))
 	other, err := speaker.NewPublisher("other.example")
 	require.NoError(t, err)
 	bus.NewEvent[bus.Args](other, "/on-said")
-	require.NoError(t, bus.Subscribe[ordersapi.Events](o.bus.Connect("mailer.example"), ordersapi.Host, orderReader{}))
+	require.NoError(t, bus.Subscribe[ordersapi.Events](o.Bus.Connect("mailer.example"), ordersapi.Host, portaltest.OrderReader{}))
 	for _, test := range []struct {
 		name, method, path, header string
 		status                     int
@@ -352,21 +353,21 @@ func TestEvents_Refuses(t *testing.T) {
 		{"anonymous, no keys", "GET", orderedPath, "Authorization: Bearer x", 401, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := o.send(test.method+" "+test.path+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+test.header+"\r\n\r\n", test.method)
-			assert.Equal(t, test.status, got.StatusCode, got.text)
+			got := o.Send(test.method+" "+test.path+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+test.header+"\r\n\r\n", test.method)
+			assert.Equal(t, test.status, got.StatusCode, got.Text)
 			if test.status == http.StatusMethodNotAllowed {
 				assert.Equal(t, "GET", got.Header.Get("Allow"))
 			}
 			if test.method != http.MethodHead {
-				assert.Contains(t, got.problem(t).Detail, test.detail)
+				assert.Contains(t, got.Problem(t).Detail, test.detail)
 			}
 		})
 	}
 	o.awaitFeeds(0)
-	closed := newOffered(t, open(t)).get(orderedPath).problem(t)
+	closed := newOffered(t, open(t)).Get(orderedPath).Problem(t)
 	assert.Equal(t, `port "417" is not open to the outside`, closed.Detail, "by default")
-	_, err = portal.NewIngress(speaker, portal.WithEventStreamLimit(0))
-	assert.ErrorContains(t, err, "portal.WithEventStreamLimit: 0 streams are too few: leave out portal.WithEvents for none")
+	_, err = ingress.New(speaker, ingress.WithEventStreamLimit(0))
+	assert.ErrorContains(t, err, "ingress.WithEventStreamLimit: 0 streams are too few: leave out ingress.WithEvents for none")
 }
 
 // TestEvents_Denied has the broker deny the ingress the log, and allow it what docs/guides/events.md says.
@@ -389,14 +390,14 @@ func TestEvents_Denied(t *testing.T) {
 no_auth_user: all
 authorization { users: [ {user: all, password: all}, {user: door, password: door, permissions: {publish: {allow: [`+test.publish+`]}, subscribe: {allow: [`+test.subscribe+`]}}} ] }`))
 			url := strings.Replace(b.Broker().URL(), "nats://", "nats://door:door@", 1)
-			ingress := openOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())}, portal.WithEvents("*"))
+			entrance := openOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())}, ingress.WithEvents("*"))
 			var options []bus.PublishOption
 			if test.durable {
 				options = append(options, bus.Durable())
 			}
-			o := newOffered(t, ingress, options...)
+			o := newOffered(t, entrance, options...)
 			if test.status != http.StatusOK {
-				failed := o.get(orderedPath).problem(t)
+				failed := o.Get(orderedPath).Problem(t)
 				assert.Equal(t, test.status, failed.Status)
 				assert.Equal(t, "the events cannot be had now; the reason is in the log of the ingress", failed.Detail)
 				return
@@ -450,9 +451,9 @@ func TestEvents_Slow(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody)
 	go func() {
 		defer close(ended)
-		o.handler.ServeHTTP(slow, request)
+		o.Handler.ServeHTTP(slow, request)
 	}()
-	eventually(t, func() bool { return portal.Listening(o.handler) == 1 })
+	eventually(t, func() bool { return ingress.Listening(o.Handler) == 1 })
 	quick := o.listen(orderedPath)
 	quick.next()
 	o.order(1)
@@ -463,7 +464,7 @@ func TestEvents_Slow(t *testing.T) {
 	o.order(count(51, 100)...) // never more than the queue of the quick one holds, however busy the machine is
 	_, numbers = quick.numbers(100)
 	assert.Equal(t, count(51, 100), numbers)
-	assert.Equal(t, 1, portal.Listening(o.handler), "the slow one gets no more")
+	assert.Equal(t, 1, ingress.Listening(o.Handler), "the slow one gets no more")
 	close(slow.released)
 	<-ended
 	text := slow.text.String()
@@ -485,7 +486,7 @@ func TestEvents_SlowResume(t *testing.T) {
 		slow = append(slow, client)
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody)
 		request.Header.Set("Last-Event-ID", "0")
-		running.Go(func() { o.handler.ServeHTTP(client, request) })
+		running.Go(func() { o.Handler.ServeHTTP(client, request) })
 	}
 	for _, client := range slow {
 		<-client.began
@@ -495,7 +496,7 @@ func TestEvents_SlowResume(t *testing.T) {
 	o.order(4)
 	_, numbers := quick.numbers(4)
 	assert.Equal(t, []int{4}, numbers)
-	o.handler.Close()
+	o.Handler.Close()
 	for _, client := range slow {
 		close(client.released)
 	}
@@ -505,22 +506,22 @@ func TestEvents_SlowResume(t *testing.T) {
 // TestEvents_Limit answers 503 beyond the limit.
 func TestEvents_Limit(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, portal.WithEvents("*"), portal.WithEventStreamLimit(2), portal.WithTrustedProxies("127.0.0.1/32")))
+	o := newOffered(t, open(t, ingress.WithEvents("*"), ingress.WithEventStreamLimit(2), ingress.WithTrustedProxies("127.0.0.1/32")))
 	first := o.listen(orderedPath)
 	o.listen(orderedPath, "X-Forwarded-For: 203.0.113.7")
-	got := o.get(orderedPath)
-	assert.Equal(t, http.StatusServiceUnavailable, got.problem(t).Status)
-	assert.Equal(t, "the ingress has as many streams of events as it may: try again later", got.problem(t).Detail)
+	got := o.Get(orderedPath)
+	assert.Equal(t, http.StatusServiceUnavailable, got.Problem(t).Status)
+	assert.Equal(t, "the ingress has as many streams of events as it may: try again later", got.Problem(t).Detail)
 	assert.Equal(t, "1", got.Header.Get("Retry-After"))
 	first.cancel()
-	eventually(t, func() bool { return portal.Listening(o.handler) == 1 })
+	eventually(t, func() bool { return ingress.Listening(o.Handler) == 1 })
 }
 
 // TestEvents_ClientLimit answers 503 to a client that has a quarter of the streams.
 func TestEvents_ClientLimit(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ada, bob := i.bearer(nil), i.bearer(claims.Claims{"sub": "bob"})
+	i := portaltest.NewIssuer(t)
+	ada, bob := i.Bearer(nil), i.Bearer(claims.Claims{"sub": "bob"})
 	for _, test := range []struct {
 		name         string
 		proxies      []string // trusted
@@ -528,7 +529,7 @@ func TestEvents_ClientLimit(t *testing.T) {
 		other        []string // headers of another client
 	}{
 		{name: "address", same: []string{"X-Forwarded-For: 203.0.113.7"}, other: []string{ada}},
-		{name: "subject", client: []string{ada}, same: []string{i.bearer(claims.Claims{"jti": "2"})}, other: []string{bob}},
+		{name: "subject", client: []string{ada}, same: []string{i.Bearer(claims.Claims{"jti": "2"})}, other: []string{bob}},
 		{name: "subject and address", client: []string{ada}, same: []string{ada}},
 		{
 			name: "proxy", proxies: []string{"127.0.0.1/32", "10.0.0.0/8"}, client: []string{"X-Forwarded-For: 203.0.113.7"},
@@ -541,21 +542,21 @@ func TestEvents_ClientLimit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			trusted := portal.WithTrustedProxies(test.proxies...)
-			o := newOffered(t, openFor(t, i, portal.WithEvents("*"), portal.WithEventStreamLimit(8), trusted))
+			trusted := ingress.WithTrustedProxies(test.proxies...)
+			o := newOffered(t, openFor(t, i, ingress.WithEvents("*"), ingress.WithEventStreamLimit(8), trusted))
 			first := o.listen(orderedPath, test.client...)
 			second := o.listen(orderedPath, test.same...)
-			got := o.get(orderedPath, test.same...)
-			assert.Equal(t, http.StatusServiceUnavailable, got.problem(t).Status)
-			assert.Equal(t, "this client has as many streams of events as one may, 2: close one, or try again later", got.problem(t).Detail)
+			got := o.Get(orderedPath, test.same...)
+			assert.Equal(t, http.StatusServiceUnavailable, got.Problem(t).Status)
+			assert.Equal(t, "this client has as many streams of events as one may, 2: close one, or try again later", got.Problem(t).Detail)
 			assert.Equal(t, "1", got.Header.Get("Retry-After"))
 			third := o.listen(orderedPath, test.other...)
-			assert.Equal(t, 2, portal.EventClients(o.handler))
+			assert.Equal(t, 2, ingress.EventClients(o.Handler))
 			first.cancel()
-			eventually(t, func() bool { return portal.Listening(o.handler) == 2 })
+			eventually(t, func() bool { return ingress.Listening(o.Handler) == 2 })
 			second.cancel()
 			third.cancel()
-			eventually(t, func() bool { return portal.EventClients(o.handler) == 0 })
+			eventually(t, func() bool { return ingress.EventClients(o.Handler) == 0 })
 		})
 	}
 }
@@ -576,17 +577,17 @@ func listenOn(t *testing.T, listener *pipes, header ...string) (net.Conn, *http.
 func TestEvents_Time(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		i := newIssuer(t)
-		ingress, err := portal.NewIngress(b.Connect("ingress", i.Trust()), portal.WithEvents("*"))
+		i := portaltest.NewIssuer(t)
+		entrance, err := ingress.New(b.Connect("ingress", i.Trust()), ingress.WithEvents("*"))
 		require.NoError(t, err)
 		_, err = ordersapi.NewPublisher(b.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`sub == "ada"`))
 		require.NoError(t, err)
 		listener := newPipes()
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx)) })
+		running.Go(func() { assert.NoError(t, ingress.NewServer(listener, entrance).Serve(ctx)) })
 		began := time.Now()
-		header := i.bearer(claims.Claims{"exp": began.Add(5 * time.Minute).Unix()})
+		header := i.Bearer(claims.Claims{"exp": began.Add(5 * time.Minute).Unix()})
 		conn, response := listenOn(t, listener, header)
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
@@ -603,14 +604,14 @@ func TestEvents_Time(t *testing.T) {
 func TestEvents_HTTP2(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents("*"))
+		entrance, err := ingress.New(b.Connect("ingress"), ingress.WithEvents("*"))
 		require.NoError(t, err)
 		_, err = ordersapi.NewPublisher(b.Connect(ordersapi.Host))
 		require.NoError(t, err)
 		listener, protocols := newPipes(), new(http.Protocols)
 		protocols.SetUnencryptedHTTP2(true)
-		server := &http.Server{Handler: ingress, Protocols: protocols, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
-		server.RegisterOnShutdown(ingress.Close)
+		server := &http.Server{Handler: entrance, Protocols: protocols, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
+		server.RegisterOnShutdown(entrance.Close)
 		var running sync.WaitGroup
 		running.Go(func() { assert.ErrorIs(t, server.Serve(listener), http.ErrServerClosed) })
 		transport := &http.Transport{Protocols: protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return listener.dial(), nil }}
@@ -634,22 +635,22 @@ func TestEvents_HTTP2(t *testing.T) {
 func TestEvents_Deaf(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents("*"))
+		entrance, err := ingress.New(b.Connect("ingress"), ingress.WithEvents("*"))
 		require.NoError(t, err)
 		_, err = ordersapi.NewPublisher(b.Connect(ordersapi.Host))
 		require.NoError(t, err)
 		listener := newPipes()
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx)) })
+		running.Go(func() { assert.NoError(t, ingress.NewServer(listener, entrance).Serve(ctx)) })
 		conn, response := listenOn(t, listener)
 		began := time.Now()
 		_, err = io.ReadFull(response.Body, make([]byte, len("retry: 2000\n\n")))
 		require.NoError(t, err)
 		time.Sleep(24 * time.Second)
-		assert.Equal(t, 1, portal.Listening(ingress))
+		assert.Equal(t, 1, ingress.Listening(entrance))
 		time.Sleep(2 * time.Second)
-		assert.Zero(t, portal.Listening(ingress), time.Since(began))
+		assert.Zero(t, ingress.Listening(entrance), time.Since(began))
 		_, err = io.ReadAll(response.Body)
 		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		require.NoError(t, conn.Close())
@@ -666,14 +667,14 @@ func (w rigidWriter) Unwrap() {} // of another signature
 // TestEvents_NoFlush tells operators of a handler around the ingress that holds events back.
 func TestEvents_NoFlush(t *testing.T) {
 	t.Parallel()
-	var log writtenLines
-	ingress := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, portal.WithEvents("*"))
-	newOffered(t, ingress)
+	var log portaltest.WrittenLines
+	entrance := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, ingress.WithEvents("*"))
+	newOffered(t, entrance)
 	recorder := httptest.NewRecorder()
-	ingress.handler.ServeHTTP(rigidWriter{recorder}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody))
+	entrance.Handler.ServeHTTP(rigidWriter{recorder}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody))
 	assert.Equal(t, http.StatusInternalServerError, recorder.Code)
 	assert.Contains(t, log.String(), "a handler around the ingress has a ResponseWriter that has neither Flush nor Unwrap")
-	ingress.awaitFeeds(0)
+	entrance.awaitFeeds(0)
 }
 
 // TestEvents_Stop ends all streams at once when the server stops, also behind another handler, and when the ingress is closed.
@@ -681,8 +682,8 @@ func TestEvents_Stop(t *testing.T) {
 	t.Parallel()
 	o := openStored(t)
 	mux := http.NewServeMux()
-	mux.Handle("/bus/", http.StripPrefix("/bus", o.handler))
-	server, stop := listenTo(t, mux, portal.WithGracePeriod(time.Hour))
+	mux.Handle("/bus/", http.StripPrefix("/bus", o.Handler))
+	server, stop := listenTo(t, mux, ingress.WithGracePeriod(time.Hour))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.BaseURL()+"/bus"+orderedPath, http.NoBody)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
@@ -696,10 +697,10 @@ func TestEvents_Stop(t *testing.T) {
 	assert.Equal(t, "retry: 2000\n\nid: 0\n\n", string(text))
 	o.order(1)
 	listener.numbers(1)
-	o.handler.Close()
-	o.handler.Close()
+	o.Handler.Close()
+	o.Handler.Close()
 	assert.Equal(t, block{comment: "end of the stream"}, listener.next())
-	assert.Equal(t, "the ingress stops", o.get(orderedPath).problem(t).Detail)
+	assert.Equal(t, "the ingress stops", o.Get(orderedPath).Problem(t).Detail)
 	o.awaitFeeds(0)
 }
 
@@ -717,19 +718,19 @@ func TestEvents_Idle(t *testing.T) {
 		running.Go(func() {
 			writer := newBlockedWriter()
 			close(writer.released)
-			o.handler.ServeHTTP(writer, httptest.NewRequestWithContext(ctx, http.MethodGet, orderedPath, http.NoBody))
+			o.Handler.ServeHTTP(writer, httptest.NewRequestWithContext(ctx, http.MethodGet, orderedPath, http.NoBody))
 			assert.Contains(t, writer.text.String(), `data: {"number":2,`)
 		})
-		eventually(t, func() bool { return portal.Listening(o.handler) == at+2 }) // one after the other, so that their calls to the publisher need few goroutines
+		eventually(t, func() bool { return ingress.Listening(o.Handler) == at+2 }) // one after the other, so that their calls to the publisher need few goroutines
 	}
-	assert.Equal(t, 1, portal.Feeds(o.handler))
+	assert.Equal(t, 1, ingress.Feeds(o.Handler))
 	o.order(2)
 	warm.numbers(2)
 	assert.LessOrEqual(t, runtime.NumGoroutine()-before, clients+20, "one for each handler, and some that handle their calls")
-	eventually(t, func() bool { return portal.Queued(o.handler) == 0 })
+	eventually(t, func() bool { return ingress.Queued(o.Handler) == 0 })
 	cancel()
 	running.Wait()
-	assert.Equal(t, 1, portal.Listening(o.handler))
+	assert.Equal(t, 1, ingress.Listening(o.Handler))
 	warm.cancel()
 	o.awaitFeeds(0)
 }
@@ -743,7 +744,7 @@ func TestEncodeEvent(t *testing.T) {
 		{"x", "{\n\"a\":1\r\n}\r", "id: x\ndata: {\ndata: \"a\":1\ndata: }\n\n"},
 		{"x", "\nid: 9\n", "id: x\ndata: \n" + "data: id: 9\n\n"},
 	} {
-		assert.Equal(t, test.want, string(portal.EncodeEvent(test.id, []byte(test.data))), strconv.Quote(test.data))
+		assert.Equal(t, test.want, string(ingress.EncodeEvent(test.id, []byte(test.data))), strconv.Quote(test.data))
 	}
 }
 
@@ -760,12 +761,12 @@ func TestEvents_Open(t *testing.T) {
 		{[]string{"orders.example/on-cancelled", "other.example/on-ordered"}, http.StatusNotFound},
 		{[]string{"example/*"}, http.StatusNotFound},
 	} {
-		o := newOffered(t, open(t, portal.WithEvents(test.open...)))
-		assert.Equal(t, test.status, o.get(orderedPath, "Accept: text/html").StatusCode, test.open) // which an endless stream is not
+		o := newOffered(t, open(t, ingress.WithEvents(test.open...)))
+		assert.Equal(t, test.status, o.Get(orderedPath, "Accept: text/html").StatusCode, test.open) // which an endless stream is not
 	}
 	for _, invalid := range [][]string{{}, {""}, {"all/*"}, {"orders.example//on-ordered"}, {"orders.example/on ordered"}, {"*", "orders.example/on-ordered?x=1"}, {"orders.example"}, {"orders.example/"}, {"*/on-ordered"}, {"orders.example/on-*"}, {"https://orders.example/on-ordered"}} {
-		_, err := portal.NewIngress(bustest.New(t).Connect("ingress"), portal.WithEvents(invalid...))
-		assert.ErrorContains(t, err, "portal.WithEvents", invalid)
+		_, err := ingress.New(bustest.New(t).Connect("ingress"), ingress.WithEvents(invalid...))
+		assert.ErrorContains(t, err, "ingress.WithEvents", invalid)
 	}
 }
 
@@ -773,14 +774,14 @@ func TestEvents_Open(t *testing.T) {
 func TestEvents_NotOpen(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{orderedPath, "/orders.example:417/on-orderd", "/orders.example:417/on-gone", "/absent.example:417/on-ordered"} {
-		o := newOffered(t, open(t, portal.WithEvents("orders.example/on-gone", "other.example/*")))
+		o := newOffered(t, open(t, ingress.WithEvents("orders.example/on-gone", "other.example/*")))
 		host, event, _ := strings.Cut(strings.TrimPrefix(path, "/"), ":417/")
-		failed := o.get(path).problem(t)
+		failed := o.Get(path).Problem(t)
 		assert.Equal(t, http.StatusNotFound, failed.Status, path)
 		assert.Equal(t, "the event "+event+" of "+host+" is not open to the outside", failed.Detail)
 		assert.Equal(t, "ingress", failed.Host)
 	}
-	o := newOffered(t, open(t, portal.WithEvents("orders.example/*")))
-	failed := o.get("/orders.example:417/on-orderd").problem(t)
+	o := newOffered(t, open(t, ingress.WithEvents("orders.example/*")))
+	failed := o.Get("/orders.example:417/on-orderd").Problem(t)
 	assert.Contains(t, failed.Detail, "did you mean on-ordered?", "all are open")
 }

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"bytes"
@@ -16,19 +16,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 func TestHeaders_Inward(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("calculator.example", 443, echo)
-	got := ingress.get("/calculator.example/add",
+	entrance := open(t)
+	entrance.Serve("calculator.example", 443, portaltest.Echo)
+	got := entrance.Get("/calculator.example/add",
 		"Bus-From-Host: forged.example", "bus-msg-id: forged", "BUS-OP-CODE: Ack", "Bus_From_Id: forged", "Bus-Actor: forged",
 		"Bus-Else: forged", "Keep-Alive: 5", "Proxy-Authorization: Basic x", "Proxy-Connection: close", "TE: trailers",
 		"Trailer: X-Late", "Upgrade: h2c", "Connection: ", "Connection: X-Private, bus-from-host", "X-Private: 1", "Expect: 100-continue",
 		"Forwarded: for=1.2.3.4", "X-Real-Ip: 1.2.3.4", "X-Forwarded-Client-Cert: forged",
-		"X-Kept: one", "x-kept: two", "Accept: text/plain", "Authorization: Basic y", "Busy: yes").echoed(t)
+		"X-Kept: one", "x-kept: two", "Accept: text/plain", "Authorization: Basic y", "Busy: yes").Echoed(t)
 	var names []string
 	for name := range got.Header {
 		names = append(names, name)
@@ -45,8 +46,8 @@ func TestHeaders_Inward(t *testing.T) {
 
 func TestHeaders_Outward(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("web.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+	entrance := open(t)
+	entrance.Serve("web.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		for _, name := range []string{
 			"Bus-Queue", "Bus-Else", "Connection", "Keep-Alive", "Proxy-Authenticate", "Te", "Upgrade",
 			"Access-Control-Allow-Origin",
@@ -63,7 +64,7 @@ func TestHeaders_Outward(t *testing.T) {
 		w.Header().Set("X-Broken", "a\r\nX-Injected: b")
 		w.WriteHeader(http.StatusTeapot)
 	})
-	got := ingress.get("/web.example/")
+	got := entrance.Get("/web.example/")
 	var names []string
 	for name := range got.Header {
 		names = append(names, name)
@@ -86,12 +87,12 @@ func TestHeaders_Outward(t *testing.T) {
 // TestHeader_ContentTypeIsNotGuessed has a service that gives its HTML no type, so that no browser shows it as a page.
 func TestHeader_ContentTypeIsNotGuessed(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("web.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+	entrance := open(t)
+	entrance.Serve("web.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = nil
 		_, _ = w.Write([]byte("<html><script>"))
 	})
-	got := ingress.get("/web.example/")
+	got := entrance.Get("/web.example/")
 	assert.Equal(t, http.StatusOK, got.StatusCode)
 	assert.Nil(t, got.Header.Values("Content-Type"))
 }
@@ -134,16 +135,16 @@ func TestForwarded(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ingress := open(t, portal.WithTrustedProxies(test.trusted))
-			ingress.serve("calculator.example", 443, echo)
+			entrance := open(t, ingress.WithTrustedProxies(test.trusted))
+			entrance.Serve("calculator.example", 443, portaltest.Echo)
 			r := httptest.NewRequest(http.MethodGet, test.mount+"/calculator.example/add", http.NoBody)
 			r.Host, r.RemoteAddr = "door.example", test.peer
 			for i := 0; i < len(test.said); i += 2 {
 				r.Header.Set(test.said[i], test.said[i+1])
 			}
 			w := httptest.NewRecorder()
-			http.StripPrefix(test.mount, ingress.handler).ServeHTTP(w, r)
-			got := answer{w.Result(), w.Body.String()}.echoed(t).Header
+			http.StripPrefix(test.mount, entrance.Handler).ServeHTTP(w, r)
+			got := portaltest.Answer{Response: w.Result(), Text: w.Body.String()}.Echoed(t).Header
 			var told []string
 			for _, name := range []string{"For", "Host", "Proto", "Prefix", "Port"} {
 				told = append(told, strings.Join(got.Values("X-Forwarded-"+name), ";"))
@@ -164,8 +165,8 @@ func setting(w http.ResponseWriter, r *http.Request) {
 // TestCookies_Path keeps cookies to the path of the service that sets them.
 func TestCookies_Path(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("web.example", 443, setting)
+	entrance := open(t)
+	entrance.Serve("web.example", 443, setting)
 	for _, test := range []struct{ prefix, path, set, want string }{
 		{"", "/web.example/a", "a=1; Path=/", "a=1; Path=/web.example"},
 		{"", "/web.example/a", "a=1; Path=/x/", "a=1; Path=/web.example/x/"},
@@ -195,7 +196,7 @@ func TestCookies_Path(t *testing.T) {
 	} {
 		target := &url.URL{Path: test.prefix + test.path, RawQuery: url.Values{"set": {test.set}}.Encode()}
 		w := httptest.NewRecorder()
-		http.StripPrefix(test.prefix, ingress.handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, target.String(), http.NoBody))
+		http.StripPrefix(test.prefix, entrance.Handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, target.String(), http.NoBody))
 		got := strings.Join(w.Header().Values("Set-Cookie"), "|")
 		assert.Equal(t, http.StatusOK, w.Code, "%s%s, %q", test.prefix, test.path, test.set)
 		assert.Equal(t, test.want, got, "%s%s, %q", test.prefix, test.path, test.set)
@@ -205,20 +206,20 @@ func TestCookies_Path(t *testing.T) {
 // TestCookies_OfOne: a service that sets as many cookies as it can makes no other service unreachable, and not itself.
 func TestCookies_OfOne(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	round := 0
-	ingress.serve("hostile.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+	entrance.Serve("hostile.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		round++
 		for at := range 12 {
 			w.Header().Add("Set-Cookie", fmt.Sprintf("c%d-%d=%s; Path=/", round, at, strings.Repeat("a", 4000)))
 		}
 	})
-	ingress.serve("echo.example", 443, echo)
+	entrance.Serve("echo.example", 443, portaltest.Echo)
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	client := &http.Client{Jar: jar}
 	get := func(path string) int {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ingress.server.URL+path, http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, entrance.Server.URL+path, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +238,7 @@ func TestCookies_OfOne(t *testing.T) {
 	if status := get("/echo.example/"); status != http.StatusOK {
 		t.Errorf("another service: %d", status)
 	}
-	own, err := url.Parse(ingress.server.URL + "/hostile.example/")
+	own, err := url.Parse(entrance.Server.URL + "/hostile.example/")
 	require.NoError(t, err)
 	if got := len(jar.Cookies(own)); got < 7 || got > 8 { // 32 KiB
 		t.Errorf("%d cookies of the service", got)
@@ -266,23 +267,23 @@ func TestCookies_Limits(t *testing.T) {
 		"/reserved":  {"", []string{"__Host-first=1", "__Host-second=1"}, nil},
 	}
 	var log bytes.Buffer
-	ingress := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel))})
-	ingress.serve("web.example", 443, func(w http.ResponseWriter, r *http.Request) { w.Header()["Set-Cookie"] = tests[r.URL.Path].set })
+	entrance := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel))})
+	entrance.Serve("web.example", 443, func(w http.ResponseWriter, r *http.Request) { w.Header()["Set-Cookie"] = tests[r.URL.Path].set })
 	for path, test := range tests {
 		w := httptest.NewRecorder()
 		request := httptest.NewRequest(http.MethodGet, "/web.example"+path, http.NoBody)
 		request.Header.Set("Cookie", test.cookies)
-		ingress.handler.ServeHTTP(w, request)
+		entrance.Handler.ServeHTTP(w, request)
 		got := w.Header().Values("Set-Cookie")
 		assert.Equal(t, http.StatusOK, w.Code, path)
 		assert.Equal(t, test.want, got, path)
 	}
-	told := ingress.get("/-/metrics")
+	told := entrance.Get("/-/metrics")
 	checkExposition(t, told)
 	for reason, count := range map[string]int{"too_large": 1, "too_many": 11, "host_prefix": 2, "malformed": 0, "sandboxed": 0} {
 		t.Run(reason, func(t *testing.T) {
-			if !strings.Contains(told.text, fmt.Sprintf("reason=%q} %d\n", reason, count)) {
-				t.Errorf("not %d %s in\n%s", count, reason, told.text)
+			if !strings.Contains(told.Text, fmt.Sprintf("reason=%q} %d\n", reason, count)) {
+				t.Errorf("not %d %s in\n%s", count, reason, told.Text)
 			}
 		})
 	}
@@ -295,11 +296,11 @@ func TestCookies_Limits(t *testing.T) {
 // TestCookies_Sandbox holds that a page in a sandbox sets no cookies.
 func TestCookies_Sandbox(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithSandbox())
-	ingress.serve("web.example", 443, setting)
+	entrance := open(t, ingress.WithSandbox())
+	entrance.Serve("web.example", 443, setting)
 	for kind, want := range map[string][]string{"text/html": nil, "": nil, "application/json": {"a=1"}} {
 		t.Run(kind, func(t *testing.T) {
-			if got := ingress.get("/web.example/?set=a%3D1&type=" + kind).Header.Values("Set-Cookie"); !slices.Equal(got, want) {
+			if got := entrance.Get("/web.example/?set=a%3D1&type=" + kind).Header.Values("Set-Cookie"); !slices.Equal(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}
 		})

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // An application that has an HTTP server mounts the ingress there, under a prefix.
-func ExampleNewIngress() {
+func ExampleNew() {
 	embedded, err := broker.Start()
 	if err != nil {
 		fmt.Println(err)
@@ -29,13 +29,13 @@ func ExampleNewIngress() {
 		return
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
-	ingress, err := portal.NewIngress(conn)
+	entrance, err := ingress.New(conn)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/bus/", http.StripPrefix("/bus", ingress))
+	mux.Handle("/bus/", http.StripPrefix("/bus", entrance))
 
 	response := httptest.NewRecorder()
 	mux.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/bus/", http.NoBody))
@@ -50,7 +50,7 @@ type Calculator struct{}
 func (Calculator) Add(x, y int) (sum int) { return x + y }
 
 // What is served on a public port of the bus can be called from outside, under its host.
-func ExampleIngress() {
+func ExampleHandler() {
 	ctx := context.Background()
 	embedded, err := broker.Start()
 	if err != nil {
@@ -71,11 +71,11 @@ func ExampleIngress() {
 		log.Fatal(err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	ingress, err := portal.NewIngress(conn)
+	entrance, err := ingress.New(conn)
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := httptest.NewServer(ingress) // a program has portal.Listen
+	server := httptest.NewServer(entrance) // a program has ingress.Listen
 	defer server.Close()
 
 	response, err := http.Get(server.URL + "/calculator.example/add?x=5&y=6")

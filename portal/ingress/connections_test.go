@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // remoteConn is a connection of a client with an address.
@@ -38,9 +38,9 @@ func (p *pipes) dialFrom(address string) net.Conn {
 }
 
 // serveOn serves a handler on a listener until the returned function is called.
-func serveOn(t *testing.T, listener *pipes, handler http.Handler, options ...portal.ServerOption) (stop func()) {
+func serveOn(t *testing.T, listener *pipes, handler http.Handler, options ...ingress.ServerOption) (stop func()) {
 	t.Helper()
-	server := portal.NewServer(listener, handler, options...)
+	server := ingress.NewServer(listener, handler, options...)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { assert.NoError(t, server.Serve(ctx)) })
@@ -84,7 +84,7 @@ func TestMaxConnections(t *testing.T) {
 						<-release
 					}
 					_, _ = io.WriteString(w, "here")
-				}), portal.WithMaxConnections(len(test.before)))
+				}), ingress.WithMaxConnections(len(test.before)))
 				var conns []net.Conn
 				for _, each := range test.before {
 					conn := listener.dialFrom(each.client)
@@ -168,7 +168,7 @@ func TestHeads(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 				const room, least = 100_000, 3 * (30_000 - 4<<10)
-				ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithBodyLimit(1000), portal.WithInFlightLimit(room))
+				entrance, err := ingress.New(b.Connect("ingress"), ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(room))
 				require.NoError(t, err)
 				require.NoError(t, b.Connect("works.example").Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Header.Get("X") != "" {
@@ -176,11 +176,11 @@ func TestHeads(t *testing.T) {
 					}
 				})))
 				listener := newPipes()
-				stop := serveOn(t, listener, ingress)
+				stop := serveOn(t, listener, entrance)
 				first := listener.dialFrom("192.0.2.1")
 				sendHead(t, first, "/works.example/", test.rest)
 				synctest.Wait()
-				assert.GreaterOrEqual(t, portal.Held(ingress), int64(least))
+				assert.GreaterOrEqual(t, ingress.Held(entrance), int64(least))
 
 				second := listener.dialFrom("192.0.2.2")
 				_, err = io.WriteString(second, "GET / HTTP/1.1\r\nHost: a\r\n"+large)
@@ -188,7 +188,7 @@ func TestHeads(t *testing.T) {
 				refused := httptest.NewRecorder()
 				request := httptest.NewRequest(http.MethodGet, "/works.example/", http.NoBody)
 				request.Header.Set("X", large)
-				ingress.ServeHTTP(refused, request)
+				entrance.ServeHTTP(refused, request)
 				assert.Equal(t, http.StatusServiceUnavailable, refused.Code)
 				assert.Equal(t, "1", refused.Header().Get("Retry-After"))
 
@@ -199,7 +199,7 @@ func TestHeads(t *testing.T) {
 					require.NoError(t, conn.Close())
 				}
 				synctest.Wait()
-				assert.Zero(t, portal.Held(ingress))
+				assert.Zero(t, ingress.Held(entrance))
 				stop()
 			})
 		})
@@ -211,10 +211,10 @@ func TestRefusedBody(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		const limit = 1000
-		ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
+		entrance, err := ingress.New(b.Connect("ingress"), ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
 		require.NoError(t, err)
 		listener := newPipes()
-		stop := serveOn(t, listener, ingress)
+		stop := serveOn(t, listener, entrance)
 		var conns []net.Conn
 		for range 2 {
 			conn := listener.dial()

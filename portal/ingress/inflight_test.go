@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"context"
@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // waiting serves a host whose responses have as many bytes as the path says, once they are released.
@@ -35,59 +36,59 @@ func (h *waiting) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, strings.Repeat("a", size))
 }
 
-func newWaiting(ingress *testIngress) *waiting {
+func newWaiting(entrance *testIngress) *waiting {
 	handler := &waiting{make(chan int), make(chan struct{})}
-	ingress.serve("waiting.example", 443, handler.serve)
+	entrance.Serve("waiting.example", 443, handler.serve)
 	return handler
 }
 
 // post sends a body of the given size, with a length or in chunks.
-func post(ingress *testIngress, path string, size int, chunked bool) answer {
+func post(entrance *testIngress, path string, size int, chunked bool) portaltest.Answer {
 	head := "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	body := strings.Repeat("a", size)
 	if chunked {
-		return ingress.send(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, size, body), http.MethodPost)
+		return entrance.Send(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, size, body), http.MethodPost)
 	}
-	return ingress.send(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body), http.MethodPost)
+	return entrance.Send(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body), http.MethodPost)
 }
 
-func checkTurnedAway(t *testing.T, what string, got answer, executed string) {
+func checkTurnedAway(t *testing.T, what string, got portaltest.Answer, executed string) {
 	t.Helper()
 	const detail = `"detail":"the ingress already holds as many bytes of heads and bodies as it may, 1000: try again in a second"`
 	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, what)
 	assert.Equal(t, "1", got.Header.Get("Retry-After"), what)
-	assert.Contains(t, got.text, detail, what)
-	assert.Equal(t, executed == "no", strings.Contains(got.text, `"executed":"no"`), what)
+	assert.Contains(t, got.Text, detail, what)
+	assert.Equal(t, executed == "no", strings.Contains(got.Text, `"executed":"no"`), what)
 }
 
 // TestRequests_InFlight fills an ingress with the body of a request that waits for its answer.
 func TestRequests_InFlight(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
-	ingress.serve("echo.example", 443, echo)
-	handler := newWaiting(ingress)
+	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
+	entrance.Serve("echo.example", 443, portaltest.Echo)
+	handler := newWaiting(entrance)
 	var first sync.WaitGroup
 	first.Go(func() {
-		if got := post(ingress, "/waiting.example/0", 800, false); got.StatusCode != http.StatusOK {
-			t.Errorf("the first: status %d: %s", got.StatusCode, got.text)
+		if got := post(entrance, "/waiting.example/0", 800, false); got.StatusCode != http.StatusOK {
+			t.Errorf("the first: status %d: %s", got.StatusCode, got.Text)
 		}
 	})
 	size := <-handler.arrived
 	assert.Equal(t, 800, size)
-	assert.Equal(t, int64(800), portal.Held(ingress.handler))
+	assert.Equal(t, int64(800), ingress.Held(entrance.Handler))
 	for _, chunked := range []bool{false, true} {
 		what := fmt.Sprintf("in chunks: %t", chunked)
-		checkTurnedAway(t, what, post(ingress, "/echo.example/", 201, chunked), "no")
-		if got := post(ingress, "/echo.example/", 1, chunked); got.StatusCode != http.StatusOK {
-			t.Errorf("%s, where there is room: status %d: %s", what, got.StatusCode, got.text)
+		checkTurnedAway(t, what, post(entrance, "/echo.example/", 201, chunked), "no")
+		if got := post(entrance, "/echo.example/", 1, chunked); got.StatusCode != http.StatusOK {
+			t.Errorf("%s, where there is room: status %d: %s", what, got.StatusCode, got.Text)
 		}
 	}
-	if got := ingress.get("/-/healthy"); got.StatusCode != http.StatusOK {
+	if got := entrance.Get("/-/healthy"); got.StatusCode != http.StatusOK {
 		t.Errorf("an operator got %d", got.StatusCode)
 	}
 	close(handler.release)
 	first.Wait()
-	if held := portal.Held(ingress.handler); held != 0 {
+	if held := ingress.Held(entrance.Handler); held != 0 {
 		t.Errorf("at the end %d bytes are held", held)
 	}
 }
@@ -95,50 +96,50 @@ func TestRequests_InFlight(t *testing.T) {
 // TestInFlight_Responses fills an ingress with a response that its client does not read.
 func TestInFlight_Responses(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
-	ingress.serve("long.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 900)) })
-	ingress.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 101)) })
-	ingress.serve("huge.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 2000)) })
+	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
+	entrance.Serve("long.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 900)) })
+	entrance.Serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 101)) })
+	entrance.Serve("huge.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 2000)) })
 	deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
 	var first sync.WaitGroup
 	first.Go(func() {
-		ingress.handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/long.example/", strings.NewReader("body")))
+		entrance.Handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/long.example/", strings.NewReader("body")))
 	})
 	<-deaf.writing
-	if held := portal.Held(ingress.handler); held != 900 {
+	if held := ingress.Held(entrance.Handler); held != 900 {
 		t.Errorf("%d bytes are held, want the response alone", held)
 	}
-	checkTurnedAway(t, "a GET", ingress.get("/short.example/"), "unknown")
-	checkTurnedAway(t, "a POST of more than there is room for", post(ingress, "/short.example/", 101, false), "no")
-	checkDropped(t, post(ingress, "/short.example/", 100, false), 101)
+	checkTurnedAway(t, "a GET", entrance.Get("/short.example/"), "unknown")
+	checkTurnedAway(t, "a POST of more than there is room for", post(entrance, "/short.example/", 101, false), "no")
+	checkDropped(t, post(entrance, "/short.example/", 100, false), 101)
 	close(deaf.release)
 	first.Wait()
-	held := portal.Held(ingress.handler)
+	held := ingress.Held(entrance.Handler)
 	assert.Zero(t, held)
 	assert.Equal(t, 900, deaf.Body.Len())
-	got := ingress.get("/huge.example/")
+	got := entrance.Get("/huge.example/")
 	assert.Equal(t, http.StatusOK, got.StatusCode, "alone")
-	assert.Equal(t, 2000, len(got.text), "alone")
+	assert.Equal(t, 2000, len(got.Text), "alone")
 }
 
 // checkDropped checks the answer to a POST that was executed and whose response had no room.
-func checkDropped(t *testing.T, got answer, size int) {
+func checkDropped(t *testing.T, got portaltest.Answer, size int) {
 	t.Helper()
 	detail := fmt.Sprintf("the call was executed, and the service answered with status 200; its body of %d bytes was dropped", size)
 	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, "a POST without room for its response")
 	assert.Empty(t, got.Header.Get("Retry-After"), "a POST without room for its response")
-	assert.Contains(t, got.text, detail, "a POST without room for its response")
-	assert.NotContains(t, got.text, `"executed":"no"`, "a POST without room for its response")
+	assert.Contains(t, got.Text, detail, "a POST without room for its response")
+	assert.NotContains(t, got.Text, `"executed":"no"`, "a POST without room for its response")
 }
 
 // TestInFlight_UnreadResponsesOfPOST has many clients POST for large responses that they do not read.
 func TestInFlight_UnreadResponsesOfPOST(t *testing.T) {
 	t.Parallel()
 	const limit, size, clients, room = 4 << 20, 1 << 20, 40, 4
-	ingress := open(t, portal.WithBodyLimit(size), portal.WithInFlightLimit(limit))
+	entrance := open(t, ingress.WithBodyLimit(size), ingress.WithInFlightLimit(limit))
 	var executed atomic.Int64
 	text, together := strings.Repeat("a", size), make(chan struct{})
-	ingress.serve("export.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance.Serve("export.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		if executed.Add(1) == clients {
 			close(together)
 		}
@@ -157,13 +158,13 @@ func TestInFlight_UnreadResponsesOfPOST(t *testing.T) {
 			deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: release}
 			all = append(all, deaf)
 			calls.Go(func() {
-				ingress.handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/all", http.NoBody))
+				entrance.Handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/all", http.NoBody))
 			})
 		}
 		for _, deaf := range all {
 			<-deaf.writing
 		}
-		if held := portal.Held(ingress.handler); held > limit {
+		if held := ingress.Held(entrance.Handler); held > limit {
 			t.Errorf("%d bytes are held, more than the limit of %d", held, limit)
 		}
 		return all, func() { close(release); calls.Wait() }
@@ -191,14 +192,14 @@ func TestInFlight_UnreadResponsesOfPOST(t *testing.T) {
 	if got := executed.Load(); got != clients {
 		t.Errorf("%d calls were executed while there was no room for their responses", got-clients)
 	}
-	got := post(ingress, "/export.example/short", 1, false)
+	got := post(entrance, "/export.example/short", 1, false)
 	assert.Equal(t, http.StatusOK, got.StatusCode, "a small call")
-	assert.Equal(t, "short", got.text, "a small call")
+	assert.Equal(t, "short", got.Text, "a small call")
 	readFirst()
 	readSecond()
 	check(first, "first wave", room, "the call was executed")
 	check(second, "second wave", 0, `"executed":"no"`)
-	if held := portal.Held(ingress.handler); held != 0 {
+	if held := ingress.Held(entrance.Handler); held != 0 {
 		t.Errorf("%d bytes are held when all have read", held)
 	}
 
@@ -209,22 +210,22 @@ func TestInFlight_UnreadResponsesOfPOST(t *testing.T) {
 	}
 	readThird()
 	check(third, "third wave", room, `"executed":"no"`)
-	got = post(ingress, "/export.example/all", 1, false)
+	got = post(entrance, "/export.example/all", 1, false)
 	assert.Equal(t, http.StatusOK, got.StatusCode, "at the end")
-	assert.Equal(t, size, len(got.text), "at the end")
+	assert.Equal(t, size, len(got.Text), "at the end")
 }
 
 // TestInFlight_LargeResponsesAreRemembered drops the responses to more calls than an ingress remembers.
 func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 	t.Parallel()
 	const limit, most = 1 << 16, 1 << 10
-	ingress := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
+	entrance := open(t, ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
 	var size atomic.Int64
 	size.Store(limit)
-	ingress.serve("export.example", 443, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size.Load())) })
+	entrance.Serve("export.example", 443, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size.Load())) })
 	call := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		ingress.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, http.NoBody))
+		entrance.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, http.NoBody))
 		return w
 	}
 	// whileFull makes calls while a client does not read the response that takes all room
@@ -232,7 +233,7 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 		deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
 		var first sync.WaitGroup
 		first.Go(func() {
-			ingress.handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/first", http.NoBody))
+			entrance.Handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/first", http.NoBody))
 		})
 		<-deaf.writing
 		calls()
@@ -242,7 +243,7 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 	whileFull(func() {
 		for n := range most + 1 {
 			call(fmt.Sprintf("/export.example/%d", n))
-			if got, want := portal.Expected(ingress.handler), n%most+1; got != want {
+			if got, want := ingress.Expected(entrance.Handler), n%most+1; got != want {
 				t.Fatalf("after %d calls %d are remembered, want %d", n+1, got, want)
 			}
 		}
@@ -251,7 +252,7 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 	last := fmt.Sprintf("/export.example/%d", most)
 	got := call(last)
 	assert.Equal(t, http.StatusOK, got.Code, "with a small response")
-	assert.Zero(t, portal.Expected(ingress.handler), "with a small response")
+	assert.Zero(t, ingress.Expected(entrance.Handler), "with a small response")
 	size.Store(limit)
 	whileFull(func() {
 		size.Store(1)
@@ -265,31 +266,31 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	t.Parallel()
 	const limit, small = 1 << 20, 1 << 7
-	ingress := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
-	ingress.serve("echo.example", 443, echo)
-	ingress.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", small)) })
+	entrance := open(t, ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
+	entrance.Serve("echo.example", 443, portaltest.Echo)
+	entrance.Serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", small)) })
 	reader, writer := io.Pipe()
 	var slow sync.WaitGroup
 	slow.Go(func() {
 		request := httptest.NewRequest(http.MethodPost, "/echo.example/", reader)
 		request.ContentLength = limit
-		ingress.handler.ServeHTTP(httptest.NewRecorder(), request)
+		entrance.Handler.ServeHTTP(httptest.NewRecorder(), request)
 	})
 	_, err := writer.Write(make([]byte, limit))
 	require.NoError(t, err)
-	eventually(t, func() bool { return portal.Held(ingress.handler) == limit }) // what is read is counted a moment later
+	eventually(t, func() bool { return ingress.Held(entrance.Handler) == limit }) // what is read is counted a moment later
 	for _, chunked := range []bool{false, true} {
-		if got := post(ingress, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
-			t.Errorf("in chunks %t: status %d: %s", chunked, got.StatusCode, got.text)
+		if got := post(entrance, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
+			t.Errorf("in chunks %t: status %d: %s", chunked, got.StatusCode, got.Text)
 		}
-		if got := post(ingress, "/short.example/", small+1, chunked); got.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("a byte more, in chunks %t: status %d: %s", chunked, got.StatusCode, got.text)
+		if got := post(entrance, "/short.example/", small+1, chunked); got.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("a byte more, in chunks %t: status %d: %s", chunked, got.StatusCode, got.Text)
 		}
 	}
-	if got := ingress.get("/short.example/"); got.StatusCode != http.StatusOK {
-		t.Errorf("a GET: status %d: %s", got.StatusCode, got.text)
+	if got := entrance.Get("/short.example/"); got.StatusCode != http.StatusOK {
+		t.Errorf("a GET: status %d: %s", got.StatusCode, got.Text)
 	}
-	if held := portal.Held(ingress.handler); held != limit {
+	if held := ingress.Held(entrance.Handler); held != limit {
 		t.Errorf("%d bytes are held, want those of the slow one", held)
 	}
 	_ = writer.Close()
@@ -313,31 +314,31 @@ func (c *deafClient) Write(data []byte) (int, error) {
 // TestInFlight_AnnouncedBytesAreNotHeld has clients announce bodies that they do not send.
 func TestInFlight_AnnouncedBytesAreNotHeld(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
-	ingress.serve("echo.example", 443, echo)
+	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
+	entrance.Serve("echo.example", 443, portaltest.Echo)
 	var announcing sync.WaitGroup
 	t.Cleanup(announcing.Wait) // when all is closed
 	for range 10 {
 		reader, writer := io.Pipe()
 		request := httptest.NewRequest(http.MethodPost, "/echo.example/", reader)
 		request.ContentLength = 900
-		announcing.Go(func() { ingress.handler.ServeHTTP(httptest.NewRecorder(), request) })
+		announcing.Go(func() { entrance.Handler.ServeHTTP(httptest.NewRecorder(), request) })
 		if _, err := writer.Write([]byte("a")); err != nil { // it is being read
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = writer.Close() })
 	}
-	if got := post(ingress, "/echo.example/", 500, false); got.StatusCode != http.StatusOK {
-		t.Errorf("status %d: %s", got.StatusCode, got.text)
+	if got := post(entrance, "/echo.example/", 500, false); got.StatusCode != http.StatusOK {
+		t.Errorf("status %d: %s", got.StatusCode, got.Text)
 	}
 }
 
 // TestInFlight_NothingStaysHeld lets requests end in every way that there is.
 func TestInFlight_NothingStaysHeld(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(20_000)) // some find no room
-	ingress.serve("echo.example", 443, echo)
-	ingress.serve("web.example", 443, failing)
+	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(20_000)) // some find no room
+	entrance.Serve("echo.example", 443, portaltest.Echo)
+	entrance.Serve("web.example", 443, failing)
 	const head = "Host: a\r\nConnection: close\r\nContent-Length: 600\r\n\r\n"
 	body := strings.Repeat("a", 600)
 	var clients sync.WaitGroup
@@ -352,20 +353,20 @@ func TestInFlight_NothingStaysHeld(t *testing.T) {
 			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n258\r\n" + body + "\r\nzz\r\n",
 			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n" + strings.Repeat("a", 1000) + "\r\n1\r\na\r\n0\r\n\r\n",
 		} {
-			clients.Go(func() { ingress.send(raw, strings.Fields(raw)[0]) })
+			clients.Go(func() { entrance.Send(raw, strings.Fields(raw)[0]) })
 		}
 	}
 	clients.Wait()
-	ingress.server.Close() // waits for the handlers
-	if held := portal.Held(ingress.handler); held != 0 {
+	entrance.Server.Close() // waits for the handlers
+	if held := ingress.Held(entrance.Handler); held != 0 {
 		t.Errorf("at the end %d bytes are held", held)
 	}
 }
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithBodyLimit(1000))
-	ingress.serve("calculator.example", 443, echo)
+	entrance := open(t, ingress.WithBodyLimit(1000))
+	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	const get, post = "GET /calculator.example/add", "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	const end = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	fill := func(size int) string { return strings.Repeat("a", size) }
@@ -394,15 +395,15 @@ func TestLimits(t *testing.T) {
 	}
 	for _, test := range tests {
 		method, _, _ := strings.Cut(test.raw, " ")
-		got := ingress.send(test.raw, method)
+		got := entrance.Send(test.raw, method)
 		if got.StatusCode != test.status {
-			t.Errorf("%s: status %d, want %d: %.200s", test.name, got.StatusCode, test.status, got.text)
+			t.Errorf("%s: status %d, want %d: %.200s", test.name, got.StatusCode, test.status, got.Text)
 			continue
 		}
 		if got.StatusCode == http.StatusOK {
 			continue
 		}
-		told := got.problem(t)
+		told := got.Problem(t)
 		assert.Contains(t, told.Detail, test.detail, test.name)
 		assert.Equal(t, "no", told.Executed, test.name)
 	}
@@ -413,18 +414,18 @@ func TestInFlight_LimitOfAnOuterHandler(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPost, "/calculator.example/add", strings.NewReader("twelve bytes"))
-	http.MaxBytesHandler(open(t).handler, 10).ServeHTTP(w, request)
+	http.MaxBytesHandler(open(t).Handler, 10).ServeHTTP(w, request)
 	const want = "the request body exceeds the limit of 10 bytes"
-	got := (answer{w.Result(), w.Body.String()})
-	assert.Equal(t, 413, got.StatusCode, got.text)
-	assert.Contains(t, got.problem(t).Detail, want, got.text)
+	got := (portaltest.Answer{Response: w.Result(), Text: w.Body.String()})
+	assert.Equal(t, 413, got.StatusCode, got.Text)
+	assert.Contains(t, got.Problem(t).Detail, want, got.Text)
 }
 
 // TestRequest_Timeout asks a service how much time it was given.
 func TestRequest_Timeout(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("clock.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance := open(t)
+	entrance.Serve("clock.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		deadline, _ := r.Context().Deadline()
 		fmt.Fprint(w, time.Until(deadline).Nanoseconds())
 	})
@@ -439,11 +440,11 @@ func TestRequest_Timeout(t *testing.T) {
 	}
 	for _, test := range tests {
 		begun := time.Now()
-		got := ingress.get("/clock.example/", "Request-Timeout: "+test.asked)
+		got := entrance.Get("/clock.example/", "Request-Timeout: "+test.asked)
 		took := time.Since(begun) + time.Millisecond // budgets are whole milliseconds
-		left, err := strconv.ParseInt(got.text, 10, 64)
+		left, err := strconv.ParseInt(got.Text, 10, 64)
 		if err != nil {
-			t.Fatalf("%q: status %d: %s", test.asked, got.StatusCode, got.text)
+			t.Fatalf("%q: status %d: %s", test.asked, got.StatusCode, got.Text)
 		}
 		spent := test.most - time.Duration(left)
 		assert.GreaterOrEqual(t, spent, time.Duration(0), "%q, %s", test.asked, time.Duration(left))
@@ -453,12 +454,12 @@ func TestRequest_Timeout(t *testing.T) {
 
 func TestTimeBudget(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithTimeBudget(time.Millisecond))
+	entrance := open(t, ingress.WithTimeBudget(time.Millisecond))
 	release := make(chan struct{})
-	ingress.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) { <-release })
-	got := ingress.get("/slow.example/hang")
+	entrance.Serve("slow.example", 443, func(http.ResponseWriter, *http.Request) { <-release })
+	got := entrance.Get("/slow.example/hang")
 	close(release)
-	told := got.problem(t)
+	told := got.Problem(t)
 	assert.Equal(t, http.StatusGatewayTimeout, told.Status)
 	assert.Equal(t, "/slow.example/hang", told.Instance)
 }
@@ -472,11 +473,11 @@ func TestTimeBudget_OfAnOuterHandler(t *testing.T) {
 		ends, _ := r.Context().Deadline()
 		left = time.Until(ends)
 	})))
-	ingress, err := portal.NewIngress(b.Connect("ingress"))
+	entrance, err := ingress.New(b.Connect("ingress"))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	ingress.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/slow.example/", http.NoBody))
+	entrance.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/slow.example/", http.NoBody))
 	assert.Positive(t, left)
 	assert.LessOrEqual(t, left, 20*time.Second)
 }
@@ -485,9 +486,9 @@ func TestTimeBudget_OfAnOuterHandler(t *testing.T) {
 func TestInFlight_StreamsHoldNothing(t *testing.T) {
 	t.Parallel()
 	const size, clients = 2 << 20, 16
-	ingress := open(t, portal.WithBodyLimit(size), portal.WithInFlightLimit(size))
+	entrance := open(t, ingress.WithBodyLimit(size), ingress.WithInFlightLimit(size))
 	begun := make(chan struct{})
-	ingress.serve("download.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+	entrance.Serve("download.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(size))
 		fmt.Fprint(w, "a")
 		_ = http.NewResponseController(w).Flush()
@@ -496,7 +497,7 @@ func TestInFlight_StreamsHoldNothing(t *testing.T) {
 	})
 	bodies := make([]io.ReadCloser, clients)
 	for at := range bodies {
-		response, err := http.Get(ingress.server.URL + "/download.example/")
+		response, err := http.Get(entrance.Server.URL + "/download.example/")
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusOK, response.StatusCode)
 		assert.Equal(t, int64(size), response.ContentLength)
@@ -515,17 +516,17 @@ func TestInFlight_StreamsHoldNothing(t *testing.T) {
 func TestInFlight_UploadsStream(t *testing.T) {
 	t.Parallel()
 	const size = 2 << 20
-	ingress := open(t, portal.WithInFlightLimit(size))
-	ingress.serve("upload.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance := open(t, ingress.WithInFlightLimit(size))
+	entrance.Serve("upload.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, n)
 	})
 	var uploads sync.WaitGroup
 	for range 6 {
 		uploads.Go(func() {
-			got := post(ingress, "/upload.example/", size, false)
-			assert.Equal(t, http.StatusOK, got.StatusCode, got.text)
-			assert.Equal(t, strconv.Itoa(size), got.text)
+			got := post(entrance, "/upload.example/", size, false)
+			assert.Equal(t, http.StatusOK, got.StatusCode, got.Text)
+			assert.Equal(t, strconv.Itoa(size), got.Text)
 		})
 	}
 	uploads.Wait()

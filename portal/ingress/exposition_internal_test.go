@@ -1,4 +1,4 @@
-package portal
+package ingress
 
 import (
 	"slices"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // own are the labels of the instance a.example.
@@ -33,7 +35,7 @@ func TestReadExposition(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			read, err := readExposition(test.given, Peer{"a.example", "a1"})
+			read, err := readExposition(test.given, plane.Peer{Host: "a.example", ID: "a1"})
 			got := read.String()
 			require.NoError(t, err, "readExposition(%q)", test.given)
 			assert.Equal(t, test.want, got, "readExposition(%q)", test.given)
@@ -81,7 +83,7 @@ func TestReadExposition_Malformed(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := readExposition(test.given, Peer{"a.example", "a1"})
+			_, err := readExposition(test.given, plane.Peer{Host: "a.example", ID: "a1"})
 			assert.ErrorContains(t, err, test.want, "readExposition(%.200q)", test.given)
 		})
 	}
@@ -134,7 +136,7 @@ func TestMerge_Expositions(t *testing.T) {
 			want := test.want
 			var expositions []exposition
 			for at, text := range test.texts {
-				of := Peer{"a.example", string(rune('a' + at))}
+				of := plane.Peer{Host: "a.example", ID: string(rune('a' + at))}
 				own := `host="a.example",id="` + of.ID + `"`
 				want = strings.ReplaceAll(want, "@"+of.ID, own)
 				read, err := readExposition(strings.ReplaceAll(text, "@", own), of)
@@ -162,7 +164,7 @@ func FuzzReadExposition(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		of := Peer{"a.example", "a1"}
+		of := plane.Peer{Host: "a.example", ID: "a1"}
 		read, err := readExposition(text, of)
 		if err != nil {
 			return

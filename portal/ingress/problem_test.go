@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"context"
@@ -16,14 +16,15 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	got := ingress.get("/nobody.example/x%20y?q=1")
-	told := got.problem(t)
+	entrance := open(t)
+	got := entrance.Get("/nobody.example/x%20y?q=1")
+	told := got.Problem(t)
 	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
 	assert.Equal(t, "/nobody.example/x%20y", told.Instance)
 	assert.Equal(t, "ingress", told.Host)
@@ -34,14 +35,14 @@ func TestCall_NoInstance(t *testing.T) {
 
 func TestNotServed(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	require.NoError(t, ingress.bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(echo)))
-	got := ingress.get("/calculator.example/subtract")
-	told := got.problem(t)
+	entrance := open(t)
+	require.NoError(t, entrance.Bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(portaltest.Echo)))
+	got := entrance.Get("/calculator.example/subtract")
+	told := got.Problem(t)
 	assert.Equal(t, http.StatusNotFound, told.Status, "wrong path")
 	assert.Equal(t, "/calculator.example/subtract", told.Instance, "wrong path")
-	got = ingress.get("/calculator.example:443/add")
-	told = got.problem(t)
+	got = entrance.Get("/calculator.example:443/add")
+	told = got.Problem(t)
 	assert.Equal(t, http.StatusMethodNotAllowed, told.Status, "wrong method")
 	assert.Equal(t, "/calculator.example:443/add", told.Instance, "wrong method")
 	if allow := got.Header.Get("Allow"); allow != "POST" {
@@ -114,8 +115,8 @@ func failing(w http.ResponseWriter, r *http.Request) {
 
 func TestProblems(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("web.example", 443, failing)
+	entrance := open(t)
+	entrance.Serve("web.example", 443, failing)
 	tests := []struct {
 		path   string
 		status int
@@ -147,56 +148,56 @@ func TestProblems(t *testing.T) {
 		{"/strange", 500, "", "the reason is in the log of the service, at msgId "},
 	}
 	for _, test := range tests {
-		got := ingress.get("/web.example" + test.path + "?q=1")
-		head := ingress.send("HEAD /web.example"+test.path+"?q=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
-		if head.StatusCode != test.status || head.ContentLength >= 0 && head.ContentLength != int64(len(got.text)) {
-			t.Errorf("%s: HEAD: status %d, Content-Length %d, that of GET is %d", test.path, head.StatusCode, head.ContentLength, len(got.text))
+		got := entrance.Get("/web.example" + test.path + "?q=1")
+		head := entrance.Send("HEAD /web.example"+test.path+"?q=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+		if head.StatusCode != test.status || head.ContentLength >= 0 && head.ContentLength != int64(len(got.Text)) {
+			t.Errorf("%s: HEAD: status %d, Content-Length %d, that of GET is %d", test.path, head.StatusCode, head.ContentLength, len(got.Text))
 		}
-		if got.StatusCode != test.status || strings.Contains(got.text, "secret") || got.Header.Get("Content-Encoding") != "" {
-			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.text)
+		if got.StatusCode != test.status || strings.Contains(got.Text, "secret") || got.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.Text)
 			continue
 		}
 		if test.text != "" {
-			if got.text != test.text {
-				t.Errorf("%s: body %s, want %s", test.path, got.text, test.text)
+			if got.Text != test.text {
+				t.Errorf("%s: body %s, want %s", test.path, got.Text, test.text)
 			}
 			continue
 		}
-		told := got.problem(t)
+		told := got.Problem(t)
 		assert.Equal(t, "/web.example"+test.path, told.Instance, test.path)
 		assert.Contains(t, told.Detail, test.detail, test.path)
 		assert.Equal(t, "web.example", told.Host, test.path)
 		if test.status == 500 && (told.MsgID == "" || !strings.HasSuffix(told.Detail, told.MsgID)) {
-			t.Errorf("%s: %s: the detail does not name the msgId", test.path, got.text)
+			t.Errorf("%s: %s: the detail does not name the msgId", test.path, got.Text)
 		}
 	}
-	head := ingress.send("HEAD /web.example/missing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
+	head := entrance.Send("HEAD /web.example/missing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
 	assert.Equal(t, http.StatusNotFound, head.StatusCode, "HEAD")
-	assert.Empty(t, head.text, "HEAD")
+	assert.Empty(t, head.Text, "HEAD")
 }
 
 // TestDetails_ReachClients holds that the type and the details of an error arrive outside, also from a service that passes on the
 // error of another.
 func TestDetails_ReachClients(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("deep.example", 443, failing)
-	conn := ingress.bus.Connect("web.example")
+	entrance := open(t)
+	entrance.Serve("deep.example", 443, failing)
+	conn := entrance.Bus.Connect("web.example")
 	require.NoError(t, conn.Handle("GET", "/{path}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, conn.Call(r.Context(), "GET https://deep.example"+r.URL.Path, nil, nil))
 	})))
 	for _, host := range []string{"deep.example", "web.example"} {
-		got := ingress.get("/" + host + "/sold-out")
+		got := entrance.Get("/" + host + "/sold-out")
 		const want = `{"type":"https://shop.example/secret","title":"Conflict","status":409,"detail":"none left",`
 		assert.Equal(t, http.StatusConflict, got.StatusCode, host)
-		assert.True(t, strings.HasPrefix(got.text, want), got.text)
-		assert.True(t, strings.HasSuffix(got.text, `,"left":0,"sku":"secret"}`), got.text)
+		assert.True(t, strings.HasPrefix(got.Text, want), got.Text)
+		assert.True(t, strings.HasSuffix(got.Text, `,"left":0,"sku":"secret"}`), got.Text)
 		for _, path := range []string{"/broken-details", "/late-details"} {
-			got := ingress.get("/" + host + path)
-			told := got.problem(t)
+			got := entrance.Get("/" + host + path)
+			told := got.Problem(t)
 			assert.Equal(t, "about:blank", told.Type, "%s%s", host, path)
-			assert.NotContains(t, got.text, "secret", "%s%s", host, path)
-			assert.NotContains(t, got.text, "left", "%s%s", host, path)
+			assert.NotContains(t, got.Text, "secret", "%s%s", host, path)
+			assert.NotContains(t, got.Text, "left", "%s%s", host, path)
 			assert.Equal(t, "deep.example", told.Host, "%s%s", host, path)
 		}
 	}
@@ -204,16 +205,16 @@ func TestDetails_ReachClients(t *testing.T) {
 
 func TestProblem_InstanceUnderAPrefix(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("web.example", 443, failing)
+	entrance := open(t)
+	entrance.Serve("web.example", 443, failing)
 	for _, path := range []string{"/bus/web.example/missing", "/bus/web.example/é\"", "/bus/nobody.example/", "/bus/all/"} {
 		w := httptest.NewRecorder()
-		http.StripPrefix("/bus", ingress.handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		http.StripPrefix("/bus", entrance.Handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 		if w.Code == http.StatusOK {
 			continue
 		}
 		want := strings.NewReplacer("é", "%C3%A9", `"`, "%22").Replace(path)
-		if told := (answer{w.Result(), w.Body.String()}).problem(t); told.Instance != want {
+		if told := (portaltest.Answer{Response: w.Result(), Text: w.Body.String()}).Problem(t); told.Instance != want {
 			t.Errorf("%s: instance %s, want %s", path, told.Instance, want)
 		}
 	}
@@ -222,13 +223,13 @@ func TestProblem_InstanceUnderAPrefix(t *testing.T) {
 // TestRetryAfter holds that clients are told when to come again, also where the reason is withheld.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("throttle.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance := open(t)
+	entrance.Serve("throttle.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		status := map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError}[r.URL.Path]
 		bus.WriteError(w, r, &bus.Error{Status: status, Detail: "the password is secret", RetryAfter: 2 * time.Minute})
 	})
 	for path, status := range map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError} {
-		got := ingress.get("/throttle.example" + path)
+		got := entrance.Get("/throttle.example" + path)
 		assert.Equal(t, status, got.StatusCode, path)
 		assert.Equal(t, "120", got.Header.Get("Retry-After"), path)
 	}
@@ -254,21 +255,21 @@ func TestProblem_HidesTextsWithoutAStatus(t *testing.T) {
 		{503, context.Canceled, "the reason is in the log of the service, at msgId "},
 		{500, io.EOF, "the reason is in the log of the service, at msgId "},
 	} {
-		ingress := open(t)
-		require.NoError(t, bus.Serve(ingress.bus.Connect("driver.example"), driver{test.why}))
-		front := ingress.bus.Connect("front.example")
+		entrance := open(t)
+		require.NoError(t, bus.Serve(entrance.Bus.Connect("driver.example"), driver{test.why}))
+		front := entrance.Bus.Connect("front.example")
 		require.NoError(t, front.Handle("GET", "/open", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, fmt.Errorf("opening: %w", front.Call(r.Context(), "GET https://driver.example/open", nil, nil)))
 		})))
 		for _, path := range []string{"/driver.example/open", "/front.example/open"} {
-			got := ingress.get(path)
-			told := got.problem(t)
+			got := entrance.Get(path)
+			told := got.Problem(t)
 			assert.Equal(t, test.status, got.StatusCode, path)
 			assert.Equal(t, http.StatusText(test.status), told.Title, path)
 			assert.Equal(t, "driver.example", told.Host, path)
 			assert.NotEmpty(t, told.MsgID, path)
 			assert.Equal(t, test.detail+told.MsgID, told.Detail, path)
-			assert.NotContains(t, got.text, `"internal"`, path)
+			assert.NotContains(t, got.Text, `"internal"`, path)
 		}
 	}
 }
@@ -279,55 +280,33 @@ func TestProblem_HidesErrorsOfTheIngress(t *testing.T) {
 	conn := bustest.New(t).Connect("ingress", bus.WithInterceptors(func(bus.CallFunc) bus.CallFunc {
 		return func(context.Context, *bus.Exchange) error { return driver{context.DeadlineExceeded}.Open() }
 	}))
-	ingress, err := portal.NewIngress(conn)
+	entrance, err := ingress.New(conn)
 	require.NoError(t, err)
 	w := httptest.NewRecorder()
-	ingress.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/driver.example/open", http.NoBody))
-	got := answer{w.Result(), w.Body.String()}
-	told := got.problem(t)
+	entrance.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/driver.example/open", http.NoBody))
+	got := portaltest.Answer{Response: w.Result(), Text: w.Body.String()}
+	told := got.Problem(t)
 	assert.Equal(t, 504, told.Status)
 	assert.Equal(t, "ingress", told.Host)
 	assert.Equal(t, "something took too long; the reason is in the log", told.Detail)
-	assert.NotContains(t, got.text, `"internal"`)
-}
-
-// TestProblem_HidesReasonsOfLeftOutServices has the portal itself fail to fetch a document, with a text that is not for its
-// readers.
-func TestProblem_HidesReasonsOfLeftOutServices(t *testing.T) {
-	t.Parallel()
-	ingress := open(t)
-	conn := ingress.bus.Connect("portal", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
-		return func(ctx context.Context, x *bus.Exchange) error {
-			if x.Side == bus.ClientSide && x.Host == "calculator.example" {
-				return driver{io.EOF}.Open()
-			}
-			return next(ctx, x)
-		}
-	}))
-	require.NoError(t, portal.Register(conn, patient()...))
-	ingress.calculate("calculator.example")
-	for _, path := range []string{"/portal/openapi.json", "/portal/live.json"} {
-		text := ingress.get(path).text
-		assert.Contains(t, text, "calculator.example:443 is left out: the reason is in the log", path)
-		assert.NotContains(t, text, "postgres", path)
-	}
+	assert.NotContains(t, got.Text, `"internal"`)
 }
 
 // TestProblem_WithoutEnd has a service stream a problem that does not end: the client gets its beginning at once.
 func TestProblem_WithoutEnd(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	arrived := make(chan struct{})
 	defer close(arrived)
 	begin := strings.Repeat("x", 100_000)
-	ingress.serve("flood.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+	entrance.Serve("flood.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusConflict)
 		fmt.Fprint(w, begin)
 		_ = http.NewResponseController(w).Flush()
 		<-arrived
 	})
-	response, err := http.Get(ingress.server.URL + "/flood.example/")
+	response, err := http.Get(entrance.Server.URL + "/flood.example/")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	assert.Equal(t, http.StatusConflict, response.StatusCode)

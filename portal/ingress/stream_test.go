@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"bufio"
@@ -19,11 +19,11 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // openEndless starts an ingress and a service whose streams have a line and no end until the test does.
-func openEndless(t *testing.T) *portal.Ingress {
+func openEndless(t *testing.T) *ingress.Handler {
 	t.Helper()
 	b := bustest.New(t)
 	ended := make(chan struct{})
@@ -38,9 +38,9 @@ func openEndless(t *testing.T) *portal.Ingress {
 		}
 	})))
 	t.Cleanup(func() { close(ended) })
-	ingress, err := portal.NewIngress(b.Connect("ingress"))
+	entrance, err := ingress.New(b.Connect("ingress"))
 	require.NoError(t, err)
-	return ingress
+	return entrance
 }
 
 // readLine makes a request, and returns what follows the first line of its response.
@@ -76,13 +76,13 @@ func TestStream_ServerStops(t *testing.T) {
 // TestStream_IngressCloses closes an ingress while a service sends without an end.
 func TestStream_IngressCloses(t *testing.T) {
 	t.Parallel()
-	ingress := openEndless(t)
-	server := httptest.NewServer(ingress)
+	entrance := openEndless(t)
+	server := httptest.NewServer(entrance)
 	var streams []io.Reader
 	for _, kind := range []string{"text/event-stream", "application/x-ndjson", "text/plain"} {
 		streams = append(streams, readLine(t, server.URL+"/events.example/"+kind))
 	}
-	ingress.Close()
+	entrance.Close()
 	server.Close() // waits for the handlers
 	for _, stream := range streams {
 		_, err := io.Copy(io.Discard, stream)
@@ -93,9 +93,9 @@ func TestStream_IngressCloses(t *testing.T) {
 // TestStream_Relayed relays a stream as it comes, with its trailers, and breaks the connection where it breaks off.
 func TestStream_Relayed(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	wasRead := make(chan struct{})
-	ingress.serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance.Serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "first")
 		_ = http.NewResponseController(w).Flush()
 		<-wasRead
@@ -112,7 +112,7 @@ func TestStream_Relayed(t *testing.T) {
 		}
 	})
 	for path, want := range map[string]string{"/whole": "last\n", "/broken": ""} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ingress.server.URL+"/stream.example"+path, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, entrance.Server.URL+"/stream.example"+path, nil)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -136,8 +136,8 @@ func TestStream_Relayed(t *testing.T) {
 // TestStream_HTTP10 holds that a client without chunks can tell half of a stream from the whole.
 func TestStream_HTTP10(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance := open(t)
+	entrance.Serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(r.URL.Query().Get("size"))
 		fmt.Fprint(w, strings.Repeat("a", size))
 		_ = http.NewResponseController(w).Flush()
@@ -146,7 +146,7 @@ func TestStream_HTTP10(t *testing.T) {
 		}
 		fmt.Fprint(w, "end")
 	})
-	server, stop := listenTo(t, ingress.handler)
+	server, stop := listenTo(t, entrance.Handler)
 	for _, test := range []struct {
 		target string
 		status int
@@ -201,9 +201,9 @@ func oneThen(err error) iter.Seq2[int, error] {
 // TestStream_EventsFail has streams fail after their first element.
 func TestStream_EventsFail(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	require.NoError(t, bus.Serve(ingress.bus.Connect("failing.example"), failingEvents{}))
-	ingress.serve("cut.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+	entrance := open(t)
+	require.NoError(t, bus.Serve(entrance.Bus.Connect("failing.example"), failingEvents{}))
+	entrance.Serve("cut.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "data: 1")
 		_ = http.NewResponseController(w).Flush()
@@ -214,19 +214,19 @@ func TestStream_EventsFail(t *testing.T) {
 		"/failing.example/broken":   {`"status":500`, "the reason is in the log"},
 		"/cut.example/":             {`"status":500`, "the reason is in the log"},
 	} {
-		got := ingress.get(path, "Accept: text/event-stream")
+		got := entrance.Get(path, "Accept: text/event-stream")
 		assert.Equal(t, http.StatusOK, got.StatusCode, path)
-		before, problem, found := strings.Cut(got.text, "\n\nevent: problem\ndata: ")
-		assert.True(t, found, "%s: %q", path, got.text)
+		before, problem, found := strings.Cut(got.Text, "\n\nevent: problem\ndata: ")
+		assert.True(t, found, "%s: %q", path, got.Text)
 		assert.Equal(t, "data: 1", strings.TrimSpace(before), path)
 		line, rest, _ := strings.Cut(problem, "\n")
 		assert.Equal(t, "\n", rest, path)
 		for _, part := range want {
 			assert.Contains(t, line, part, path)
 		}
-		assert.NotContains(t, got.text, "secret", path)
+		assert.NotContains(t, got.Text, "secret", path)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ingress.server.URL+"/failing.example/conflict", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, entrance.Server.URL+"/failing.example/conflict", http.NoBody)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
@@ -239,8 +239,8 @@ func TestStream_EventsFail(t *testing.T) {
 // TestStream_Buffering holds that no proxy keeps a stream back, unless the service wants that.
 func TestStream_Buffering(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance := open(t)
+	entrance.Serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		maps.Copy(w.Header(), r.URL.Query())
 		fmt.Fprint(w, "data: 1\n\n")
 		if r.URL.Path == "/stream" {
@@ -254,7 +254,7 @@ func TestStream_Buffering(t *testing.T) {
 		{"/whole?Content-Type=text/plain", "", ""},
 		{"/whole?X-Accel-Buffering=no&X-Accel-Expires=0&X-Accel-Redirect=/secret", "no", ""},
 	} {
-		got := ingress.get("/stream.example" + test.target)
+		got := entrance.Get("/stream.example" + test.target)
 		assert.Equal(t, test.buffering, got.Header.Get("X-Accel-Buffering"), test.target)
 		assert.Equal(t, test.caching, got.Header.Get("Cache-Control"), test.target)
 		assert.Equal(t, strings.Contains(test.target, "Expires"), got.Header.Get("X-Accel-Expires") == "0", test.target)

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"context"
@@ -19,14 +19,16 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/outside"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 func TestMapping(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("calculator.example", 443, echo)
-	ingress.serve("calculator.example", 80, echo)
+	entrance := open(t)
+	entrance.Serve("calculator.example", 443, portaltest.Echo)
+	entrance.Serve("calculator.example", 80, portaltest.Echo)
 	tests := []struct{ request, host, target string }{
 		{"GET /calculator.example/add", "calculator.example", "/add"},
 		{"GET /calculator.example/add?x=5&y=6", "calculator.example", "/add?x=5&y=6"},
@@ -54,7 +56,7 @@ func TestMapping(t *testing.T) {
 		t.Run(test.request, func(t *testing.T) {
 			t.Parallel()
 			method, _, _ := strings.Cut(test.request, " ")
-			got := ingress.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", method).echoed(t)
+			got := entrance.Send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", method).Echoed(t)
 			assert.Equal(t, method, got.Method)
 			assert.Equal(t, test.host, got.Host)
 			assert.Equal(t, test.target, got.Target)
@@ -64,24 +66,24 @@ func TestMapping(t *testing.T) {
 
 func TestInstance(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	one := ingress.bus.Connect("calculator.example")
-	ingress.serve("calculator.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another") })
+	entrance := open(t)
+	one := entrance.Bus.Connect("calculator.example")
+	entrance.Serve("calculator.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another") })
 	require.NoError(t, one.Handle("GET", "/who", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, one.ID())
 	})))
-	if got := ingress.get("/" + one.ID() + ".calculator.example/who"); got.text != one.ID() {
-		t.Errorf("instance %s answered %q", one.ID(), got.text)
+	if got := entrance.Get("/" + one.ID() + ".calculator.example/who"); got.Text != one.ID() {
+		t.Errorf("instance %s answered %q", one.ID(), got.Text)
 	}
 }
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	var reached atomic.Int64
 	count := func(http.ResponseWriter, *http.Request) { reached.Add(1) }
 	for _, port := range []int{443, 444} {
-		ingress.serve("calculator.example", port, count)
+		entrance.Serve("calculator.example", port, count)
 	}
 	tests := []struct {
 		request string
@@ -127,12 +129,12 @@ func TestRefused(t *testing.T) {
 		{"M-SEARCH /calculator.example/add", 501, `"M-SEARCH" is not forwarded`},
 	}
 	for _, test := range tests {
-		got := ingress.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "GET")
+		got := entrance.Send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "GET")
 		if got.StatusCode != test.status {
-			t.Errorf("%s: status %d, want %d: %s", test.request, got.StatusCode, test.status, got.text)
+			t.Errorf("%s: status %d, want %d: %s", test.request, got.StatusCode, test.status, got.Text)
 			continue
 		}
-		told := got.problem(t)
+		told := got.Problem(t)
 		assert.Contains(t, told.Detail, test.detail, test.request)
 		assert.Equal(t, "ingress", told.Host, test.request)
 		assert.NotEmpty(t, told.ID, test.request)
@@ -149,8 +151,8 @@ func TestRefused(t *testing.T) {
 // TestMalformed is about what net/http refuses before the ingress sees it.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("calculator.example", 443, echo)
+	entrance := open(t)
+	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	for _, head := range []string{
 		"GET /calculator.example/%zz HTTP/1.1\r\nHost: a\r\n",
 		"GET /calculator.example/add HTTP/1.1\r\n",
@@ -159,7 +161,7 @@ func TestMalformed(t *testing.T) {
 		"GET /calculator.example/add HTTP/1.1\r\nHost: a\r\nBus-Op-Code : Req\r\n",
 		"POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n",
 	} {
-		if got := ingress.send(head+"Connection: close\r\n\r\n", "GET"); got.StatusCode != http.StatusBadRequest {
+		if got := entrance.Send(head+"Connection: close\r\n\r\n", "GET"); got.StatusCode != http.StatusBadRequest {
 			t.Errorf("%q: status %d", head, got.StatusCode)
 		}
 	}
@@ -167,12 +169,12 @@ func TestMalformed(t *testing.T) {
 
 func TestTwoLengths(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("calculator.example", 443, echo)
+	entrance := open(t)
+	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	raw := "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" +
 		"Content-Length: 3\r\nTransfer-Encoding: chunked\r\nTrailer: Bus-From-Host\r\n\r\n" +
 		"5\r\nwhole\r\n0\r\nBus-From-Host: forged.example\r\n\r\n"
-	got := ingress.send(raw, "POST").echoed(t)
+	got := entrance.Send(raw, "POST").Echoed(t)
 	if got.Body != "whole" {
 		t.Errorf("the service got the body %q", got.Body)
 	}
@@ -183,20 +185,20 @@ func TestTwoLengths(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("calculator.example", 443, echo)
-	want := ingress.get("/calculator.example/add")
-	got := ingress.send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
+	entrance := open(t)
+	entrance.Serve("calculator.example", 443, portaltest.Echo)
+	want := entrance.Get("/calculator.example/add")
+	got := entrance.Send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
 	assert.Equal(t, http.StatusOK, got.StatusCode)
-	assert.Empty(t, got.text)
+	assert.Empty(t, got.Text)
 	assert.Equal(t, want.ContentLength+int64(len("HEAD")-len("GET")), got.ContentLength, "the handler tells the method")
 }
 
 // TestHead_Announced has a handler announce more than the ingress may hold, and write nothing.
 func TestHead_Announced(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
-	ingress.serve("files.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
+	entrance.Serve("files.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "video/mp4")
 		if r.URL.Path == "/film" && r.Method == http.MethodHead {
 			w.Header().Set("Content-Length", "5000000000")
@@ -211,7 +213,7 @@ func TestHead_Announced(t *testing.T) {
 		{"/nothing", -1, nil},
 	} {
 		for range 2 { // what the first one took is free again
-			got := ingress.send("HEAD /files.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
+			got := entrance.Send("HEAD /files.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
 			assert.Equal(t, http.StatusOK, got.StatusCode, test.path)
 			assert.Equal(t, test.length, got.ContentLength, test.path)
 			assert.Equal(t, test.lines, got.Header["Content-Length"], test.path)
@@ -221,23 +223,23 @@ func TestHead_Announced(t *testing.T) {
 
 func TestIngress_RedirectsToThePortal(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
-	mounted := http.StripPrefix("/bus", ingress.handler)
+	entrance := open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
+	mounted := http.StripPrefix("/bus", entrance.Handler)
 	tests := []struct {
 		handler  http.Handler
 		path     string
 		location string
 	}{
-		{ingress.handler, "/", "/portal/"},
-		{ingress.handler, "/portal", "/portal/"},
-		{ingress.handler, "/PORTAL", "/portal/"},
-		{ingress.handler, "/portal:443", "/portal/"},
-		{ingress.handler, "/?q=1", "/portal/?q=1"},
+		{entrance.Handler, "/", "/portal/"},
+		{entrance.Handler, "/portal", "/portal/"},
+		{entrance.Handler, "/PORTAL", "/portal/"},
+		{entrance.Handler, "/portal:443", "/portal/"},
+		{entrance.Handler, "/?q=1", "/portal/?q=1"},
 		{mounted, "/bus", "/bus/portal/"},
 		{mounted, "/bus/", "/bus/portal/"},
 		{mounted, "/bus/portal", "/bus/portal/"},
-		{http.StripPrefix("/bus/", ingress.handler), "/bus/portal", "/bus/portal/"},
-		{http.StripPrefix("//evil.example", ingress.handler), "//evil.example/", "/evil.example/portal/"},
+		{http.StripPrefix("/bus/", entrance.Handler), "/bus/portal", "/bus/portal/"},
+		{http.StripPrefix("//evil.example", entrance.Handler), "//evil.example/", "/evil.example/portal/"},
 	}
 	for _, test := range tests {
 		w := httptest.NewRecorder()
@@ -245,7 +247,7 @@ func TestIngress_RedirectsToThePortal(t *testing.T) {
 		assert.Equal(t, http.StatusFound, w.Code, test.path)
 		assert.Equal(t, test.location, w.Header().Get("Location"), test.path)
 	}
-	got := ingress.get("/", "X-Forwarded-Prefix: /outer/")
+	got := entrance.Get("/", "X-Forwarded-Prefix: /outer/")
 	if location := got.Header.Get("Location"); location != "/outer/portal/" {
 		t.Errorf("behind a proxy: Location %q", location)
 	}
@@ -254,7 +256,7 @@ func TestIngress_RedirectsToThePortal(t *testing.T) {
 // TestIcon asks for what browsers ask for beside any page: that is no call to a host without an instance.
 func TestIcon(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	for _, test := range []struct {
 		path   string
 		status int
@@ -262,51 +264,51 @@ func TestIcon(t *testing.T) {
 	}{
 		{"/favicon.ico", 404, false}, {"/favicon.ico?v=2", 404, false}, {"/favicon.icon", 503, false}, {"/favicon.ico/", 503, true},
 	} {
-		if got := ingress.get(test.path); got.StatusCode != test.status {
-			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.text)
+		if got := entrance.Get(test.path); got.StatusCode != test.status {
+			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.Text)
 		}
-		if metrics := ingress.get("/-/metrics").text; strings.Contains(metrics, `callee="favicon.ico"`) != test.called {
+		if metrics := entrance.Get("/-/metrics").Text; strings.Contains(metrics, `callee="favicon.ico"`) != test.called {
 			t.Errorf("%s: called %t, want %t:\n%s", test.path, !test.called, test.called, metrics)
 		}
 	}
-	ingress.serve("favicon.ico", 443, echo)
-	if got := ingress.get("/favicon.ico/x"); got.StatusCode != http.StatusOK {
-		t.Errorf("the host: %d: %s", got.StatusCode, got.text)
+	entrance.Serve("favicon.ico", 443, portaltest.Echo)
+	if got := entrance.Get("/favicon.ico/x"); got.StatusCode != http.StatusOK {
+		t.Errorf("the host: %d: %s", got.StatusCode, got.Text)
 	}
 }
 
 func TestOperators(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	for path, text := range map[string]string{"/-/healthy": "healthy\n", "/-/ready": "ready\n"} {
-		got := ingress.get(path)
+		got := entrance.Get(path)
 		assert.Equal(t, http.StatusOK, got.StatusCode, path)
-		assert.Equal(t, text, got.text, path)
+		assert.Equal(t, text, got.Text, path)
 	}
-	ingress.bus.Broker().Close()
-	if got := ingress.get("/-/healthy"); got.StatusCode != http.StatusOK {
-		t.Errorf("healthy without a broker: status %d: %s", got.StatusCode, got.text)
+	entrance.Bus.Broker().Close()
+	if got := entrance.Get("/-/healthy"); got.StatusCode != http.StatusOK {
+		t.Errorf("healthy without a broker: status %d: %s", got.StatusCode, got.Text)
 	}
-	got := ingress.get("/-/ready")
+	got := entrance.Get("/-/ready")
 	for got.StatusCode == http.StatusOK { // until the connection has noticed
-		got = ingress.get("/-/ready")
+		got = entrance.Get("/-/ready")
 	}
-	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, got.text)
-	assert.Equal(t, "the broker is out of reach", got.problem(t).Detail, got.text)
+	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, got.Text)
+	assert.Equal(t, "the broker is out of reach", got.Problem(t).Detail, got.Text)
 }
 
 func TestClient_GoesAway(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	arrived, release, served := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	ingress.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) {
+	entrance.Serve("slow.example", 443, func(http.ResponseWriter, *http.Request) {
 		close(arrived)
 		<-release
 	})
 	t.Cleanup(func() { close(release) })
 	watched := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(served)
-		ingress.handler.ServeHTTP(w, r)
+		entrance.Handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(watched.Close)
 	ctx, leave := context.WithCancel(t.Context())
@@ -325,32 +327,32 @@ func TestClient_GoesAway(t *testing.T) {
 
 func TestIngress_Options(t *testing.T) {
 	t.Parallel()
-	conn := open(t).bus.Connect("ingress")
+	conn := open(t).Bus.Connect("ingress")
 	tests := []struct {
-		option portal.IngressOption
+		option ingress.Option
 		want   string
 	}{
-		{portal.WithPorts(), "portal.WithPorts: no port is open; name one such as 443"},
-		{portal.WithPorts(0), "portal.WithPorts: port 0 is not from 1 to 65535"},
-		{portal.WithPorts(443, 417), "portal.WithPorts: port 417 is for events: offer them with portal.WithEvents"},
-		{portal.WithPorts(443, 888), "portal.WithPorts: port 888 is for requests of the framework itself; it is never open to the outside"},
-		{portal.WithTrustedProxies("10.0.0.1"), `portal.WithTrustedProxies: "10.0.0.1" is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address`},
-		{portal.WithOrigins("app.example.com"), `portal.WithOrigins: "app.example.com" is not an origin such as https://app.example.com, nor *`},
-		{portal.WithOrigins("https://app.example.com/"), "is not an origin"},
-		{portal.WithOrigins("https://App.example.com"), "is not an origin"},
-		{portal.WithOrigins("null"), "is not an origin"},
-		{portal.WithOwnTokens("library.example", "Library.example"), `portal.WithOwnTokens: host "Library.example": label "Library" is not`},
-		{portal.WithOwnTokens("library.example:443"), `portal.WithOwnTokens: host "library.example:443"`},
-		{portal.WithOwnTokens(""), `portal.WithOwnTokens: host ""`},
-		{portal.WithOwnTokens("portal"), "portal.WithOwnTokens: the host portal is part of the bus, and takes its tokens: name hosts of services"},
-		{portal.WithOwnTokens("all"), "portal.WithOwnTokens: the host all is part of the bus"},
-		{portal.WithTimeBudget(0), "portal.WithTimeBudget: 0s leaves no time for a call"},
-		{portal.WithBodyLimit(-1), "portal.WithBodyLimit: -1 bytes is below zero"},
-		{portal.WithInFlightLimit(-1), "portal.WithInFlightLimit: -1 bytes leave no room"},
-		{portal.WithInFlightLimit(1<<20 - 1), "portal.WithInFlightLimit: 1048575 bytes leave no room for one body of 1048576; lower portal.WithBodyLimit too"},
+		{ingress.WithPorts(), "ingress.WithPorts: no port is open; name one such as 443"},
+		{ingress.WithPorts(0), "ingress.WithPorts: port 0 is not from 1 to 65535"},
+		{ingress.WithPorts(443, 417), "ingress.WithPorts: port 417 is for events: offer them with ingress.WithEvents"},
+		{ingress.WithPorts(443, 888), "ingress.WithPorts: port 888 is for requests of the framework itself; it is never open to the outside"},
+		{ingress.WithTrustedProxies("10.0.0.1"), `ingress.WithTrustedProxies: "10.0.0.1" is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address`},
+		{ingress.WithOrigins("app.example.com"), `ingress.WithOrigins: "app.example.com" is not an origin such as https://app.example.com, nor *`},
+		{ingress.WithOrigins("https://app.example.com/"), "is not an origin"},
+		{ingress.WithOrigins("https://App.example.com"), "is not an origin"},
+		{ingress.WithOrigins("null"), "is not an origin"},
+		{ingress.WithOwnTokens("library.example", "Library.example"), `ingress.WithOwnTokens: host "Library.example": label "Library" is not`},
+		{ingress.WithOwnTokens("library.example:443"), `ingress.WithOwnTokens: host "library.example:443"`},
+		{ingress.WithOwnTokens(""), `ingress.WithOwnTokens: host ""`},
+		{ingress.WithOwnTokens("portal"), "ingress.WithOwnTokens: the host portal is part of the bus, and takes its tokens: name hosts of services"},
+		{ingress.WithOwnTokens("all"), "ingress.WithOwnTokens: the host all is part of the bus"},
+		{ingress.WithTimeBudget(0), "ingress.WithTimeBudget: 0s leaves no time for a call"},
+		{ingress.WithBodyLimit(-1), "ingress.WithBodyLimit: -1 bytes is below zero"},
+		{ingress.WithInFlightLimit(-1), "ingress.WithInFlightLimit: -1 bytes leave no room"},
+		{ingress.WithInFlightLimit(1<<20 - 1), "ingress.WithInFlightLimit: 1048575 bytes leave no room for one body of 1048576; lower ingress.WithBodyLimit too"},
 	}
 	for _, test := range tests {
-		_, err := portal.NewIngress(conn, test.option)
+		_, err := ingress.New(conn, test.option)
 		assert.ErrorContains(t, err, test.want)
 	}
 }
@@ -358,9 +360,9 @@ func TestIngress_Options(t *testing.T) {
 // TestIngress_OwnTokens holds that a token reaches as a header only the services that the ingress names, as no actor.
 func TestIngress_OwnTokens(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openFor(t, i, portal.WithOwnTokens("mail.example"), portal.WithOwnTokens("library.example"))
-	b := ingress.bus
+	i := portaltest.NewIssuer(t)
+	entrance := openFor(t, i, ingress.WithOwnTokens("mail.example"), ingress.WithOwnTokens("library.example"))
+	b := entrance.Bus
 	served := make(map[string]*bus.Conn)
 	seen := func(w http.ResponseWriter, r *http.Request) {
 		_, hasClaims := bus.ClaimsOf(r.Context())
@@ -371,7 +373,7 @@ func TestIngress_OwnTokens(t *testing.T) {
 		require.NoError(t, served[host].Handle("*", "/{path+}", http.HandlerFunc(seen)))
 	}
 	require.NoError(t, served["library.example"].Handle("GET", "/claims", http.HandlerFunc(seen), bus.RequireClaims("true")))
-	onTheBus := i.in("keeper")
+	onTheBus := i.In("keeper")
 	token := strings.TrimPrefix(onTheBus, "Authorization: ")
 	id := served["library.example"].ID()
 	for _, test := range []struct {
@@ -395,18 +397,18 @@ func TestIngress_OwnTokens(t *testing.T) {
 		{"evil.example/library.example/x", []string{onTheBus}, 200, `[] actor: true, claims: true`},
 		{"evil.example/x", []string{"Authorization: Bearer own"}, 401, "token: not a JWT"},
 	} {
-		got := ingress.get("/"+test.path, test.headers...)
+		got := entrance.Get("/"+test.path, test.headers...)
 		assert.Equal(t, test.status, got.StatusCode, "%s %q", test.path, test.headers)
-		assert.Contains(t, got.text, test.text, "%s %q", test.path, test.headers)
+		assert.Contains(t, got.Text, test.text, "%s %q", test.path, test.headers)
 	}
 }
 
 func TestIngress_Tokens(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openFor(t, i)
-	ingress.keep("vault.example", i.Trust())
-	keeper := i.in("keeper")
+	i := portaltest.NewIssuer(t)
+	entrance := openFor(t, i)
+	entrance.Keep("vault.example", i.Trust())
+	keeper := i.In("keeper")
 	token := strings.TrimPrefix(keeper, "Authorization: Bearer ")
 	for _, test := range []struct {
 		path    string
@@ -418,8 +420,8 @@ func TestIngress_Tokens(t *testing.T) {
 		{"gold", []string{keeper}, 200, `{"canaryGold":7}`},
 		{"gold", []string{"authorization: bearer " + token}, 200, `{"canaryGold":7}`},
 		{"gold", []string{"Authorization:BEARER   " + token}, 200, `{"canaryGold":7}`},
-		{"gold", []string{i.in("cook")}, 403, "the claims of the token do not give access"},
-		{"gold", []string{i.bearer(claims.Claims{"roles": "keeper"})}, 403, "do not give access"},
+		{"gold", []string{i.In("cook")}, 403, "the claims of the token do not give access"},
+		{"gold", []string{i.Bearer(claims.Claims{"roles": "keeper"})}, 403, "do not give access"},
 		{"gold", []string{"Authorization: Basic YTpi"}, 401, "a token is required"},
 		{"gold", []string{"Bus-Actor: " + token, "bus_actor: " + token}, 401, "a token is required"},
 		{"gold", []string{"Cookie: access_token=" + token, "Proxy-Authorization: Bearer " + token}, 401, "a token is required"},
@@ -435,27 +437,27 @@ func TestIngress_Tokens(t *testing.T) {
 		{"stones", []string{keeper + " " + token}, 401, "Authorization: expected"},
 		{"stones", []string{keeper + ", Bearer " + token}, 401, "Authorization: expected"},
 		{"stones", []string{keeper + "x"}, 401, "token: "},
-		{"stones", []string{i.bearer(claims.Claims{"exp": time.Now().Add(-time.Hour).Unix()})}, 401, "token: expired at "},
-		{"stones", []string{i.bearer(claims.Claims{"exp": time.Now().Add(-20 * time.Second).Unix()})}, 200, `{"stones":3}`},
-		{"stones", []string{newIssuer(t).in("keeper")}, 401, "token: "},
-		{"stones", []string{i.in(strings.Repeat("x", 8<<10))}, 401, "token: longer than 8192 bytes"},
+		{"stones", []string{i.Bearer(claims.Claims{"exp": time.Now().Add(-time.Hour).Unix()})}, 401, "token: expired at "},
+		{"stones", []string{i.Bearer(claims.Claims{"exp": time.Now().Add(-20 * time.Second).Unix()})}, 200, `{"stones":3}`},
+		{"stones", []string{portaltest.NewIssuer(t).In("keeper")}, 401, "token: "},
+		{"stones", []string{i.In(strings.Repeat("x", 8<<10))}, 401, "token: longer than 8192 bytes"},
 		{"who", nil, 200, `{"name":""}`},
 		{"who", []string{keeper}, 200, `{"name":"ada"}`},
 		{"who", []string{"X-Forwarded-User: eve", "X-Actor: eve", "Bus-From-Host: eve"}, 200, `{"name":""}`},
 		{"openapi.json", []string{"Authorization: Bearer x"}, 401, "token: not a JWT"},
 		{"nothing", []string{"Authorization: Bearer x"}, 401, "token: not a JWT"},
 	} {
-		got := ingress.get("/vault.example/"+test.path, test.headers...)
+		got := entrance.Get("/vault.example/"+test.path, test.headers...)
 		assert.Equal(t, test.status, got.StatusCode, "%s with %q", test.path, test.headers)
-		assert.Contains(t, got.text, test.text, "%s with %q", test.path, test.headers)
-		if got.StatusCode != http.StatusOK && got.problem(t).Executed != "no" {
-			t.Errorf("%s with %q: %s, want executed no", test.path, test.headers, got.text)
+		assert.Contains(t, got.Text, test.text, "%s with %q", test.path, test.headers)
+		if got.StatusCode != http.StatusOK && got.Problem(t).Executed != "no" {
+			t.Errorf("%s with %q: %s, want executed no", test.path, test.headers, got.Text)
 		}
 		if challenge := got.Header.Get("WWW-Authenticate"); !isChallenge(challenge, test.status, test.text) {
 			t.Errorf("%s with %q: WWW-Authenticate %q", test.path, test.headers, challenge)
 		}
-		if strings.Contains(got.text, token[len(token)-20:]) {
-			t.Errorf("the token is told: %s", got.text)
+		if strings.Contains(got.Text, token[len(token)-20:]) {
+			t.Errorf("the token is told: %s", got.Text)
 		}
 	}
 }
@@ -478,15 +480,15 @@ func isChallenge(header string, status int, detail string) bool {
 // TestIngress_Authorization holds that a token travels as the call's actor alone, and another Authorization as it is.
 func TestIngress_Authorization(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openFor(t, i)
-	conn := ingress.bus.Connect("echo.example", i.Trust())
-	require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(echo)))
+	i := portaltest.NewIssuer(t)
+	entrance := openFor(t, i)
+	conn := entrance.Bus.Connect("echo.example", i.Trust())
+	require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(portaltest.Echo)))
 	for header, want := range map[string]string{
-		i.in("keeper"): "", "Authorization: Basic YTpi": "Basic YTpi", "Authorization: Negotiate x": "Negotiate x",
+		i.In("keeper"): "", "Authorization: Basic YTpi": "Basic YTpi", "Authorization: Negotiate x": "Negotiate x",
 		"Authorization: Bearers x": "Bearers x",
 	} {
-		got := ingress.get("/echo.example/x", header).echoed(t)
+		got := entrance.Get("/echo.example/x", header).Echoed(t)
 		assert.Equal(t, want, got.Header.Get("Authorization"), "%.40s", header)
 		assert.Empty(t, got.Header.Get("Bus-Actor"), "%.40s", header)
 	}
@@ -495,29 +497,29 @@ func TestIngress_Authorization(t *testing.T) {
 // TestToken_IsLookedAtFirst holds that nothing of a request with a bad token is read, and that HEAD is refused as GET is.
 func TestToken_IsLookedAtFirst(t *testing.T) {
 	t.Parallel()
-	ingress := openFor(t, newIssuer(t))
-	got := ingress.send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n", http.MethodPost)
+	entrance := openFor(t, portaltest.NewIssuer(t))
+	got := entrance.Send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n", http.MethodPost)
 	if got.StatusCode != 401 {
-		t.Errorf("status %d: %s", got.StatusCode, got.text)
+		t.Errorf("status %d: %s", got.StatusCode, got.Text)
 	}
-	got = ingress.send("HEAD /vault.example/gold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n", http.MethodHead)
+	got = entrance.Send("HEAD /vault.example/gold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n", http.MethodHead)
 	assert.Equal(t, 401, got.StatusCode, "HEAD")
-	assert.Empty(t, got.text, "HEAD")
+	assert.Empty(t, got.Text, "HEAD")
 }
 
 // TestIngress_WithoutKeys takes no token.
 func TestIngress_WithoutKeys(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := open(t)
-	ingress.keep("vault.example", i.Trust())
-	for header, status := range map[string]int{"X: y": 200, "Authorization: Basic YTpi": 200, i.in("keeper"): 401} {
-		got := ingress.get("/vault.example/stones", header)
+	i := portaltest.NewIssuer(t)
+	entrance := open(t)
+	entrance.Keep("vault.example", i.Trust())
+	for header, status := range map[string]int{"X: y": 200, "Authorization: Basic YTpi": 200, i.In("keeper"): 401} {
+		got := entrance.Get("/vault.example/stones", header)
 		if got.StatusCode != status {
-			t.Errorf("%.40s: status %d: %s", header, got.StatusCode, got.text)
+			t.Errorf("%.40s: status %d: %s", header, got.StatusCode, got.Text)
 		}
 	}
-	if got := ingress.get("/-/healthy", i.in("keeper")); got.StatusCode != 200 {
+	if got := entrance.Get("/-/healthy", i.In("keeper")); got.StatusCode != 200 {
 		t.Errorf("what names no host, and is on no bus, answers %d", got.StatusCode)
 	}
 }
@@ -525,11 +527,11 @@ func TestIngress_WithoutKeys(t *testing.T) {
 // TestIngress_LowersOnlyASCII calls a host in upper case, and no host that only looks like another one.
 func TestIngress_LowersOnlyASCII(t *testing.T) {
 	t.Parallel()
-	to, err := portal.Address("/KIOSK.Example/")
+	to, err := outside.AddressOf("/KIOSK.Example/", outside.DefaultPorts())
 	require.NoError(t, err)
 	assert.Equal(t, "kiosk.example:443", to.Host)
 	for _, path := range []string{"/\u212aIOSK.Example/", "/kios\u212a.example:443/"} { // the Kelvin sign, not a K
-		if to, err := portal.Address(path); bus.StatusOf(err) != 404 {
+		if to, err := outside.AddressOf(path, outside.DefaultPorts()); bus.StatusOf(err) != 404 {
 			t.Errorf("%s: %v, %v", path, to, err)
 		}
 	}
@@ -539,7 +541,7 @@ func TestIngress_LowersOnlyASCII(t *testing.T) {
 func TestIngress_KeepsEncodedSlashes(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"/a.example/x%2Fy|": "/x%2Fy%7C", "/a.example/x%2fy\xff": "/x%2fy%FF"} {
-		to, err := portal.Address(path)
+		to, err := outside.AddressOf(path, outside.DefaultPorts())
 		require.NoError(t, err, path)
 		assert.Equal(t, want, to.EscapedPath(), path)
 	}
@@ -551,7 +553,7 @@ func TestIngress_BodiesAroundTheBrokersLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 16 << 10
 	b := bustest.New(t, broker.MaxPayload(limit))
-	ingress, err := portal.NewIngress(b.Connect("ingress", bus.WithoutShortCircuit()))
+	entrance, err := ingress.New(b.Connect("ingress", bus.WithoutShortCircuit()))
 	require.NoError(t, err)
 	mirror := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	require.NoError(t, b.Connect("mirror.example").Handle("*", "/", mirror))
@@ -562,7 +564,7 @@ func TestIngress_BodiesAroundTheBrokersLimit(t *testing.T) {
 	for _, size := range sizes {
 		body := strings.Repeat("0123456789abcdef!", size/17+1)[:size]
 		w := httptest.NewRecorder()
-		ingress.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/mirror.example/", strings.NewReader(body)))
+		entrance.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/mirror.example/", strings.NewReader(body)))
 		assert.Equal(t, http.StatusOK, w.Code, "%d, %d", size, w.Body.Len())
 		assert.Equal(t, body, w.Body.String(), "%d, %d", size, w.Body.Len())
 	}
@@ -571,18 +573,18 @@ func TestIngress_BodiesAroundTheBrokersLimit(t *testing.T) {
 // TestID_OfTheAnsweringInstance holds that a client learns which instance has answered, and that a service's own word stays.
 func TestID_OfTheAnsweringInstance(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	conn := ingress.bus.Connect("web.example")
+	entrance := open(t)
+	conn := entrance.Bus.Connect("web.example")
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Proxy-Status", "inner; error=x") })
 	require.NoError(t, conn.Handle("GET", "/{rest+}", handler))
 	for _, path := range []string{"/web.example/x", "/" + conn.ID() + ".web.example/x"} {
-		got := ingress.get(path).Header.Values("Proxy-Status")
+		got := entrance.Get(path).Header.Values("Proxy-Status")
 		want := regexp.MustCompile(`^busline; next-hop="` + conn.ID() + `\.web\.example"; msg-id="[A-Za-z0-9_-]{22,}"$`)
 		require.Len(t, got, 2, path)
 		assert.Equal(t, "inner; error=x", got[0], path)
 		assert.Regexp(t, want, got[1], path)
 	}
-	if got := ingress.get("/nobody.example/"); got.Header.Get("Proxy-Status") != "" {
+	if got := entrance.Get("/nobody.example/"); got.Header.Get("Proxy-Status") != "" {
 		t.Errorf("no instance: Proxy-Status %q", got.Header.Get("Proxy-Status"))
 	}
 }
@@ -590,15 +592,15 @@ func TestID_OfTheAnsweringInstance(t *testing.T) {
 // TestAway holds that a person is told in words when the page cannot be had, and a program as ever.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	got := ingress.get("/portal/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
+	entrance := open(t)
+	got := entrance.Get("/portal/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
 	policy := got.Header.Get("Content-Security-Policy")
 	assert.Equal(t, 503, got.StatusCode)
 	assert.Equal(t, "text/html; charset=utf-8", got.Header.Get("Content-Type"))
-	assert.Contains(t, got.text, "The bus is out of reach")
+	assert.Contains(t, got.Text, "The bus is out of reach")
 	assert.True(t, strings.HasPrefix(policy, "default-src 'none'"), policy)
 	for path, accept := range map[string]string{"/portal/": "*/*", "/portal/main.js": "text/html", "/nobody.example/": "text/html"} {
-		if told := ingress.get(path, "Accept: "+accept).problem(t); told.Status != 503 {
+		if told := entrance.Get(path, "Accept: "+accept).Problem(t); told.Status != 503 {
 			t.Errorf("%s: %+v", path, told)
 		}
 	}
@@ -607,8 +609,8 @@ func TestAway(t *testing.T) {
 // TestTrace_InProblems has every error name the trace of its request, whatever has made it.
 func TestTrace_InProblems(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	one := ingress.bus.Connect("web.example")
+	entrance := open(t)
+	one := entrance.Bus.Connect("web.example")
 	require.NoError(t, one.Handle("GET", "/missing", http.HandlerFunc(failing)))
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	for _, test := range []struct {
@@ -626,13 +628,13 @@ func TestTrace_InProblems(t *testing.T) {
 		if test.token != "" {
 			headers = append(headers, "Authorization: Bearer "+test.token)
 		}
-		got := ingress.get(test.path, headers...)
-		told := got.problem(t)
+		got := entrance.Get(test.path, headers...)
+		told := got.Problem(t)
 		assert.Equal(t, test.status, told.Status, test.path)
 		assert.Equal(t, trace, told.TraceID, test.path)
 		assert.NotEmpty(t, told.ID, test.path)
 		assert.Equal(t, test.onTheBus, (told.MsgID != ""), test.path)
-		if told := ingress.get(test.path, headers[1:]...).problem(t); told.TraceID != "" {
+		if told := entrance.Get(test.path, headers[1:]...).Problem(t); told.TraceID != "" {
 			t.Errorf("%s without a trace: %+v", test.path, told)
 		}
 	}

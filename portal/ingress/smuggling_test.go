@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // raw is the input on one connection, and the expected result.
@@ -57,8 +57,8 @@ func exchange(t *testing.T, address, text string) string {
 // has a length of its own, and nothing of one request becomes another.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
-	tap, ingress := newTap(t)
-	address := serve(t, ingress)
+	tap, entrance := newTap(t)
+	address := serve(t, entrance)
 	const post, chunked = "POST /a.example/one HTTP/1.1\r\nHost: a\r\n", "Transfer-Encoding: chunked\r\n"
 	const hidden = "GET /a.example/hidden HTTP/1.1\r\nHost: a\r\nBus-From-Host: evil.example\r\n\r\n"
 	const last = "GET /a.example/last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -124,8 +124,8 @@ func TestSmuggling(t *testing.T) {
 // TestSmuggling_ReachesNothingInside asks for what is not open to the outside, in all the ways that there are to spell it.
 func TestSmuggling_ReachesNothingInside(t *testing.T) {
 	t.Parallel()
-	tap, ingress := newTap(t)
-	address := serve(t, ingress)
+	tap, entrance := newTap(t)
+	address := serve(t, entrance)
 	for _, line := range []string{
 		"GET /a.example:888/ping", "GET /a.example:444/x", "GET /a.example%3a888/ping", "GET /a.example:0888/ping", "GET /a.example:+888/ping",
 		"GET /a.example:\uff18\uff18\uff18/ping", "GET /a.example:888:443/ping", "GET /a.example:443:888/ping", "GET /user@a.example:888/ping",
@@ -148,7 +148,7 @@ func TestSmuggling_ReachesNothingInside(t *testing.T) {
 // serve runs a server of this package until the test ends, and returns the address. Any Host will do.
 func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
-	server, stop := listen(t, handler.ServeHTTP, portal.WithBaseURL("https://door.example"))
+	server, stop := listen(t, handler.ServeHTTP, ingress.WithBaseURL("https://door.example"))
 	t.Cleanup(func() {
 		assert.NoError(t, stop())
 	})

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"bufio"
@@ -19,7 +19,8 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // pipes is a listener without sockets, for tests with virtual time.
@@ -62,14 +63,14 @@ func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		ingress, err := portal.NewIngress(b.Connect("ingress"))
+		entrance, err := ingress.New(b.Connect("ingress"))
 		require.NoError(t, err)
-		require.NoError(t, b.Connect("echo.example").Handle("*", "/{rest+}", http.HandlerFunc(echo)))
+		require.NoError(t, b.Connect("echo.example").Handle("*", "/{rest+}", http.HandlerFunc(portaltest.Echo)))
 		listener := newPipes()
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
-			assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx))
+			assert.NoError(t, ingress.NewServer(listener, entrance).Serve(ctx))
 		})
 		const post = "POST /echo.example/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
 		clients := []slowClient{
@@ -169,16 +170,16 @@ func good(t *testing.T, listener *pipes) (status int) {
 }
 
 // slowIngress serves an ingress with virtual time, and returns its log.
-func slowIngress(t *testing.T, b *bustest.Bus, handler http.HandlerFunc) (listener *pipes, written *writtenLines, stop func()) {
+func slowIngress(t *testing.T, b *bustest.Bus, handler http.HandlerFunc) (listener *pipes, written *portaltest.WrittenLines, stop func()) {
 	t.Helper()
-	written = new(writtenLines)
-	ingress, err := portal.NewIngress(b.Connect("ingress", bus.WithLogger(zerolog.New(written).Level(zerolog.InfoLevel))), portal.WithTimeBudget(time.Second))
+	written = new(portaltest.WrittenLines)
+	entrance, err := ingress.New(b.Connect("ingress", bus.WithLogger(zerolog.New(written).Level(zerolog.InfoLevel))), ingress.WithTimeBudget(time.Second))
 	require.NoError(t, err)
 	require.NoError(t, b.Connect("slow.example").Handle("*", "/{rest+}", handler))
 	listener = newPipes()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { assert.NoError(t, portal.NewServer(listener, ingress).Serve(ctx)) })
+	running.Go(func() { assert.NoError(t, ingress.NewServer(listener, entrance).Serve(ctx)) })
 	return listener, written, func() {
 		cancel()
 		running.Wait()

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"errors"
@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // http2Client returns a client that speaks HTTP/2 without TLS, and nothing else.
@@ -23,7 +24,7 @@ func http2Client(t *testing.T) *http.Client {
 }
 
 // sendHTTP2 makes a request whose body has no announced length, and returns the response with its body.
-func sendHTTP2(t *testing.T, client *http.Client, method, address, host, body string) answer {
+func sendHTTP2(t *testing.T, client *http.Client, method, address, host, body string) portaltest.Answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, io.MultiReader(strings.NewReader(body)))
 	require.NoError(t, err)
@@ -33,20 +34,20 @@ func sendHTTP2(t *testing.T, client *http.Client, method, address, host, body st
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	return answer{response, string(text)}
+	return portaltest.Answer{Response: response, Text: string(text)}
 }
 
 // TestUnencryptedHTTP2 holds that the ingress serves both protocols alike, with the same limits.
 func TestUnencryptedHTTP2(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithBodyLimit(1000))
-	ingress.serve("echo.example", 443, echo)
-	server, stop := listenTo(t, ingress.handler, portal.WithUnencryptedHTTP2())
+	entrance := open(t, ingress.WithBodyLimit(1000))
+	entrance.Serve("echo.example", 443, portaltest.Echo)
+	server, stop := listenTo(t, entrance.Handler, ingress.WithUnencryptedHTTP2())
 	client := http2Client(t)
 
 	got := sendHTTP2(t, client, http.MethodPost, server.BaseURL()+"/echo.example/x", "", "body")
 	assert.Equal(t, 2, got.ProtoMajor)
-	seen := got.echoed(t)
+	seen := got.Echoed(t)
 	assert.Equal(t, "body", seen.Body)
 	assert.Equal(t, []string{"http"}, seen.Header["X-Forwarded-Proto"])
 
@@ -65,7 +66,7 @@ func TestUnencryptedHTTP2(t *testing.T) {
 		{"no service", http.MethodGet, "/none.example/x", "", "", http.StatusServiceUnavailable},
 	} {
 		got := sendHTTP2(t, client, test.method, server.BaseURL()+test.path, test.host, test.body)
-		assert.Equal(t, test.status, got.StatusCode, "%s: %s", test.name, got.text)
+		assert.Equal(t, test.status, got.StatusCode, "%s: %s", test.name, got.Text)
 	}
 
 	text, err := fetch(t, server.BaseURL()+"/echo.example/x") // by HTTP/1.1
@@ -77,7 +78,7 @@ func TestUnencryptedHTTP2(t *testing.T) {
 // TestUnencryptedHTTP2_IsOff holds that a server speaks HTTP/1.1 alone without the option.
 func TestUnencryptedHTTP2_IsOff(t *testing.T) {
 	t.Parallel()
-	server, stop := listen(t, echo)
+	server, stop := listen(t, portaltest.Echo)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.BaseURL(), http.NoBody)
 	require.NoError(t, err)
 	response, err := http2Client(t).Do(request)
@@ -94,15 +95,15 @@ func TestUnencryptedHTTP2_IsOff(t *testing.T) {
 // TestUnencryptedHTTP2_AbortedUpload has a client break off its upload, which the service sees as it is.
 func TestUnencryptedHTTP2_AbortedUpload(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	began, failed := make(chan struct{}), make(chan error, 1)
-	ingress.serve("upload.example", 443, func(_ http.ResponseWriter, r *http.Request) {
+	entrance.Serve("upload.example", 443, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadFull(r.Body, make([]byte, 100_000))
 		close(began)
 		_, err := io.Copy(io.Discard, r.Body)
 		failed <- err
 	})
-	server, stop := listenTo(t, ingress.handler, portal.WithUnencryptedHTTP2())
+	server, stop := listenTo(t, entrance.Handler, ingress.WithUnencryptedHTTP2())
 	reader, writer := io.Pipe()
 	go func() {
 		_, _ = writer.Write(make([]byte, 200_000))

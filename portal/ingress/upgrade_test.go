@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"net/http"
@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // TestUpgrade holds that a client which asks for another protocol is told at once that there is none, and one that can do without is served.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("chat.example", 443, echo)
+	entrance := open(t)
+	entrance.Serve("chat.example", 443, portaltest.Echo)
 	for _, test := range []struct {
 		name    string
 		fields  []string
@@ -31,9 +33,9 @@ func TestUpgrade(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			fields := strings.Join(append(test.fields, "Host: door.example"), "\r\n")
-			got := ingress.send("GET /chat.example/x HTTP/1.1\r\n"+fields+"\r\n\r\n", http.MethodGet)
+			got := entrance.Send("GET /chat.example/x HTTP/1.1\r\n"+fields+"\r\n\r\n", http.MethodGet)
 			if test.refused == "" {
-				header := got.echoed(t).Header
+				header := got.Echoed(t).Header
 				assert.Empty(t, header["Upgrade"])
 				assert.Empty(t, header["Http2-Settings"], "it is hop-by-hop")
 				return
@@ -41,7 +43,7 @@ func TestUpgrade(t *testing.T) {
 			assert.Equal(t, http.StatusNotImplemented, got.StatusCode)
 			assert.Equal(t, "application/problem+json", got.Header.Get("Content-Type"))
 			assert.Equal(t, `the bus carries requests and responses, and no "`+test.refused+`": use server-sent events, or a server of your own beside the ingress`,
-				got.problem(t).Detail)
+				got.Problem(t).Detail)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"compress/gzip"
@@ -19,13 +19,15 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 func TestCompression(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	long := strings.Repeat("The bus is a bus is a bus. ", 100)
-	ingress.serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance.Serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		header, query := w.Header(), r.URL.Query()
 		header.Set("Content-Type", "text/plain; charset=utf-8")
 		header.Set("ETag", `W/"one"`)
@@ -80,7 +82,7 @@ func TestCompression(t *testing.T) {
 	}
 	for _, test := range tests {
 		for _, method := range []string{"GET", "HEAD"} {
-			got := ingress.send(method+" /text.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: "+test.accept+"\r\n\r\n", method)
+			got := entrance.Send(method+" /text.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: "+test.accept+"\r\n\r\n", method)
 			name := fmt.Sprintf("%s %s accepting %q", method, test.path, test.accept)
 			compressed := test.encoding == "zstd" || test.encoding == "gzip"
 			want := test.encoding
@@ -126,13 +128,13 @@ func TestResponse_Vary(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ingress := open(t, portal.WithOrigins(test.origins...))
-			ingress.serve("text.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+			entrance := open(t, ingress.WithOrigins(test.origins...))
+			entrance.Serve("text.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header()["Vary"] = test.vary
 				w.Header().Set("Content-Type", test.kind)
 				fmt.Fprint(w, strings.Repeat("text ", 1000))
 			})
-			got := ingress.get("/text.example/", "Accept-Encoding: gzip", "Origin: https://app.example.com")
+			got := entrance.Get("/text.example/", "Accept-Encoding: gzip", "Origin: https://app.example.com")
 			assert.Equal(t, http.StatusOK, got.StatusCode)
 			assert.Equal(t, test.want, got.Header["Vary"])
 		})
@@ -156,21 +158,21 @@ func TestResponse_WithoutContent(t *testing.T) {
 		}
 		w.WriteHeader(status)
 	}
-	ingress := open(t)
-	ingress.serve("web.example", 443, handler)
+	entrance := open(t)
+	entrance.Serve("web.example", 443, handler)
 	server := httptest.NewServer(http.HandlerFunc(handler))
 	t.Cleanup(server.Close)
 	for _, query := range []string{"status=200", "status=204", "status=304", "status=204&hints=1"} {
 		for _, method := range []string{"GET", "HEAD", "DELETE"} {
 			const end = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-			want := sendTo(t, server.Listener.Addr().String(), method+" /?"+strings.TrimSuffix(query, "&hints=1")+end, method)
-			got := ingress.send(method+" /web.example/x?"+query+end, method)
+			want := portaltest.SendTo(t, server.Listener.Addr().String(), method+" /?"+strings.TrimSuffix(query, "&hints=1")+end, method)
+			got := entrance.Send(method+" /web.example/x?"+query+end, method)
 			assert.Equal(t, want.StatusCode, got.StatusCode, "%s %s", method, query)
 			assert.Equal(t, want.ContentLength, got.ContentLength, "%s %s", method, query)
 			for _, name := range []string{"Content-Length", "Transfer-Encoding", "Etag"} {
 				assert.Equal(t, want.Header.Values(name), got.Header.Values(name), "%s %s: %s", method, query, name)
 			}
-			assert.Empty(t, got.text, "%s %s", method, query)
+			assert.Empty(t, got.Text, "%s %s", method, query)
 		}
 	}
 }
@@ -178,9 +180,9 @@ func TestResponse_WithoutContent(t *testing.T) {
 // TestResponse_ReusesCompressors has many clients, each of which gets a text of its own.
 func TestResponse_ReusesCompressors(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	text := func(number string) string { return strings.Repeat("This is for "+number+". ", 1000) }
-	ingress.serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance.Serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprint(w, text(r.URL.RawQuery))
 	})
@@ -190,7 +192,7 @@ func TestResponse_ReusesCompressors(t *testing.T) {
 			t.Run(number, func(t *testing.T) {
 				t.Parallel()
 				request := "GET /text.example/?" + number + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: " + coding + "\r\n\r\n"
-				got := sendTo(t, ingress.server.Listener.Addr().String(), request, http.MethodGet)
+				got := portaltest.SendTo(t, entrance.Server.Listener.Addr().String(), request, http.MethodGet)
 				assert.Equal(t, coding, got.Header.Get("Content-Encoding"))
 				assert.Equal(t, text(number), decompress(t, got))
 			})
@@ -199,12 +201,12 @@ func TestResponse_ReusesCompressors(t *testing.T) {
 }
 
 // decompress returns the body as the service wrote it.
-func decompress(t *testing.T, got answer) string {
+func decompress(t *testing.T, got portaltest.Answer) string {
 	t.Helper()
-	if got.text == "" {
+	if got.Text == "" {
 		return ""
 	}
-	body := io.Reader(strings.NewReader(got.text))
+	body := io.Reader(strings.NewReader(got.Text))
 	switch got.Header.Get("Content-Encoding") {
 	case "zstd":
 		decoder, err := zstd.NewReader(body)
@@ -231,8 +233,8 @@ func leading(w http.ResponseWriter, r *http.Request) {
 // TestLocations holds that what a service names of itself is what a client of the ingress finds, and that all else stays.
 func TestLocations(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	conn := ingress.bus.Connect("web.example")
+	entrance := open(t)
+	conn := entrance.Bus.Connect("web.example")
 	for _, port := range []int{443, 80} {
 		require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(leading), bus.Port(port)))
 	}
@@ -290,7 +292,7 @@ func TestLocations(t *testing.T) {
 			query := request.URL.Query()
 			query.Set("to", test.to)
 			request.URL.RawQuery = query.Encode()
-			http.StripPrefix(test.prefix, ingress.handler).ServeHTTP(w, request)
+			http.StripPrefix(test.prefix, entrance.Handler).ServeHTTP(w, request)
 			assert.Equal(t, http.StatusCreated, w.Code, "%s under %q, %s", test.name, test.prefix, test.to)
 			assert.Equal(t, test.want, w.Header().Get("Location"), "%s under %q, %s", test.name, test.prefix, test.to)
 			assert.Equal(t, test.want, w.Header().Get("Content-Location"), "%s under %q, %s", test.name, test.prefix, test.to)
@@ -301,15 +303,15 @@ func TestLocations(t *testing.T) {
 // TestLocations_OfARoot calls services without the slash that a relative path would follow.
 func TestLocations_OfARoot(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("web.example", 443, leading)
+	entrance := open(t)
+	entrance.Serve("web.example", 443, leading)
 	for to, want := range map[string]string{
 		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/./a?b", "/x": "/bus/Web.Example:443/x",
 		"?q": "?q", "#f": "#f", "//elsewhere.example/x": "//elsewhere.example/x", "mailto:a": "mailto:a", "https://elsewhere.example": "https://elsewhere.example",
 	} {
 		w := httptest.NewRecorder()
 		request := httptest.NewRequest(http.MethodGet, "/bus/Web.Example:443?to="+url.QueryEscape(to), http.NoBody)
-		http.StripPrefix("/bus", ingress.handler).ServeHTTP(w, request)
+		http.StripPrefix("/bus", entrance.Handler).ServeHTTP(w, request)
 		if got := w.Header().Get("Location"); got != want {
 			t.Errorf("%s: %s, want %s", to, got, want)
 		}
@@ -319,13 +321,13 @@ func TestLocations_OfARoot(t *testing.T) {
 // TestLocations_BehindAProxy counts a prefix that a trusted proxy has taken off.
 func TestLocations_BehindAProxy(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
-	ingress.serve("web.example", 443, leading)
-	got := ingress.get("/web.example/a?to=/x", "X-Forwarded-Prefix: /outer")
+	entrance := open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
+	entrance.Serve("web.example", 443, leading)
+	got := entrance.Get("/web.example/a?to=/x", "X-Forwarded-Prefix: /outer")
 	if location := got.Header.Get("Location"); location != "/outer/web.example/x" {
 		t.Error(location)
 	}
-	if got := ingress.send("HEAD /web.example/a?to=/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD"); got.Header.Get("Location") != "/web.example/x" {
+	if got := entrance.Send("HEAD /web.example/a?to=/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD"); got.Header.Get("Location") != "/web.example/x" {
 		t.Errorf("HEAD: %v", got.Header)
 	}
 }
@@ -333,14 +335,14 @@ func TestLocations_BehindAProxy(t *testing.T) {
 // TestResponse_RedirectsOfAMux follows the redirects that net/http makes by itself, and those of its helper, with a browser's means.
 func TestResponse_RedirectsOfAMux(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/books/", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
 	mux.HandleFunc("/api/first", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/api/books/1", http.StatusFound) })
 	mux.HandleFunc("/api/next", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "books/2", http.StatusFound) })
-	require.NoError(t, ingress.bus.Connect("library.example").Handle("*", "/api/{path+}", mux))
+	require.NoError(t, entrance.Bus.Connect("library.example").Handle("*", "/api/{path+}", mux))
 	outer := http.NewServeMux()
-	outer.Handle("/bus/", http.StripPrefix("/bus", ingress.handler))
+	outer.Handle("/bus/", http.StripPrefix("/bus", entrance.Handler))
 	server := httptest.NewServer(outer)
 	t.Cleanup(server.Close)
 	for path, want := range map[string]string{
@@ -371,10 +373,10 @@ func TestSandbox(t *testing.T) {
 			w.WriteHeader(http.StatusNotModified)
 		}
 	}
-	confined, free := open(t, portal.WithSandbox()), open(t)
-	for _, ingress := range []*testIngress{confined, free} {
-		ingress.serve("web.example", 443, typed)
-		ingress.serve("portal.example", 443, typed)
+	confined, free := open(t, ingress.WithSandbox()), open(t)
+	for _, entrance := range []*testIngress{confined, free} {
+		entrance.Serve("web.example", 443, typed)
+		entrance.Serve("portal.example", 443, typed)
 	}
 	tests := []struct {
 		path      string
@@ -417,18 +419,18 @@ func TestSandbox(t *testing.T) {
 	}
 	for _, test := range tests {
 		want := []string{own}
-		if got := free.get(test.path).Header.Values("Content-Security-Policy"); !slices.Equal(got, want) {
+		if got := free.Get(test.path).Header.Values("Content-Security-Policy"); !slices.Equal(got, want) {
 			t.Errorf("%s: without the option the policies are %q", test.path, got)
 		}
 		if test.sandboxed {
 			want = append(want, sandbox)
 		}
-		if got := confined.get(test.path).Header.Values("Content-Security-Policy"); !slices.Equal(got, want) {
+		if got := confined.Get(test.path).Header.Values("Content-Security-Policy"); !slices.Equal(got, want) {
 			t.Errorf("%s: the policies are %q, want %q", test.path, got, want)
 		}
 	}
-	confined.register()
-	got := confined.get("/portal/").Header.Values("Content-Security-Policy")
+	require.NoError(t, portal.Register(confined.Bus.Connect("portal")))
+	got := confined.Get("/portal/").Header.Values("Content-Security-Policy")
 	require.Len(t, got, 1)
 	assert.NotEqual(t, sandbox, got[0])
 }

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"bytes"
@@ -21,7 +21,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // FuzzAddress holds that what is called is what was asked for, on an open port.
@@ -37,13 +38,13 @@ func FuzzAddress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		path := portal.SentPath(asked)
+		path := outside.SentPathOf(asked)
 		sent := cmp.Or(asked.RawPath, path)
 		decoded, err := url.PathUnescape(path)
 		require.NoError(t, err, target)
 		require.Equal(t, asked.Path, decoded, target)
 		require.Equal(t, strings.Count(sent, "/"), strings.Count(path, "/"), target)
-		called, err := portal.Address(path)
+		called, err := outside.AddressOf(path, outside.DefaultPorts())
 		if err != nil {
 			return
 		}
@@ -70,10 +71,12 @@ func FuzzSetMember(f *testing.F) {
 		f.Add([]byte(seed), "/path")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
-		changed, err := portal.SetMember(data, "instance", text)
+		object, err := outside.ParseObject(data)
 		if err != nil || !utf8.ValidString(text) {
 			return
 		}
+		object.Set("instance", text)
+		changed := object.JSON()
 		var before, after map[string]json.RawMessage
 		if err := json.Unmarshal(data, &before); err != nil {
 			t.Fatalf("%q: %v", data, err)
@@ -110,12 +113,12 @@ func FuzzIngressRaw(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	tap, ingress := newTap(f)
+	tap, entrance := newTap(f)
 	var understood atomic.Int64
 	conns := make(scripts)
-	server := portal.NewServer(conns, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := ingress.NewServer(conns, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		understood.Add(1)
-		ingress.ServeHTTP(w, r)
+		entrance.ServeHTTP(w, r)
 	}))
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"bytes"
@@ -17,15 +17,15 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // tap is a client of the broker that sees every message on the plane, and responds to every request, whatever its host,
 // port or path. It shows what an ingress lets through.
 type tap struct {
-	plane   string
-	raw     *nats.Conn
-	ingress *bus.Conn
+	plane    string
+	raw      *nats.Conn
+	entrance *bus.Conn
 
 	mu       sync.Mutex // protects messages
 	messages []*tapped
@@ -40,19 +40,19 @@ type tapped struct {
 }
 
 // newTap starts an ingress on a bus of its own, with a tap.
-func newTap(t testing.TB, options ...portal.IngressOption) (*tap, *portal.Ingress) {
+func newTap(t testing.TB, options ...ingress.Option) (*tap, *ingress.Handler) {
 	t.Helper()
 	b := bustest.New(t)
 	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
 	require.NoError(t, err)
 	t.Cleanup(raw.Close)
-	tap := &tap{plane: b.Plane(), raw: raw, ingress: b.Connect("ingress")}
+	tap := &tap{plane: b.Plane(), raw: raw, entrance: b.Connect("ingress")}
 	_, err = raw.Subscribe(tap.plane+".>", tap.see)
 	require.NoError(t, err)
 	require.NoError(t, raw.Flush())
-	ingress, err := portal.NewIngress(tap.ingress, options...)
+	entrance, err := ingress.New(tap.entrance, options...)
 	require.NoError(t, err)
-	return tap, ingress
+	return tap, entrance
 }
 
 func (p *tap) see(message *nats.Msg) {
@@ -89,8 +89,8 @@ func (p *tap) answer(request *wire.Request) {
 // take returns the messages that the ingress has sent since the last call of take.
 func (p *tap) take(t testing.TB) []*tapped {
 	t.Helper()
-	const patience = 10 * time.Second                              // far more than it takes
-	for _, client := range []*nats.Conn{p.ingress.NATS(), p.raw} { // what was sent has arrived; what arrived is seen
+	const patience = 10 * time.Second                               // far more than it takes
+	for _, client := range []*nats.Conn{p.entrance.NATS(), p.raw} { // what was sent has arrived; what arrived is seen
 		require.NoError(t, client.FlushTimeout(patience))
 	}
 	seen := make(chan struct{})
@@ -128,7 +128,7 @@ func (p *tap) check(t testing.TB, messages []*tapped) {
 			t.Errorf("a call to %s, %q", message.subject, message.payload)
 		}
 		assert.Equal(t, "ingress", request.FromHost, message.payload)
-		assert.Equal(t, p.ingress.ID(), request.FromID, message.payload)
+		assert.Equal(t, p.entrance.ID(), request.FromID, message.payload)
 		assert.Equal(t, 1, request.CallDepth, message.payload)
 		assert.Empty(t, request.Actor, message.payload)
 		head, _, _ := strings.Cut(message.payload, "\r\n\r\n")

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"net/http"
@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // TestReferences holds which references of a client arrive as the service's own address on the bus.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	ingress := openWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")}, portal.WithPorts(443, 8443))
+	entrance := openWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")}, ingress.WithPorts(443, 8443))
 	for _, port := range []int{443, 8443} {
-		ingress.serve("files.example", port, echo)
+		entrance.Serve("files.example", port, portaltest.Echo)
 	}
-	mounted := http.StripPrefix("/bus", ingress.handler)
+	mounted := http.StripPrefix("/bus", entrance.Handler)
 	const own = "http://door.example"
 	for _, test := range []struct{ name, called, header, sent, want string }{
 		{"origin", "files.example", "Origin", own, "http://files.example"},
@@ -58,7 +59,7 @@ func TestReferences(t *testing.T) {
 			w := httptest.NewRecorder()
 			mounted.ServeHTTP(w, r)
 			assert.Equal(t, []string{test.sent}, r.Header[test.header], "the client's own request")
-			got := answer{w.Result(), w.Body.String()}.echoed(t)
+			got := portaltest.Answer{Response: w.Result(), Text: w.Body.String()}.Echoed(t)
 			assert.Equal(t, []string{test.want}, got.Header[test.header])
 		})
 	}
@@ -67,9 +68,9 @@ func TestReferences(t *testing.T) {
 // TestCrossOriginProtection_OfAService holds that the check of net/http works in a service as it does without an ingress.
 func TestCrossOriginProtection_OfAService(t *testing.T) {
 	t.Parallel()
-	for _, options := range [][]portal.IngressOption{nil, {portal.WithOrigins("https://app.example.com")}, {portal.WithOrigins("*")}} {
-		ingress := open(t, options...)
-		ingress.serve("forms.example", 443, http.NewCrossOriginProtection().Handler(http.HandlerFunc(echo)).ServeHTTP)
+	for _, options := range [][]ingress.Option{nil, {ingress.WithOrigins("https://app.example.com")}, {ingress.WithOrigins("*")}} {
+		entrance := open(t, options...)
+		entrance.Serve("forms.example", 443, http.NewCrossOriginProtection().Handler(http.HandlerFunc(portaltest.Echo)).ServeHTTP)
 		for _, test := range []struct {
 			name   string
 			fields []string
@@ -83,8 +84,8 @@ func TestCrossOriginProtection_OfAService(t *testing.T) {
 			{"an older browser, no origin", []string{"Origin: null"}, 403},
 		} {
 			fields := strings.Join(append(test.fields, "Host: door.example", "Connection: close", "Content-Length: 0"), "\r\n")
-			got := ingress.send("POST /forms.example/x HTTP/1.1\r\n"+fields+"\r\n\r\n", http.MethodPost)
-			assert.Equal(t, test.status, got.StatusCode, "%s: %s", test.name, got.text)
+			got := entrance.Send("POST /forms.example/x HTTP/1.1\r\n"+fields+"\r\n\r\n", http.MethodPost)
+			assert.Equal(t, test.status, got.StatusCode, "%s: %s", test.name, got.Text)
 		}
 	}
 }
@@ -92,9 +93,9 @@ func TestCrossOriginProtection_OfAService(t *testing.T) {
 // TestRedirectToHTTPS holds that a service that wants https gets it, and ends up in no loop.
 func TestRedirectToHTTPS(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
+	entrance := open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
 	status := http.StatusMovedPermanently
-	ingress.serve("shop.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance.Serve("shop.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {
 			http.Redirect(w, r, "https://"+r.Host+r.RequestURI, status)
 			return
@@ -119,7 +120,7 @@ func TestRedirectToHTTPS(t *testing.T) {
 	} {
 		status = test.status
 		fields := strings.Join(append(test.fields, "Host: door.example", "Connection: close", "Content-Length: 0"), "\r\n")
-		got := ingress.send(test.method+" "+test.path+" HTTP/1.1\r\n"+fields+"\r\n\r\n", test.method)
+		got := entrance.Send(test.method+" "+test.path+" HTTP/1.1\r\n"+fields+"\r\n\r\n", test.method)
 		assert.Equal(t, test.want, got.Header.Get("Location"), test.name)
 		if test.want == "" {
 			require.Len(t, got.Cookies(), 1, test.name)
@@ -131,8 +132,8 @@ func TestRedirectToHTTPS(t *testing.T) {
 // TestRedirect_ByPlainHTTP holds which redirects stay on plain HTTP: all that differ in more than the scheme from the URL called.
 func TestRedirect_ByPlainHTTP(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("shop.example", 443, func(w http.ResponseWriter, r *http.Request) {
+	entrance := open(t)
+	entrance.Serve("shop.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", r.URL.Query().Get("to"))
 		w.WriteHeader(http.StatusFound)
 	})
@@ -144,7 +145,7 @@ func TestRedirect_ByPlainHTTP(t *testing.T) {
 		{"cart", "cart"},
 		{"https://other.example/cart", "https://other.example/cart"},
 	} {
-		got := ingress.get("/shop.example/cart?to=" + test.to)
+		got := entrance.Get("/shop.example/cart?to=" + test.to)
 		assert.Equal(t, test.want, got.Header.Get("Location"), test.to)
 	}
 }

@@ -1,4 +1,4 @@
-package portal_test
+package ingress_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
@@ -16,13 +17,14 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/metrics"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // checkText fails the test unless Prometheus can parse the text, and no series is in it twice.
 func checkText(t *testing.T, text string) {
 	t.Helper()
-	parsed, err := portal.ParseExposition(text)
+	parsed, err := ingress.ParseExposition(text)
 	if err != nil {
 		t.Errorf("%v in\n%s", err, text)
 	}
@@ -39,73 +41,73 @@ func checkText(t *testing.T, text string) {
 }
 
 // checkExposition fails the test unless Prometheus can parse the text.
-func checkExposition(t *testing.T, got answer) {
+func checkExposition(t *testing.T, got portaltest.Answer) {
 	t.Helper()
 	assert.Equal(t, http.StatusOK, got.StatusCode)
 	assert.Equal(t, metrics.ContentType, got.Header.Get("Content-Type"))
 	assert.Equal(t, "no-store", got.Header.Get("Cache-Control"))
-	checkText(t, got.text)
+	checkText(t, got.Text)
 }
 
 func TestMetrics_OfTheIngress(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithInFlightLimit(1<<26))
-	ingress.serve("echo.example", 443, echo)
-	ingress.get("/echo.example/")
-	got := ingress.get("/-/metrics")
+	entrance := open(t, ingress.WithInFlightLimit(1<<26))
+	entrance.Serve("echo.example", 443, portaltest.Echo)
+	entrance.Get("/echo.example/")
+	got := entrance.Get("/-/metrics")
 	checkExposition(t, got)
 	for _, want := range []string{
 		`busline_client_duration_seconds_count{host="ingress",id="`, `callee="echo.example"} 1`,
 		"# TYPE busline_ingress_body_bytes gauge\n", `busline_ingress_body_limit_bytes{host="ingress",id="`, "6.7108864e+07",
 	} {
-		if !strings.Contains(got.text, want) {
-			t.Errorf("no %s in\n%s", want, got.text)
+		if !strings.Contains(got.Text, want) {
+			t.Errorf("no %s in\n%s", want, got.Text)
 		}
 	}
 	for _, path := range []string{"/-/metrics", "/-/metrics/all"} {
-		head := ingress.send("HEAD "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+		head := entrance.Send("HEAD "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
 		assert.Equal(t, 200, head.StatusCode, "HEAD %s", path)
-		assert.Empty(t, head.text, "HEAD %s", path)
-		compressed := ingress.get(path, "Accept-Encoding: gzip")
-		compressed.text = decompress(t, compressed)
+		assert.Empty(t, head.Text, "HEAD %s", path)
+		compressed := entrance.Get(path, "Accept-Encoding: gzip")
+		compressed.Text = decompress(t, compressed)
 		assert.Equal(t, "gzip", compressed.Header.Get("Content-Encoding"), path)
 		assert.Equal(t, "Accept-Encoding", compressed.Header.Get("Vary"), path)
 		checkExposition(t, compressed)
-		if post := post(ingress, path, 1, false); post.StatusCode != http.StatusMethodNotAllowed {
+		if post := post(entrance, path, 1, false); post.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("POST %s: %d", path, post.StatusCode)
 		}
 	}
 	const known = "no such page; the ingress itself serves /-/healthy, /-/ready, /-/metrics and /-/metrics/all"
-	told := ingress.get("/-/metrics/").problem(t)
+	told := entrance.Get("/-/metrics/").Problem(t)
 	assert.Equal(t, http.StatusNotFound, told.Status)
 	assert.Equal(t, known, told.Detail)
 }
 
 func TestMetrics_OfAll(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.serve("echo.example", 443, echo)
-	ingress.serve("echo.example", 443, echo)
+	entrance := open(t)
+	entrance.Serve("echo.example", 443, portaltest.Echo)
+	entrance.Serve("echo.example", 443, portaltest.Echo)
 	for range 10 {
-		ingress.get("/echo.example/")
+		entrance.Get("/echo.example/")
 	}
-	got := ingress.get("/-/metrics/all")
+	got := entrance.Get("/-/metrics/all")
 	checkExposition(t, got)
-	if count := strings.Count(got.text, "\nbusline_info{"); count != 3 {
-		t.Errorf("%d instances in\n%s", count, got.text)
+	if count := strings.Count(got.Text, "\nbusline_info{"); count != 3 {
+		t.Errorf("%d instances in\n%s", count, got.Text)
 	}
 	for _, want := range []string{`busline_scrape_instances{host="ingress",id="`, `"} 3`, `reason="broken"} 0`} {
-		if !strings.Contains(got.text, want) {
-			t.Errorf("no %s in\n%s", want, got.text)
+		if !strings.Contains(got.Text, want) {
+			t.Errorf("no %s in\n%s", want, got.Text)
 		}
 	}
-	if strings.Contains(got.text, "busline_scrape_cut_bytes") { // a metric of the framework has another type than its name tells
-		t.Error(got.text)
+	if strings.Contains(got.Text, "busline_scrape_cut_bytes") { // a metric of the framework has another type than its name tells
+		t.Error(got.Text)
 	}
-	ingress.bus.Broker().Close()
-	healthy := ingress.get("/-/metrics")
+	entrance.Bus.Broker().Close()
+	healthy := entrance.Get("/-/metrics")
 	assert.Equal(t, http.StatusOK, healthy.StatusCode, "without a broker")
-	assert.Contains(t, healthy.text, "busline_connected", "without a broker")
+	assert.Contains(t, healthy.Text, "busline_connected", "without a broker")
 }
 
 // TestMetrics_OfUnknownHosts leaves out what cannot be read, and instances that speak for another one.
@@ -130,7 +132,7 @@ func TestMetrics_OfUnknownHosts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-				newForeignInstance(t, b, "foreign.example").tells("/metrics", test.told)
+				portaltest.NewForeignInstance(t, b, "foreign.example").Tells("/metrics", test.told)
 				got := scrapeAll(t, b)
 				for _, reason := range []string{"broken", "failed", "silent", "too_much"} {
 					want := 0
@@ -154,13 +156,13 @@ func TestMetricsOfAll_Conflict(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		const own = `{host="a.example",id="s1aaaaaaaa"} `
-		newForeignInstance(t, b, "a.example").tells("/metrics", "# HELP busline_connected Lies.\n# TYPE busline_connected counter\nbusline_connected"+own+"1\n"+
+		portaltest.NewForeignInstance(t, b, "a.example").Tells("/metrics", "# HELP busline_connected Lies.\n# TYPE busline_connected counter\nbusline_connected"+own+"1\n"+
 			"# TYPE busline_server_duration_seconds gauge\nbusline_server_duration_seconds"+own+"1\n"+
 			"# TYPE busline_client_duration_seconds_count counter\nbusline_client_duration_seconds_count"+own+"1\n"+
 			"# TYPE busline_scrape_instances gauge\nbusline_scrape_instances"+own+"9\n"+
 			"# TYPE jobs histogram\njobs_count"+own+"1\n# TYPE fine counter\nfine"+own+"1\n")
 		for _, host := range []string{"b.example", "c.example"} {
-			newForeignInstance(t, b, host).tells("/metrics", fmt.Sprintf("# TYPE jobs_count counter\njobs_count{host=%q,id=\"s1aaaaaaaa\"} 1\n"+
+			portaltest.NewForeignInstance(t, b, host).Tells("/metrics", fmt.Sprintf("# TYPE jobs_count counter\njobs_count{host=%q,id=\"s1aaaaaaaa\"} 1\n"+
 				"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_count{host=%[1]q,id=\"s1aaaaaaaa\"} 1\n", host))
 		}
 		got := scrapeAll(t, b)
@@ -194,8 +196,8 @@ func TestMetricsOfAll_Large(t *testing.T) {
 			metrics.Label{Name: "at", Value: strings.Repeat("a", 1<<20-at)})
 	}
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		newForeignInstance(t, b, "pairs.example").tells("/metrics", pairs.String())
-		newForeignInstance(t, b, "lines.example").tells("/metrics", lines.String())
+		portaltest.NewForeignInstance(t, b, "pairs.example").Tells("/metrics", pairs.String())
+		portaltest.NewForeignInstance(t, b, "lines.example").Tells("/metrics", lines.String())
 		got := scrapeAll(t, b)
 		whole, cut := strings.Count(got, `_count{host="pairs.example"`), strings.Count(got, "\nline{")
 		assert.Equal(t, 1500, whole)
@@ -212,7 +214,7 @@ func TestMetricsOfAll_Share(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("a", 1<<10-1) + "\n"
 	huge, medium := strings.Repeat(line, 16<<10), strings.Repeat(line, 4<<10)
-	kept, cut := portal.KeepScraped([]string{huge, medium, huge, huge, huge, huge, line})
+	kept, cut := ingress.KeepScraped([]string{huge, medium, huge, huge, huge, huge, line})
 	const share = (32<<20 - 4<<20 - 1<<10) / 5 / (1 << 10) * (1 << 10)
 	for at, want := range []int{share, len(medium), share, share, share, share, len(line)} {
 		assert.Equal(t, want, len(kept[at]), at)
@@ -235,15 +237,15 @@ func manyMetrics(labels string) string {
 // scrapeAll requests the metrics of all instances, without a socket.
 func scrapeAll(t *testing.T, b *bustest.Bus) string {
 	t.Helper()
-	ingress, err := portal.NewIngress(b.Connect("ingress"))
+	entrance, err := ingress.New(b.Connect("ingress"))
 	require.NoError(t, err)
-	return metricsOfAll(t, ingress)
+	return metricsOfAll(t, entrance)
 }
 
-func metricsOfAll(t *testing.T, ingress *portal.Ingress) string {
+func metricsOfAll(t *testing.T, entrance *ingress.Handler) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	ingress.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/-/metrics/all", http.NoBody))
+	entrance.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/-/metrics/all", http.NoBody))
 	if w.Code != http.StatusOK {
 		t.Fatal(w.Code, w.Body)
 	}
@@ -262,10 +264,29 @@ func TestReady_NamesRestrictions(t *testing.T) {
 	conn, err := bus.Connect(t.Context(), "ingress", bus.WithURL(strings.Replace(started.URL(), "://", "://door:secret@", 1)), bus.WithLogger(zerolog.Nop()))
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, conn.Close(context.Background())) }()
-	ingress, err := portal.NewIngress(conn)
+	entrance, err := ingress.New(conn)
 	require.NoError(t, err)
 	told := httptest.NewRecorder()
-	ingress.ServeHTTP(told, httptest.NewRequest(http.MethodGet, "/-/ready", nil))
+	entrance.ServeHTTP(told, httptest.NewRequest(http.MethodGet, "/-/ready", nil))
 	assert.Equal(t, http.StatusOK, told.Code)
 	assert.Equal(t, "ready\nrestricted by the broker: discovery does not find this instance, and it does not hear which instances come and go\n", told.Body.String())
+}
+
+// TestRoster_Scrape: the instances that an ingress knows stay in its metrics of all.
+func TestRoster_Scrape(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		counter := b.Connect("counter.example")
+		entrance, err := ingress.New(b.Connect("ingress"))
+		require.NoError(t, err)
+		own := `busline_connected{host="counter.example",id="` + counter.ID() + `"`
+		for _, invented := range []int{0, 6000} {
+			portaltest.AnswerAsMany(t, b, "ping", invented)
+			time.Sleep(2 * time.Second)
+			if got := metricsOfAll(t, entrance); !strings.Contains(got, own) {
+				t.Errorf("with %d invented ones: %.3000s", invented, got)
+			}
+		}
+		time.Sleep(time.Second) // the invented instances go on answering
+	})
 }
