@@ -19,7 +19,7 @@ import (
 	"github.com/busline/busline/portal/internal/plane"
 )
 
-// Ingress lets outside HTTP onto the bus: it maps /<host>[:<port>]/<path> to https://<host>:<port>/<path>, where an
+// Handler lets outside HTTP onto the bus: it maps /<host>[:<port>]/<path> to https://<host>:<port>/<path>, where an
 // instance ID may precede the host. It is an http.Handler that may be mounted anywhere and used by many goroutines at
 // once. Make one with [New]. [Listen] bounds the connections; any other server has to do so itself.
 //
