@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // ingressClient calls over HTTP on loopback TCP. Behind the ingress the short circuit leads to the service: what comes
@@ -17,11 +17,11 @@ import (
 func ingressClient(b *testing.B) client {
 	embedded := startBroker(b)
 	serve(b, connect(b, serviceHost, embedded))
-	ingress, err := portal.NewIngress(connect(b, "ingress", embedded))
+	handler, err := ingress.New(connect(b, "ingress", embedded))
 	if err != nil {
 		b.Fatal(err)
 	}
-	server, err := portal.Listen(ingress, portal.WithAddress("127.0.0.1:0"))
+	server, err := ingress.Listen(handler, ingress.WithAddress("127.0.0.1:0"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/busline/busline/benchmarks/child"
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // streamed is how many elements a call streams.
@@ -127,11 +127,11 @@ func carriedBy(b *testing.B, name string) (address string, broker *child.Process
 	if err := connect(b, serviceHost, options...).Handle("*", "/", http.HandlerFunc(carrier)); err != nil {
 		b.Fatal(err)
 	}
-	ingress, err := portal.NewIngress(connect(b, "ingress", options...))
+	handler, err := ingress.New(connect(b, "ingress", options...))
 	if err != nil {
 		b.Fatal(err)
 	}
-	front := httptest.NewServer(ingress)
+	front := httptest.NewServer(handler)
 	b.Cleanup(front.Close)
 	return front.URL + "/" + serviceHost, broker
 }

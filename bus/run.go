@@ -80,7 +80,7 @@ func newRunConfig(options []RunOption) (*runConfig, error) {
 // waits for. What a retry cannot help, such as a refused login, is an error at once.
 //
 // start serves, and returns; Run logs then that the program is ready. start may also block until its ctx ends, as
-// portal.Server.Serve does: then WithProbes never reports it as ready. Its ctx ends with the first signal, before the
+// ingress.Server.Serve does: then WithProbes never reports it as ready. Its ctx ends with the first signal, before the
 // connection is closed.
 // The second signal ends the process at once. Programs with several hosts call Run in start: the inner connection is
 // closed first.

@@ -58,11 +58,15 @@ const importTable = `
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi/schema restmap restmap/openapi
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
-	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics restmap/openapi restmap/asyncapi restmap/openapi/compare
+	portal/internal/outside: bus bus/subject bus/wire
+	portal/internal/plane: bus bus/subject bus/wire
+	portal/ingress:     bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside portal/internal/plane restmap/openapi
+	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
+	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside portal/internal/plane restmap/openapi restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:
-	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal
+	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal portal/ingress
 	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/asyncapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
@@ -95,6 +99,7 @@ const neverCompiled = `
 	restmap/asyncapi:   github.com/nats-io
 	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal
 	bus/eventlog:       github.com/nats-io/nats-server github.com/spf13
+	portal/ingress:     github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal

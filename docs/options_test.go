@@ -38,10 +38,8 @@ var optionTables = []optionTable{
 	}},
 	{"options of interceptors", "bus/interceptors", map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`"}},
 	{"options of telemetry", "bus/otelbus", map[string]string{"Option": ""}},
-	{"options of the portal", "portal", map[string]string{
-		"IngressOption": "`NewIngress`", "RegisterOption": "`Register`", "ServerOption": "`Listen`",
-		"IngressOption+RegisterOption": "`NewIngress`, `Register`",
-	}},
+	{"options of the ingress", "portal/ingress", map[string]string{"Option": "`New`", "ServerOption": "`Listen`"}},
+	{"options of the portal", "portal", map[string]string{"RegisterOption": ""}},
 	{"options of the broker", "bus/broker", map[string]string{"Option": ""}},
 	{"options of msgsvc", "msgsvc", map[string]string{"Option": ""}},
 }

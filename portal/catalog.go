@@ -18,6 +18,8 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/portal/internal/outside"
+	"github.com/busline/busline/portal/internal/plane"
 	"github.com/busline/busline/restmap/asyncapi"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -37,8 +39,8 @@ type catalog struct {
 	discovery *discovery
 	used      time.Time // protected by the lock of catalogs
 
-	snapshots shared[*snapshot]
-	events    shared[*eventsDocument]
+	snapshots plane.Shared[*snapshot]
+	events    plane.Shared[*eventsDocument]
 
 	// Only the running lookup uses these, and what the last one made.
 	documents      documentCache[hostPort, openapi.Document]
@@ -51,10 +53,10 @@ type catalog struct {
 
 func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token string) *catalog {
 	c := &catalog{conn: conn, token: token, patience: config.patience, discovery: known}
-	c.snapshots = shared[*snapshot]{
-		age: always[*snapshot](maxAge), timeout: config.patience.documents, soon: config.patience.readers, now: config.now, look: c.gather,
+	c.snapshots = plane.Shared[*snapshot]{
+		Age: plane.Always[*snapshot](maxAge), Timeout: config.patience.documents, Soon: config.patience.readers, Now: config.now, Look: c.gather,
 	}
-	c.events = shared[*eventsDocument]{age: always[*eventsDocument](maxAge), timeout: config.patience.documents, now: config.now, look: c.gatherEvents}
+	c.events = plane.Shared[*eventsDocument]{Age: plane.Always[*eventsDocument](maxAge), Timeout: config.patience.documents, Now: config.now, Look: c.gatherEvents}
 	c.documents.parallel, c.eventDocuments.parallel = parallelFetches, parallelEvents
 	for _, each := range []*versions{&c.served.openapi, &c.served.asyncapi, &c.served.instances, &c.served.figures, &c.served.live} {
 		each.now = config.now
@@ -63,7 +65,7 @@ func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token st
 }
 
 // read returns a snapshot that is at most 2 s old.
-func (c *catalog) read(ctx context.Context) (*snapshot, error) { return c.snapshots.read(ctx) }
+func (c *catalog) read(ctx context.Context) (*snapshot, error) { return c.snapshots.Read(ctx) }
 
 // maxCatalogs bounds how many callers have a catalog at a time.
 const maxCatalogs = 128
@@ -150,23 +152,23 @@ func (i instance) equal(other instance) bool {
 
 // presence is what runs on the plane at one moment. It is not changed once it is made.
 type presence struct {
-	running     map[peer]instance     // all instances, also those without a public port
-	places      []hostPort            // those of instances that are known longest come first
-	instances   map[string][]instance // with a public port, by host, sorted by ID
-	hosts       []string              // of all instances, sorted
-	generations map[string]uint64     // of hosts: another number says that an instance has come, left, changed, or announced something
-	leftOut     int                   // instances that exceed maxPeers
+	running     map[plane.Peer]instance // all instances, also those without a public port
+	places      []hostPort              // those of instances that are known longest come first
+	instances   map[string][]instance   // with a public port, by host, sorted by ID
+	hosts       []string                // of all instances, sorted
+	generations map[string]uint64       // of hosts: another number says that an instance has come, left, changed, or announced something
+	leftOut     int                     // instances that exceed maxPeers
 }
 
 // runs reports whether an instance runs.
-func (p *presence) runs(of peer) bool { _, runs := p.running[of]; return runs }
+func (p *presence) runs(of plane.Peer) bool { _, runs := p.running[of]; return runs }
 
 // overflow says how many instances are left out, nothing if none are.
 func (p *presence) overflow() []string {
 	if p.leftOut == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", p.leftOut, maxPeers)}
+	return []string{fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", p.leftOut, plane.MaxPeers)}
 }
 
 // maxMemberBytes bounds the size of the document of one place.
@@ -216,7 +218,7 @@ func (c *catalog) notFetched(host string, err error) error {
 	case errors.Is(err, bus.ErrTimeout):
 		return fmt.Errorf("it did not answer within %s", c.patience.documents)
 	case bus.IsInternal(err): // the reader of the note need not be of the bus
-		return errors.New(withheld(failed.Status, failed.MsgID))
+		return errors.New(outside.Withheld(failed.Status, failed.MsgID))
 	default:
 		return errors.New(failed.Detail)
 	}
@@ -335,16 +337,16 @@ func (s *snapshot) merge(version string) error {
 	if err != nil {
 		return err
 	}
-	before, after, found := bytes.Cut(text, quote(mark))
+	before, after, found := bytes.Cut(text, outside.Quote(mark))
 	if !found {
 		return errors.New("the document has no server")
 	}
 	s.baseURL = len(before)
-	s.text = slices.Concat(before, quote(""), after)
+	s.text = slices.Concat(before, outside.Quote(""), after)
 	return nil
 }
 
 // json returns the document for readers that reach the ingress at the base URL.
 func (s *snapshot) json(baseURL string) []byte {
-	return slices.Concat(s.text[:s.baseURL], quote(baseURL), s.text[s.baseURL+len(quote("")):])
+	return slices.Concat(s.text[:s.baseURL], outside.Quote(baseURL), s.text[s.baseURL+len(outside.Quote("")):])
 }

@@ -15,33 +15,34 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // openPortal starts an ingress and a portal that verify tokens.
-func openPortal(t *testing.T, i *issuer) *testIngress {
+func openPortal(t *testing.T, i *portaltest.Issuer) *testIngress {
 	t.Helper()
-	ingress := openFor(t, i)
-	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), patient()...))
-	return ingress
+	entrance := openFor(t, i)
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
+	return entrance
 }
 
 // TestDocument_ForEach has callers read what is on the bus for them.
 func TestDocument_ForEach(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openPortal(t, i)
-	ingress.keep("vault.example", i.Trust())
-	err := bus.Serve(ingress.bus.Connect("canary.example", i.Trust()), calculator{}, bus.RequireClaims(`"keeper" in roles && "canary" in roles`))
+	i := portaltest.NewIssuer(t)
+	entrance := openPortal(t, i)
+	entrance.Keep("vault.example", i.Trust())
+	err := bus.Serve(entrance.Bus.Connect("canary.example", i.Trust()), calculator{}, bus.RequireClaims(`"keeper" in roles && "canary" in roles`))
 	require.NoError(t, err)
 	const open = "/vault.example:443/stones /vault.example:443/who"
 	for header, want := range map[string]string{
 		"X: anonymous":               open,
-		i.in("cook"):                 open,
-		i.in("keeper"):               "/vault.example:443/gold " + open,
-		i.in("keeper", "canary"):     "/canary.example:443/distance /vault.example:443/gold " + open,
+		i.In("cook"):                 open,
+		i.In("keeper"):               "/vault.example:443/gold " + open,
+		i.In("keeper", "canary"):     "/canary.example:443/distance /vault.example:443/gold " + open,
 		"Authorization: Basic YTpi=": open,
 	} {
-		document := ingress.document(header)
+		document := entrance.document(header)
 		got := paths(document)
 		assert.Equal(t, want, got, "%.40s", header)
 		assert.Equal(t, "The endpoints that the caller may call.", document.Info.Description, "%.40s", header)
@@ -49,11 +50,11 @@ func TestDocument_ForEach(t *testing.T) {
 		if asked != strings.Contains(want, "gold") {
 			t.Errorf("%.40s: the scheme is there: %v", header, asked)
 		}
-		if text := ingress.get("/portal/openapi.json", header).text; !strings.Contains(want, "canary") && strings.Contains(text, "canary.") {
+		if text := entrance.Get("/portal/openapi.json", header).Text; !strings.Contains(want, "canary") && strings.Contains(text, "canary.") {
 			t.Errorf("%.40s reads of the canary: %s", header, text)
 		}
 	}
-	if got := ingress.get("/portal/openapi.json", "Authorization: Bearer x"); got.StatusCode != 401 {
+	if got := entrance.Get("/portal/openapi.json", "Authorization: Bearer x"); got.StatusCode != 401 {
 		t.Errorf("a bad token: status %d", got.StatusCode)
 	}
 }
@@ -61,11 +62,11 @@ func TestDocument_ForEach(t *testing.T) {
 // TestCatalog_HidesWhatClaimsForbid looks for the names of what a caller may not call.
 func TestCatalog_HidesWhatClaimsForbid(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openPortal(t, i)
-	ingress.keep("vault.example", i.Trust())
-	for header, seen := range map[string]bool{"X: anonymous": false, i.in("cook"): false, i.in("keeper"): true} {
-		text := ingress.get("/portal/openapi.json", header).text
+	i := portaltest.NewIssuer(t)
+	entrance := openPortal(t, i)
+	entrance.Keep("vault.example", i.Trust())
+	for header, seen := range map[string]bool{"X: anonymous": false, i.In("cook"): false, i.In("keeper"): true} {
+		text := entrance.Get("/portal/openapi.json", header).Text
 		for _, canary := range []string{"gold", "Gold", "canary", "for keepers"} {
 			if strings.Contains(text, canary) != seen {
 				t.Errorf("%.40s: %s is there: %v, in %s", header, canary, !seen, text)
@@ -77,13 +78,13 @@ func TestCatalog_HidesWhatClaimsForbid(t *testing.T) {
 // TestService_ThatKnowsNoKeys is shown to no caller who calls with a token: it would refuse every call.
 func TestService_ThatKnowsNoKeys(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openPortal(t, i)
-	ingress.keep("vault.example")
-	if got := paths(ingress.document()); got != "/vault.example:443/stones /vault.example:443/who" {
+	i := portaltest.NewIssuer(t)
+	entrance := openPortal(t, i)
+	entrance.Keep("vault.example")
+	if got := paths(entrance.document()); got != "/vault.example:443/stones /vault.example:443/who" {
 		t.Errorf("no caller sees %s", got)
 	}
-	document := ingress.document(i.in("keeper"))
+	document := entrance.document(i.In("keeper"))
 	assert.Empty(t, paths(document))
 	assert.Equal(t, "vault.example:443 is left out: it answers the request for its document with status 401.", document.Info.Description)
 }
@@ -91,8 +92,8 @@ func TestService_ThatKnowsNoKeys(t *testing.T) {
 // TestCatalog_OfConcurrentCallers has two callers ask at once, while what they are shown grows old.
 func TestCatalog_OfConcurrentCallers(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openFor(t, i)
+	i := portaltest.NewIssuer(t)
+	entrance := openFor(t, i)
 	var mu sync.Mutex // protects now
 	now := time.Now()
 	clock := func() time.Time {
@@ -101,16 +102,16 @@ func TestCatalog_OfConcurrentCallers(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		return now
 	}
-	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
-	ingress.keep("vault.example", i.Trust())
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
+	entrance.Keep("vault.example", i.Trust())
 	var readers sync.WaitGroup
 	for range 4 {
-		for header, want := range map[string]bool{"X: anonymous": false, i.in("keeper"): true, i.in("cook"): false} {
+		for header, want := range map[string]bool{"X: anonymous": false, i.In("keeper"): true, i.In("cook"): false} {
 			readers.Go(func() {
 				for range 250 {
-					got := ingress.get("/portal/openapi.json", header)
-					if got.StatusCode != 200 || strings.Contains(got.text, "/gold") != want || got.Header.Get("ETag") == "" {
-						t.Errorf("%.40s: gold is shown: want %v: %d %s", header, want, got.StatusCode, got.text)
+					got := entrance.Get("/portal/openapi.json", header)
+					if got.StatusCode != 200 || strings.Contains(got.Text, "/gold") != want || got.Header.Get("ETag") == "" {
+						t.Errorf("%.40s: gold is shown: want %v: %d %s", header, want, got.StatusCode, got.Text)
 						return
 					}
 				}
@@ -145,11 +146,11 @@ func (d *testIngress) instances(headers ...string) (plane string, hosts map[stri
 	ID, Version string
 	Ports       []int
 }) {
-	d.t.Helper()
-	got := d.get("/portal/instances.json", headers...)
+	d.T.Helper()
+	got := d.Get("/portal/instances.json", headers...)
 	kept := got.Header.Get("Cache-Control")
-	require.Equal(d.t, http.StatusOK, got.StatusCode, got.text)
-	require.Equal(d.t, "private, no-cache", kept, got.text)
+	require.Equal(d.T, http.StatusOK, got.StatusCode, got.Text)
+	require.Equal(d.T, "private, no-cache", kept, got.Text)
 	var list struct {
 		Plane string
 		Hosts map[string][]struct {
@@ -157,26 +158,26 @@ func (d *testIngress) instances(headers ...string) (plane string, hosts map[stri
 			Ports       []int
 		}
 	}
-	got.decode(d.t, &list)
+	got.Decode(d.T, &list)
 	return list.Plane, list.Hosts
 }
 
 func TestInstances(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openFor(t, i)
-	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), patient()...))
-	ingress.calculate("calculator.example")
-	ingress.calculate("calculator.example")
-	ingress.calculate("internal.example", bus.Port(444))
-	ingress.calculate("hidden.example", bus.Undocumented())
-	both := ingress.bus.Connect("both.example", bus.WithVersion("7"))
+	i := portaltest.NewIssuer(t)
+	entrance := openFor(t, i)
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
+	entrance.calculate("calculator.example")
+	entrance.calculate("calculator.example")
+	entrance.calculate("internal.example", bus.Port(444))
+	entrance.calculate("hidden.example", bus.Undocumented())
+	both := entrance.Bus.Connect("both.example", bus.WithVersion("7"))
 	require.NoError(t, bus.Serve(both, calculator{}))
-	require.NoError(t, both.Handle("GET", "/x", http.HandlerFunc(echo), bus.Port(444)))
-	secret := ingress.bus.Connect("secret.example", i.Trust())
+	require.NoError(t, both.Handle("GET", "/x", http.HandlerFunc(portaltest.Echo), bus.Port(444)))
+	secret := entrance.Bus.Connect("secret.example", i.Trust())
 	require.NoError(t, bus.Serve(secret, calculator{}, bus.RequireClaims(`"keeper" in roles`)))
-	plane, hosts := ingress.instances()
-	assert.Equal(t, ingress.bus.Plane(), plane)
+	plane, hosts := entrance.instances()
+	assert.Equal(t, entrance.Bus.Plane(), plane)
 	require.Len(t, hosts, 2)
 	require.Len(t, hosts["calculator.example"], 2)
 	assert.Len(t, hosts["both.example"], 1)
@@ -187,10 +188,10 @@ func TestInstances(t *testing.T) {
 	if two := hosts["calculator.example"]; two[0].ID >= two[1].ID {
 		t.Errorf("not sorted: %v", two)
 	}
-	if _, hosts := ingress.instances(i.in("keeper")); len(hosts["secret.example"]) != 1 {
+	if _, hosts := entrance.instances(i.In("keeper")); len(hosts["secret.example"]) != 1 {
 		t.Errorf("a keeper sees %v", hosts)
 	}
-	if got := ingress.get("/portal/instances.json", i.bearer(claims.Claims{"exp": 1})); got.StatusCode != 401 {
+	if got := entrance.Get("/portal/instances.json", i.Bearer(claims.Claims{"exp": 1})); got.StatusCode != 401 {
 		t.Errorf("a token that has expired: status %d", got.StatusCode)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // Limits of what one look at the traffic accepts. Well-behaved instances stay far below them: each reports at most 257
@@ -48,8 +49,8 @@ type traffic struct {
 // trafficSnapshot is what all instances reported at one moment.
 type trafficSnapshot struct {
 	taken     time.Time
-	peers     map[peer]instanceReport // traffic is nil for those whose counts could not be read
-	silent    map[peer]struct{}       // instances that run, and have not even acked the question
+	peers     map[plane.Peer]instanceReport // traffic is nil for those whose counts could not be read
+	silent    map[plane.Peer]struct{}       // instances that run, and have not even acked the question
 	omissions []omission
 }
 
@@ -57,9 +58,9 @@ type trafficSnapshot struct {
 type omission struct{ host, text string }
 
 // collectTraffic asks all instances what they serve and what they call.
-func collectTraffic(ctx context.Context, conn *bus.Conn, known *roster, running *presence, taken time.Time) (*trafficSnapshot, error) {
+func collectTraffic(ctx context.Context, conn *bus.Conn, known *plane.Roster, running *presence, taken time.Time) (*trafficSnapshot, error) {
 	seen := newTrafficCollector(known, running, taken)
-	if err := callAll(ctx, conn, "/traffic", seen.traffic); err != nil {
+	if err := plane.CallAll(ctx, conn, "/traffic", seen.traffic); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil { // more may have answered
@@ -71,19 +72,19 @@ func collectTraffic(ctx context.Context, conn *bus.Conn, known *roster, running 
 // trafficCollector is a look in progress. Use it from one goroutine at a time.
 type trafficCollector struct {
 	look      trafficSnapshot
-	attendees *candidates
-	silent    map[peer]struct{} // the instances that run, and have not answered
-	rows      int               // of known instances
-	newRows   int               // of newcomers, which take no row from those
+	attendees *plane.Candidates
+	silent    map[plane.Peer]struct{} // the instances that run, and have not answered
+	rows      int                     // of known instances
+	newRows   int                     // of newcomers, which take no row from those
 }
 
-func newTrafficCollector(known *roster, running *presence, taken time.Time) *trafficCollector {
+func newTrafficCollector(known *plane.Roster, running *presence, taken time.Time) *trafficCollector {
 	g := &trafficCollector{
-		look:      trafficSnapshot{taken: taken, peers: make(map[peer]instanceReport, len(running.running))},
-		attendees: known.gather(), silent: make(map[peer]struct{}, len(running.running)),
+		look:      trafficSnapshot{taken: taken, peers: make(map[plane.Peer]instanceReport, len(running.running))},
+		attendees: known.Gather(), silent: make(map[plane.Peer]struct{}, len(running.running)),
 	}
 	for from, of := range running.running {
-		if !g.attendees.add(from) {
+		if !g.attendees.Add(from) {
 			g.full()
 			continue
 		}
@@ -94,22 +95,22 @@ func newTrafficCollector(known *roster, running *presence, taken time.Time) *tra
 }
 
 // traffic records what an instance has counted.
-func (g *trafficCollector) traffic(from peer, body []byte, err error) {
+func (g *trafficCollector) traffic(from plane.Peer, body []byte, err error) {
 	var counted *traffic
 	if err == nil {
 		counted, err = parseTraffic(body)
 	}
 	delete(g.silent, from)
-	if !g.attendees.add(from) {
+	if !g.attendees.Add(from) {
 		g.full()
 		return
 	}
 	if err != nil {
-		g.look.omissions = append(g.look.omissions, omission{from.host, fmt.Sprintf("The counts of %s are left out: %s.", from, err)})
+		g.look.omissions = append(g.look.omissions, omission{from.Host, fmt.Sprintf("The counts of %s are left out: %s.", from, err)})
 		return
 	}
 	all := &g.rows
-	if g.attendees.since[from] == newcomer {
+	if g.attendees.Since[from] == plane.Newcomer {
 		all = &g.newRows
 	}
 	if *all+counted.rows() > maxRows {
@@ -124,11 +125,11 @@ func (g *trafficCollector) traffic(from peer, body []byte, err error) {
 
 // admit ends the look. Those that are known longest have precedence.
 func (g *trafficCollector) admit() *trafficSnapshot {
-	admitted, leftOut := g.attendees.admit()
+	admitted, leftOut := g.attendees.Admit()
 	if leftOut > 0 {
 		g.full()
 	}
-	peers, rows := make(map[peer]instanceReport, len(admitted)), 0
+	peers, rows := make(map[plane.Peer]instanceReport, len(admitted)), 0
 	for _, from := range admitted {
 		known, answered := g.look.peers[from]
 		if !answered {
@@ -149,7 +150,7 @@ func (g *trafficCollector) admit() *trafficSnapshot {
 
 // leaveOut leaves out the instances that have not even acked the question, and have answered it before: they have died. It returns all that have
 // not acked.
-func (s *trafficSnapshot) leaveOut(known map[peer]knownTraffic) (silent []peer) {
+func (s *trafficSnapshot) leaveOut(known map[plane.Peer]knownTraffic) (silent []plane.Peer) {
 	for from := range s.silent {
 		silent = append(silent, from)
 		if _, answered := known[from]; answered {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // A reader that has an older version of a document gets the difference to the newest one, as RFC 3229 (Delta encoding in HTTP) says: its
@@ -135,7 +137,7 @@ const mergePatch = "merge-patch"
 
 // acceptsMergePatch reports whether a reader takes a merge patch.
 func acceptsMergePatch(header http.Header) bool {
-	for one := range listed(header, "A-IM") {
+	for one := range outside.Listed(header, "A-IM") {
 		name, parameters, _ := strings.Cut(one, ";")
 		if !strings.EqualFold(strings.TrimSpace(name), mergePatch) {
 			continue

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // applyMergePatch is MergePatch of RFC 7396, section 2.
@@ -177,30 +178,30 @@ func TestVersions_Serve(t *testing.T) {
 // TestVersions_OfCallers holds that no caller gets the difference to what another one was shown.
 func TestVersions_OfCallers(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openPortal(t, i)
-	ingress.keep("vault.example", i.Trust())
-	keeper := i.in("keeper")
-	all := ingress.get("/portal/openapi.json", keeper)
-	require.Contains(t, all.text, "/gold")
+	i := portaltest.NewIssuer(t)
+	entrance := openPortal(t, i)
+	entrance.Keep("vault.example", i.Trust())
+	keeper := i.In("keeper")
+	all := entrance.Get("/portal/openapi.json", keeper)
+	require.Contains(t, all.Text, "/gold")
 	tag := "If-None-Match: " + all.Header.Get("ETag")
-	assert.Equal(t, http.StatusNotModified, ingress.get("/portal/openapi.json", keeper, tag, "A-IM: merge-patch").StatusCode)
-	for _, header := range []string{"X: anonymous", i.in("cook")} {
-		got := ingress.get("/portal/openapi.json", header, tag, "A-IM: merge-patch")
+	assert.Equal(t, http.StatusNotModified, entrance.Get("/portal/openapi.json", keeper, tag, "A-IM: merge-patch").StatusCode)
+	for _, header := range []string{"X: anonymous", i.In("cook")} {
+		got := entrance.Get("/portal/openapi.json", header, tag, "A-IM: merge-patch")
 		assert.Equal(t, http.StatusOK, got.StatusCode)
-		assert.NotContains(t, got.text, "old")
-		assert.NotContains(t, got.text, "null")
+		assert.NotContains(t, got.Text, "old")
+		assert.NotContains(t, got.Text, "null")
 	}
 }
 
 // TestVersions_OverHTTP reads what has changed through the ingress, which compresses it.
 func TestVersions_OverHTTP(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	var later atomic.Int64
-	ingress.register(portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }), portal.WithPatience(time.Minute))
-	ingress.calculate("calculator.example")
-	ingress.heard()
+	entrance.register(portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }), portal.WithPatience(time.Minute))
+	entrance.calculate("calculator.example")
+	entrance.heard()
 	type reading struct {
 		tag  string
 		body any
@@ -208,25 +209,25 @@ func TestVersions_OverHTTP(t *testing.T) {
 	documents := []string{"openapi.json", "instances.json", "live.json"}
 	before := make(map[string]reading)
 	for _, name := range documents {
-		got := ingress.get("/portal/" + name)
-		require.Equal(t, http.StatusOK, got.StatusCode, got.text)
-		before[name] = reading{got.Header.Get("ETag"), parseJSON(t, []byte(got.text))}
+		got := entrance.Get("/portal/" + name)
+		require.Equal(t, http.StatusOK, got.StatusCode, got.Text)
+		before[name] = reading{got.Header.Get("ETag"), parseJSON(t, []byte(got.Text))}
 	}
-	ingress.calculate("late.example")
-	ingress.heard()
+	entrance.calculate("late.example")
+	entrance.heard()
 	later.Add(int64(5 * time.Second))
 	for _, name := range documents {
 		old := before[name]
-		got := ingress.get("/portal/"+name, "If-None-Match: "+old.tag, "A-IM: merge-patch")
-		require.Equal(t, http.StatusIMUsed, got.StatusCode, got.text)
+		got := entrance.Get("/portal/"+name, "If-None-Match: "+old.tag, "A-IM: merge-patch")
+		require.Equal(t, http.StatusIMUsed, got.StatusCode, got.Text)
 		assert.Equal(t, old.tag, got.Header.Get("Delta-Base"))
-		assert.Contains(t, got.text, "late.example")
-		patched := applyMergePatch(old.body, parseJSON(t, []byte(got.text)))
-		whole := ingress.get("/portal/" + name)
+		assert.Contains(t, got.Text, "late.example")
+		patched := applyMergePatch(old.body, parseJSON(t, []byte(got.Text)))
+		whole := entrance.Get("/portal/" + name)
 		require.Equal(t, got.Header.Get("ETag"), whole.Header.Get("ETag"))
-		assert.Equal(t, parseJSON(t, []byte(whole.text)), patched)
-		assert.Equal(t, http.StatusNotModified, ingress.get("/portal/"+name, "If-None-Match: "+whole.Header.Get("ETag")).StatusCode)
+		assert.Equal(t, parseJSON(t, []byte(whole.Text)), patched)
+		assert.Equal(t, http.StatusNotModified, entrance.Get("/portal/"+name, "If-None-Match: "+whole.Header.Get("ETag")).StatusCode)
 	}
-	compressed := ingress.get("/portal/openapi.json", "Accept-Encoding: gzip")
+	compressed := entrance.Get("/portal/openapi.json", "Accept-Encoding: gzip")
 	assert.Equal(t, "gzip", compressed.Header.Get("Content-Encoding"))
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/busline/busline/portal/internal/plane"
 	"github.com/busline/busline/restmap/openapi"
 	"github.com/busline/busline/restmap/openapi/compare"
 )
@@ -119,7 +120,7 @@ func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort, 
 func (c *catalog) fetchOf(ctx context.Context, at hostPort, of variant, before *keptDocument[openapi.Document]) (found *keptDocument[openapi.Document], err error) {
 	const tries = 2
 	for _, each := range of.instances[:min(len(of.instances), tries)] {
-		if found, err = c.fetch(ctx, at, peer{at.host, each.ID}.String(), before); found.document != nil || err != nil {
+		if found, err = c.fetch(ctx, at, plane.Peer{Host: at.host, ID: each.ID}.String(), before); found.document != nil || err != nil {
 			break
 		}
 	}

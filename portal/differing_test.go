@@ -13,6 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // Two versions of a service.
@@ -31,13 +32,13 @@ const shelfHost = "shelf.example"
 // told.
 func TestDocument_OfDifferingInstances(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openFor(t, i)
+	i := portaltest.NewIssuer(t)
+	entrance := openFor(t, i)
 	var later atomic.Int64 // which ages what the portal has gathered
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
 	connect := func(version string) *bus.Conn {
-		return ingress.bus.Connect(shelfHost, bus.WithVersion(version), i.Trust())
+		return entrance.Bus.Connect(shelfHost, bus.WithVersion(version), i.Trust())
 	}
 	v1, v2 := connect("1.9"), connect("1.10")
 	require.NoError(t, bus.Serve(v1, shelfV1{}))
@@ -45,7 +46,7 @@ func TestDocument_OfDifferingInstances(t *testing.T) {
 	const both = "/shelf.example:443/count /shelf.example:443/empty"
 	for range 10 { // as many instances have one as the other: the newer one
 		later.Add(int64(time.Minute))
-		document := ingress.document()
+		document := entrance.document()
 		require.Equal(t, both, paths(document))
 		require.Equal(t, "Instances of shelf.example:443 differ. Shown is what "+v2.ID()+" (version 1.10) serve; at "+v1.ID()+" (version 1.9) "+
 			"POST /count: the argument shelf is now integer (int64), was string: callers that send the old type get 400 or 422, "+
@@ -54,19 +55,19 @@ func TestDocument_OfDifferingInstances(t *testing.T) {
 	var list struct {
 		Hosts map[string][]struct{ ID, Digest string }
 	}
-	require.NoError(t, json.Unmarshal([]byte(ingress.get("/portal/instances.json").text), &list))
+	require.NoError(t, json.Unmarshal([]byte(entrance.Get("/portal/instances.json").Text), &list))
 	require.Len(t, list.Hosts[shelfHost], 2)
 	assert.NotEqual(t, list.Hosts[shelfHost][0].Digest, list.Hosts[shelfHost][1].Digest)
 	third := connect("1.9")
 	require.NoError(t, bus.Serve(third, shelfV1{}))
 	for range 10 { // more instances have the older one
 		later.Add(int64(time.Minute))
-		require.Equal(t, "/shelf.example:443/count", paths(ingress.document()))
+		require.Equal(t, "/shelf.example:443/count", paths(entrance.document()))
 	}
-	assert.Contains(t, ingress.document().Info.Description, "at "+v2.ID()+" (version 1.10) POST /count: the argument shelf is now string")
+	assert.Contains(t, entrance.document().Info.Description, "at "+v2.ID()+" (version 1.10) POST /count: the argument shelf is now string")
 	require.NoError(t, v2.Close(context.Background()))
 	later.Add(int64(time.Minute))
-	assert.Equal(t, "The endpoints that the caller may call.", ingress.document().Info.Description, "all are the same")
+	assert.Equal(t, "The endpoints that the caller may call.", entrance.document().Info.Description, "all are the same")
 }
 
 // TestCompareVersions_Numbers orders versions by their numbers.

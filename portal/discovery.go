@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 const (
@@ -34,16 +35,16 @@ type discovery struct {
 	ports    []int // the public ones
 	patience time.Duration
 	now      func() time.Time
-	roster   roster
-	looks    shared[*presence]
+	roster   plane.Roster
+	looks    plane.Shared[*presence]
 
-	mu       sync.Mutex        // protects all below
-	marked   map[peer]struct{} // to be asked by the next look; at most maxAsked
-	doubted  map[peer]struct{} // those that were marked without an announcement, since the whole plane was asked; at most maxPeers
-	missed   bool              // the whole plane is to be asked, missedAge after asked
-	asked    time.Time         // when the whole plane was asked the last time
-	due      time.Time         // when the whole plane is to be asked at the latest
-	overflow int64             // messages that the connection had dropped at the last look
+	mu       sync.Mutex              // protects all below
+	marked   map[plane.Peer]struct{} // to be asked by the next look; at most maxAsked
+	doubted  map[plane.Peer]struct{} // those that were marked without an announcement, since the whole plane was asked; at most maxPeers
+	missed   bool                    // the whole plane is to be asked, missedAge after asked
+	asked    time.Time               // when the whole plane was asked the last time
+	due      time.Time               // when the whole plane is to be asked at the latest
+	overflow int64                   // messages that the connection had dropped at the last look
 	latest   *presence
 
 	// Only the running look uses these.
@@ -54,11 +55,11 @@ type discovery struct {
 func newDiscovery(conn *bus.Conn, config *portalConfig) *discovery {
 	d := &discovery{
 		conn: conn, ports: config.ports, patience: config.patience.discovery, now: config.now, missed: true,
-		marked: make(map[peer]struct{}), doubted: make(map[peer]struct{}), latest: new(presence),
+		marked: make(map[plane.Peer]struct{}), doubted: make(map[plane.Peer]struct{}), latest: new(presence),
 	}
-	d.looks = shared[*presence]{
-		age: func(*presence) time.Duration { return pingAge }, changed: d.changed,
-		timeout: 2*d.patience + answerMargin, now: config.now, look: d.look,
+	d.looks = plane.Shared[*presence]{
+		Age: func(*presence) time.Duration { return pingAge }, Changed: d.changed,
+		Timeout: 2*d.patience + answerMargin, Now: config.now, Look: d.look,
 	}
 	return d
 }
@@ -71,10 +72,10 @@ func (d *discovery) heard(announced bus.Announcement) {
 		d.missed = true
 		return
 	}
-	d.markLocked(peer{announced.Host, announced.ID})
+	d.markLocked(plane.Peer{Host: announced.Host, ID: announced.ID})
 }
 
-func (d *discovery) markLocked(of peer) {
+func (d *discovery) markLocked(of plane.Peer) {
 	if len(d.marked) < maxAsked {
 		d.marked[of] = struct{}{}
 	} else {
@@ -83,11 +84,11 @@ func (d *discovery) markLocked(of peer) {
 }
 
 // doubt has the next look ask instances that should have answered something else. It does so once between two looks at the whole plane.
-func (d *discovery) doubt(all ...peer) {
+func (d *discovery) doubt(all ...plane.Peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, each := range all {
-		if _, was := d.doubted[each]; !was && len(d.doubted) < maxPeers {
+		if _, was := d.doubted[each]; !was && len(d.doubted) < plane.MaxPeers {
 			d.doubted[each] = struct{}{}
 			d.markLocked(each)
 		}
@@ -99,12 +100,12 @@ func (d *discovery) doubtHost(host string) {
 	d.mu.Lock()
 	found := d.latest
 	d.mu.Unlock()
-	if id, of, _ := strings.Cut(host, "."); found.runs(peer{of, id}) {
-		d.doubt(peer{of, id})
+	if id, of, _ := strings.Cut(host, "."); found.runs(plane.Peer{Host: of, ID: id}) {
+		d.doubt(plane.Peer{Host: of, ID: id})
 		return
 	}
 	for from := range found.running {
-		if from.host == host {
+		if from.Host == host {
 			d.doubt(from)
 		}
 	}
@@ -129,13 +130,9 @@ func (d *discovery) isDueLocked() bool {
 // read returns what runs. The result is the same as before if nothing has changed.
 func (d *discovery) read(ctx context.Context) (*presence, error) {
 	if !d.conn.Connected() {
-		return nil, errNoBroker()
+		return nil, plane.ErrNoBroker()
 	}
-	return d.looks.read(ctx)
-}
-
-func errNoBroker() error {
-	return bus.Errorf(http.StatusServiceUnavailable, "nobody answers; the broker is out of reach")
+	return d.looks.Read(ctx)
 }
 
 // look asks what has to be asked. Not even the portal's own instance answers if the broker cannot be reached.
@@ -150,7 +147,7 @@ func (d *discovery) look(ctx context.Context, began time.Time) (*presence, error
 		clear(d.doubted)
 	}
 	d.mu.Unlock()
-	a := &attendance{discovery: d, before: before, all: all, answering: d.roster.gather(), running: make(map[peer]instance, len(before.running))}
+	a := &attendance{discovery: d, before: before, all: all, answering: d.roster.Gather(), running: make(map[plane.Peer]instance, len(before.running))}
 	if !all {
 		a.keepAllBut(marked)
 		a.ask(ctx, marked)
@@ -172,20 +169,20 @@ type attendance struct {
 
 	before    *presence
 	all       bool // the whole plane is asked
-	answering *candidates
+	answering *plane.Candidates
 	mu        sync.Mutex // protects answering and all below while instances are asked one by one
-	running   map[peer]instance
-	announced []peer // that have answered, having announced themselves
+	running   map[plane.Peer]instance
+	announced []plane.Peer // that have answered, having announced themselves
 }
 
 // keepAllBut keeps the instances that are known, except for those that are asked.
-func (a *attendance) keepAllBut(asked []peer) {
+func (a *attendance) keepAllBut(asked []plane.Peer) {
 	maps.Copy(a.running, a.before.running)
 	for _, each := range asked {
 		delete(a.running, each)
 	}
 	for from := range a.running {
-		a.answering.add(from)
+		a.answering.Add(from)
 	}
 }
 
@@ -194,10 +191,10 @@ func (a *attendance) askAll(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
 	own := false
-	err := callAll(limited, a.conn, "/ping", func(from peer, body []byte, err error) {
-		if err == nil && isOwnPing(from, body) && a.answering.add(from) {
+	err := plane.CallAll(limited, a.conn, "/ping", func(from plane.Peer, body []byte, err error) {
+		if err == nil && plane.IsOwnPing(from, body) && a.answering.Add(from) {
 			a.running[from] = a.publicPart(from, body)
-			own = own || from.id == a.conn.ID()
+			own = own || from.ID == a.conn.ID()
 		}
 	})
 	if err != nil {
@@ -211,7 +208,7 @@ func (a *attendance) askAll(ctx context.Context) error {
 	default:
 		a.pause = pingAge
 	}
-	var silent []peer
+	var silent []plane.Peer
 	for from := range a.before.running {
 		if _, answered := a.running[from]; !answered {
 			silent = append(silent, from)
@@ -225,7 +222,7 @@ func (a *attendance) askAll(ctx context.Context) error {
 
 // ask asks instances at the same time, so that none that takes its time keeps another from answering. Those that do not answer are left out,
 // and asked once more by the next look if they are there.
-func (a *attendance) ask(ctx context.Context, all []peer) {
+func (a *attendance) ask(ctx context.Context, all []plane.Peer) {
 	ctx, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
 	inParallel(len(all), maxAsked, func(at int) {
@@ -237,12 +234,12 @@ func (a *attendance) ask(ctx context.Context, all []peer) {
 		case err != nil:
 			a.doubt(from)
 			return
-		case !isOwnPing(from, body):
+		case !plane.IsOwnPing(from, body):
 			return
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.answering.add(from) {
+		if a.answering.Add(from) {
 			a.running[from] = a.publicPart(from, body)
 			a.announced = append(a.announced, from)
 		}
@@ -250,8 +247,8 @@ func (a *attendance) ask(ctx context.Context, all []peer) {
 }
 
 // ping asks one instance.
-func (d *discovery) ping(ctx context.Context, from peer) ([]byte, error) {
-	if !from.isValid() {
+func (d *discovery) ping(ctx context.Context, from plane.Peer) ([]byte, error) {
+	if !from.IsValid() {
 		return nil, fmt.Errorf("%q is no instance", from.String())
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+from.String()+":888/ping", http.NoBody)
@@ -262,32 +259,32 @@ func (d *discovery) ping(ctx context.Context, from peer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if by := peerOf(response); by != from {
+	if by := plane.PeerOf(response); by != from {
 		return nil, fmt.Errorf("%s answers in place of %s", by, from)
 	}
-	return readReport(response)
+	return plane.ReadReport(response)
 }
 
 // settle ends a look.
 func (d *discovery) settle(a *attendance) *presence {
-	admitted, leftOut := a.answering.admit()
+	admitted, leftOut := a.answering.Admit()
 	if !a.all {
 		leftOut = max(leftOut, a.before.leftOut)
 	}
-	running, touched := make(map[peer]instance, len(admitted)), make(map[string]bool)
+	running, touched := make(map[plane.Peer]instance, len(admitted)), make(map[string]bool)
 	for _, from := range admitted {
 		of := a.running[from]
 		running[from] = of
 		if before, known := a.before.running[from]; !known || !before.equal(of) {
-			touched[from.host] = true
+			touched[from.Host] = true
 		}
 	}
 	for _, from := range a.announced {
-		touched[from.host] = true
+		touched[from.Host] = true
 	}
 	for from := range a.before.running {
 		if _, stays := running[from]; !stays {
-			touched[from.host] = true
+			touched[from.Host] = true
 		}
 	}
 	if len(touched) == 0 && leftOut == a.before.leftOut {
@@ -306,17 +303,17 @@ func (d *discovery) settle(a *attendance) *presence {
 }
 
 // newPresence describes what runs; admitted are the instances in the order in which they are to be asked.
-func newPresence(admitted []peer, running map[peer]instance, leftOut int) *presence {
+func newPresence(admitted []plane.Peer, running map[plane.Peer]instance, leftOut int) *presence {
 	found := &presence{running: running, instances: make(map[string][]instance), leftOut: leftOut, generations: make(map[string]uint64)}
 	listed := make(map[hostPort]bool)
 	for _, from := range admitted {
-		found.generations[from.host] = 0
+		found.generations[from.Host] = 0
 		ports := running[from].Ports
 		if len(ports) > 0 {
-			found.instances[from.host] = append(found.instances[from.host], running[from])
+			found.instances[from.Host] = append(found.instances[from.Host], running[from])
 		}
 		for _, port := range ports {
-			if at := (hostPort{from.host, port}); !listed[at] {
+			if at := (hostPort{from.Host, port}); !listed[at] {
 				listed[at] = true
 				found.places = append(found.places, at)
 			}
@@ -330,16 +327,16 @@ func newPresence(admitted []peer, running map[peer]instance, leftOut int) *prese
 }
 
 // publicPart reads the answer of one instance to a ping. The portal's own answers have no public part.
-func (d *discovery) publicPart(from peer, body []byte) (public instance) {
+func (d *discovery) publicPart(from plane.Peer, body []byte) (public instance) {
 	var answer struct {
 		Version string `json:"version"`
 		Ports   []int  `json:"ports"`
 		Digest  string `json:"digest"`
 	}
-	if json.NewDecoder(bytes.NewReader(body)).Decode(&answer) != nil || from.host == d.conn.Host() {
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&answer) != nil || from.Host == d.conn.Host() {
 		return instance{}
 	}
-	public.ID = from.id
+	public.ID = from.ID
 	if len(answer.Version) <= maxVersion {
 		public.Version = answer.Version
 	}

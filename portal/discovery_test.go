@@ -21,6 +21,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // plane counts how often a portal asks instances whether they run, and announces what the test likes. It needs a bubble. A client of the broker
@@ -151,11 +152,11 @@ func TestDiscovery_Died(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 				serveCounter(t, b.Connect("counter.example"))
-				foreign := newForeignInstance(t, b, "foreign.example")
+				foreign := portaltest.NewForeignInstance(t, b, "foreign.example")
 				w := watch(t, b, bus.WithoutShortCircuit())
 				require.Equal(t, "counter.example foreign.example", w.hosts())
 				test.looks(w)
-				foreign.raw.Close()
+				foreign.Raw.Close()
 				died := time.Now()
 				for w.hosts() != "counter.example" {
 					require.Less(t, time.Since(died), test.within)
@@ -206,28 +207,28 @@ func TestDocumentCache_Hello(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		p := newPlane(t, b)
-		foreign := newForeignInstance(t, b, "foreign.example")
+		foreign := portaltest.NewForeignInstance(t, b, "foreign.example")
 		w := p.watch(b)
 		fetched := func(want int, why string) {
 			t.Helper()
 			w.hosts()
-			assert.Equal(t, want, foreign.asked("/openapi.json"), why)
+			assert.Equal(t, want, foreign.Asked("/openapi.json"), why)
 		}
 		for range 5 {
 			fetched(1, "nothing has changed")
 		}
 		p.announce("hello", "other.example", "i1aaaaaaaa")
 		fetched(1, "of another host")
-		p.announce("hello", foreign.host, foreign.id)
+		p.announce("hello", foreign.Host, foreign.ID)
 		fetched(2, "it has something new")
 		fetched(2, "which is known now")
-		foreign.tells("/ping", `{"host":"foreign.example","id":"s1aaaaaaaa","version":"2","ports":[443],"digest":"abc"}`)
+		foreign.Tells("/ping", `{"host":"foreign.example","id":"s1aaaaaaaa","version":"2","ports":[443],"digest":"abc"}`)
 		time.Sleep(20 * time.Second)
-		before := foreign.asked("/openapi.json")
+		before := foreign.Asked("/openapi.json")
 		for range 60 {
 			w.hosts()
 		}
-		assert.InDelta(t, before+4, foreign.asked("/openapi.json"), 2.5, "in three minutes")
+		assert.InDelta(t, before+4, foreign.Asked("/openapi.json"), 2.5, "in three minutes")
 	})
 }
 

@@ -3,7 +3,6 @@ package portal
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/portal/internal/outside"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // Limits of one look at the logs.
@@ -23,7 +24,7 @@ const (
 
 // eventFigures knows the logs of all publishers while readers ask for them.
 type eventFigures struct {
-	looks     shared[*eventSummary]
+	looks     plane.Shared[*eventSummary]
 	catalogs  *catalogs
 	operators *eventOperators
 }
@@ -59,7 +60,7 @@ func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, c
 		return &eventSummary{seen, looks[0]}, nil
 	}
 	return &eventFigures{
-		looks:    shared[*eventSummary]{age: always[*eventSummary](liveAge), timeout: config.patience.logs, now: config.now, look: look},
+		looks:    plane.Shared[*eventSummary]{Age: plane.Always[*eventSummary](liveAge), Timeout: config.patience.logs, Now: config.now, Look: look},
 		catalogs: all, operators: operators,
 	}
 }
@@ -69,7 +70,7 @@ func lookAtLogs(ctx context.Context, conn *bus.Conn, taken time.Time) *eventLook
 	seen := &eventLook{taken: taken, logs: make(map[string]*eventlog.Log)}
 	hosts, err := eventlog.Hosts(ctx, conn)
 	if err != nil {
-		seen.unavailable = "Stored events cannot be read: " + detailOf(err) + "."
+		seen.unavailable = "Stored events cannot be read: " + outside.DetailOf(err) + "."
 		return seen
 	}
 	if len(hosts) > maxLogs {
@@ -85,29 +86,21 @@ func lookAtLogs(ctx context.Context, conn *bus.Conn, taken time.Time) *eventLook
 		case err == nil:
 			seen.logs[hosts[at]] = &log
 		case bus.StatusOf(err) != http.StatusNotFound: // it was deleted just now
-			seen.omissions = append(seen.omissions, omission{hosts[at], "The log of " + hosts[at] + " is left out: " + detailOf(err) + "."})
+			seen.omissions = append(seen.omissions, omission{hosts[at], "The log of " + hosts[at] + " is left out: " + outside.DetailOf(err) + "."})
 		}
 	})
 	return seen
 }
 
-// detailOf returns what an error says, without its status.
-func detailOf(err error) string {
-	if failed, ok := errors.AsType[*bus.Error](err); ok {
-		return failed.Detail
-	}
-	return err.Error()
-}
-
 // ServeHTTP serves the figures of the events that the caller may see, as JSON.
 func (f *eventFigures) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	catalog := f.catalogs.of(bus.ActorOf(r.Context()))
-	described, err := catalog.events.read(r.Context())
+	described, err := catalog.events.Read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
-	current, err := f.looks.read(r.Context())
+	current, err := f.looks.Read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return

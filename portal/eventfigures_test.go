@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // orderRefuser refuses large orders until it is told not to, and tells the numbers of the others.
@@ -47,7 +48,7 @@ func (s *orderRefuser) accept() {
 type storedEvents struct {
 	*testIngress
 
-	issuer    *issuer
+	issuer    *portaltest.Issuer
 	publisher *ordersapi.Publisher
 	stock     *orderRefuser
 	stocking  *bus.Conn
@@ -65,25 +66,25 @@ func (e *storedEvents) later(by time.Duration) {
 
 func newStoredEvents(t *testing.T, options ...portal.RegisterOption) *storedEvents {
 	t.Helper()
-	e := &storedEvents{issuer: newIssuer(t), stock: &orderRefuser{handled: make(chan int, 1000)}, now: time.Now()}
+	e := &storedEvents{issuer: portaltest.NewIssuer(t), stock: &orderRefuser{handled: make(chan int, 1000)}, now: time.Now()}
 	e.testIngress = openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), []bus.ConnectOption{e.issuer.Trust()})
 	clock := portal.WithClock(func() time.Time {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return e.now
 	})
-	require.NoError(t, portal.Register(e.bus.Connect("portal", e.issuer.Trust()), slices.Concat(patient(), []portal.RegisterOption{clock}, options)...))
+	require.NoError(t, portal.Register(e.Bus.Connect("portal", e.issuer.Trust()), slices.Concat(patient(), []portal.RegisterOption{clock}, options)...))
 	var err error
-	e.publisher, err = ordersapi.NewPublisher(e.bus.Connect(ordersapi.Host, e.issuer.Trust()), bus.Durable())
+	e.publisher, err = ordersapi.NewPublisher(e.Bus.Connect(ordersapi.Host, e.issuer.Trust()), bus.Durable())
 	require.NoError(t, err)
-	e.stocking = e.bus.Connect("stock.example", e.issuer.Trust(), bus.WithLogger(zerolog.Nop()))
+	e.stocking = e.Bus.Connect("stock.example", e.issuer.Trust(), bus.WithLogger(zerolog.Nop()))
 	require.NoError(t, bus.Subscribe[ordersapi.Events](e.stocking, ordersapi.Host, e.stock, bus.Durable()))
 	return e
 }
 
 func (e *storedEvents) order(number, quantity int) {
-	e.t.Helper()
-	require.NoError(e.t, e.publisher.OnOrdered(e.t.Context(), number, "Tea", quantity))
+	e.T.Helper()
+	require.NoError(e.T, e.publisher.OnOrdered(e.T.Context(), number, "Tea", quantity))
 }
 
 // eventFigures is the answer of /events.json.
@@ -118,18 +119,18 @@ type eventFigures struct {
 }
 
 func (d *testIngress) eventFigures(headers ...string) (got eventFigures) {
-	d.t.Helper()
-	answer := d.get("/portal/events.json", headers...)
-	require.Equal(d.t, http.StatusOK, answer.StatusCode, answer.text)
-	answer.decode(d.t, &got)
+	d.T.Helper()
+	answer := d.Get("/portal/events.json", headers...)
+	require.Equal(d.T, http.StatusOK, answer.StatusCode, answer.Text)
+	answer.Decode(d.T, &got)
 	return got
 }
 
 // awaitFigures returns figures of a later look that hold; JetStream counts what was handled a moment later.
 func (e *storedEvents) awaitFigures(holds func(eventFigures) bool) (got eventFigures) {
-	e.t.Helper()
+	e.T.Helper()
 	for got = e.eventFigures(); !holds(got); got = e.eventFigures() {
-		require.NoError(e.t, e.t.Context().Err())
+		require.NoError(e.T, e.T.Context().Err())
 		e.later(time.Second)
 	}
 	return got
@@ -183,17 +184,17 @@ func TestEventFigures(t *testing.T) {
 // TestEventFigures_ForEach shows each caller the events that are in its document, and no size of what others have stored.
 func TestEventFigures_ForEach(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), []bus.ConnectOption{i.Trust()})
-	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), patient()...))
-	conn := ingress.bus.Connect(ordersapi.Host, i.Trust())
+	i := portaltest.NewIssuer(t)
+	entrance := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), []bus.ConnectOption{i.Trust()})
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
+	conn := entrance.Bus.Connect(ordersapi.Host, i.Trust())
 	secret, err := ordersapi.NewPublisher(conn, bus.Durable(), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	require.NoError(t, secret.OnOrdered(t.Context(), 1, "Tea", 1))
 	open, err := conn.NewPublisher(ordersapi.Host, bus.Durable())
 	require.NoError(t, err)
 	require.NoError(t, bus.NewEvent[bus.Args](open, "/on-opened").Publish(t.Context(), bus.Args{}))
-	hidden, err := ingress.bus.Connect("vault.example", i.Trust()).NewPublisher("vault.example", bus.Durable(), bus.RequireClaims(`"keeper" in roles`))
+	hidden, err := entrance.Bus.Connect("vault.example", i.Trust()).NewPublisher("vault.example", bus.Durable(), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	require.NoError(t, bus.NewEvent[bus.Args](hidden, "/on-closed").Publish(t.Context(), bus.Args{}))
 	for _, test := range []struct {
@@ -203,12 +204,12 @@ func TestEventFigures_ForEach(t *testing.T) {
 		sized        bool
 	}{
 		{"anonymous", "X: anonymous", []string{ordersapi.Host}, []string{"on-opened"}, false},
-		{"cook", i.in("cook"), []string{ordersapi.Host}, []string{"on-opened"}, false},
-		{"keeper", i.in("keeper"), []string{ordersapi.Host, "vault.example"}, []string{"on-opened", "on-ordered"}, true},
+		{"cook", i.In("cook"), []string{ordersapi.Host}, []string{"on-opened"}, false},
+		{"keeper", i.In("keeper"), []string{ordersapi.Host, "vault.example"}, []string{"on-opened", "on-ordered"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got := ingress.eventFigures(test.header)
+			got := entrance.eventFigures(test.header)
 			var hosts, events []string
 			for _, of := range got.Publishers {
 				hosts = append(hosts, of.Host)
@@ -229,11 +230,11 @@ func TestEventFigures_ForEach(t *testing.T) {
 // TestEventFigures_WithoutJetStream lists publishers all the same.
 func TestEventFigures_WithoutJetStream(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
-	_, err := ordersapi.NewPublisher(ingress.bus.Connect(ordersapi.Host))
+	entrance := open(t)
+	entrance.register()
+	_, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host))
 	require.NoError(t, err)
-	got := ingress.eventFigures()
+	got := entrance.eventFigures()
 	assert.Contains(t, got.Unavailable, "Stored events cannot be read: the broker has no JetStream for this connection")
 	require.Len(t, got.Publishers, 1)
 	assert.Nil(t, got.Publishers[0].Log)
@@ -246,11 +247,11 @@ func openRestricted(t *testing.T, permissions string, options ...portal.Register
 	b := bustest.New(t, broker.JetStream(t.TempDir()), broker.Listen("127.0.0.1:0"), broker.Config(`
 no_auth_user: all
 authorization { users: [ {user: all, password: all}, {user: portal, password: portal, permissions: {`+permissions+`}} ] }`))
-	ingress := openOn(t, b, nil)
+	entrance := openOn(t, b, nil)
 	url := strings.Replace(b.Broker().URL(), "nats://", "nats://portal:portal@", 1)
 	conn := b.Connect("portal", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
 	require.NoError(t, portal.Register(conn, append(patient(), options...)...))
-	return ingress
+	return entrance
 }
 
 // TestEventFigures_Denied has the broker deny the portal what JetStream is asked for, and allow it what docs/guides/portal.md says.
@@ -272,12 +273,12 @@ func TestEventFigures_Denied(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ingress := openRestricted(t, `publish: {`+test.publish+`}`)
-			publisher, err := ordersapi.NewPublisher(ingress.bus.Connect(ordersapi.Host), bus.Durable())
+			entrance := openRestricted(t, `publish: {`+test.publish+`}`)
+			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), bus.Durable())
 			require.NoError(t, err)
-			require.NoError(t, bus.Subscribe[ordersapi.Events](ingress.bus.Connect("mailer.example"), ordersapi.Host, orderReader{}, bus.Durable()))
+			require.NoError(t, bus.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example"), ordersapi.Host, portaltest.OrderReader{}, bus.Durable()))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 1, "Tea", 1))
-			got := ingress.eventFigures()
+			got := entrance.eventFigures()
 			require.Len(t, got.Publishers, 1)
 			assert.Contains(t, got.Unavailable, test.unavailable)
 			assert.Equal(t, test.unavailable == "", got.Unavailable == "")

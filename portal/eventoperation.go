@@ -13,6 +13,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // Limits of operating events from the page.
@@ -132,7 +133,7 @@ func (o *deadLetterOutcome) note(sequence uint64, err error) {
 		o.Done++
 		return
 	}
-	o.Failed = append(o.Failed, deadLetterFailure{sequence, detailOf(err)})
+	o.Failed = append(o.Failed, deadLetterFailure{sequence, outside.DetailOf(err)})
 }
 
 // selected yields the dead letters that a request names. A dead letter with an error has no more than its sequence number, 0 if the error is
@@ -204,7 +205,7 @@ func (o *eventOperations) publish(w http.ResponseWriter, r *http.Request) error 
 	if err := subject.CheckHost(wanted.Publisher); err != nil {
 		return bus.Errorf(http.StatusBadRequest, "the publisher: %w", err)
 	}
-	if wanted.Publisher == hostAll || wanted.Event == "" {
+	if wanted.Publisher == outside.HostAll || wanted.Event == "" {
 		return bus.Errorf(http.StatusBadRequest, "name one publisher, and its event")
 	}
 	address := "https://" + wanted.Publisher + ":888/publish/" + url.PathEscape(wanted.Event)

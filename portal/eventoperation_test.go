@@ -14,14 +14,15 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/internal/portaltest"
 	"github.com/busline/busline/reflectapi"
 )
 
 // post makes a POST request of JSON to the portal.
-func (d *testIngress) post(path, body string, headers ...string) answer {
-	d.t.Helper()
+func (d *testIngress) post(path, body string, headers ...string) portaltest.Answer {
+	d.T.Helper()
 	head := append([]string{"Host: door.example", "Connection: close", isJSON, fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
-	return d.send("POST /portal"+path+" HTTP/1.1\r\n"+strings.Join(head, "\r\n")+"\r\n\r\n"+body, http.MethodPost)
+	return d.Send("POST /portal"+path+" HTTP/1.1\r\n"+strings.Join(head, "\r\n")+"\r\n\r\n"+body, http.MethodPost)
 }
 
 type deadLetters struct {
@@ -34,18 +35,18 @@ type deadLetters struct {
 }
 
 func (d *testIngress) deadLetters(query string) (got deadLetters) {
-	d.t.Helper()
-	answer := d.get("/portal/deadletters.json?publisher=orders.example" + query)
-	require.Equal(d.t, http.StatusOK, answer.StatusCode, answer.text)
-	answer.decode(d.t, &got)
+	d.T.Helper()
+	answer := d.Get("/portal/deadletters.json?publisher=orders.example" + query)
+	require.Equal(d.T, http.StatusOK, answer.StatusCode, answer.Text)
+	answer.Decode(d.T, &got)
 	return got
 }
 
 // awaitDeadLetters waits until there are so many.
 func (d *testIngress) awaitDeadLetters(count int) (got deadLetters) {
-	d.t.Helper()
+	d.T.Helper()
 	for got = d.deadLetters(""); len(got.DeadLetters) != count; got = d.deadLetters("") {
-		require.NoError(d.t, d.t.Context().Err())
+		require.NoError(d.T, d.T.Context().Err())
 	}
 	return got
 }
@@ -55,7 +56,7 @@ const anyDeadLetter = `{"publisher":"orders.example","service":"stock.example","
 // TestEventOperators holds who may operate events, by the option and by the environment.
 func TestEventOperators(t *testing.T) {
 	const noCaller = "the portal lets no caller operate events: start it with portal.WithEventOperators, or set BUS_EVENT_OPERATORS"
-	i := newIssuer(t)
+	i := portaltest.NewIssuer(t)
 	keepers := []portal.RegisterOption{portal.WithEventOperators(`"keeper" in roles`)}
 	for _, test := range []struct {
 		name, environment string
@@ -64,38 +65,38 @@ func TestEventOperators(t *testing.T) {
 		status            int
 		detail            string
 	}{
-		{"default", "", nil, i.in("keeper"), 403, noCaller},
+		{"default", "", nil, i.In("keeper"), 403, noCaller},
 		{"everyone", "", []portal.RegisterOption{portal.WithEventOperators("")}, "X: y", 0, ""},
 		{"everyone by the environment", "*", nil, "X: y", 0, ""},
 		{"rule, anonymous", "", keepers, "X: y", 401, "send one that satisfies portal.WithEventOperators"},
-		{"rule, others", "", keepers, i.in("cook"), 403, "the claims of the token do not satisfy portal.WithEventOperators"},
-		{"rule, operator", "", keepers, i.in("keeper"), 0, ""},
-		{"rule by the environment", `"keeper" in roles`, nil, i.in("keeper"), 0, ""},
-		{"the option wins", "*", keepers, i.in("cook"), 403, "do not satisfy"},
+		{"rule, others", "", keepers, i.In("cook"), 403, "the claims of the token do not satisfy portal.WithEventOperators"},
+		{"rule, operator", "", keepers, i.In("keeper"), 0, ""},
+		{"rule by the environment", `"keeper" in roles`, nil, i.In("keeper"), 0, ""},
+		{"the option wins", "*", keepers, i.In("cook"), 403, "do not satisfy"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("BUS_EVENT_OPERATORS", test.environment)
-			ingress := openFor(t, i)
-			require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), append(patient(), test.options...)...))
-			assert.Equal(t, test.status == 0, ingress.eventFigures(test.header).Operator)
-			for name, got := range map[string]answer{
-				"deadletters.json": ingress.get("/portal/deadletters.json?publisher=orders.example", test.header),
-				"deadletters":      ingress.post("/deadletters", anyDeadLetter+`"all":true,"action":"delete"}`, test.header),
-				"publish":          ingress.post("/publish", `{"publisher":"orders.example","event":"on-ordered"}`, test.header),
+			entrance := openFor(t, i)
+			require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(patient(), test.options...)...))
+			assert.Equal(t, test.status == 0, entrance.eventFigures(test.header).Operator)
+			for name, got := range map[string]portaltest.Answer{
+				"deadletters.json": entrance.Get("/portal/deadletters.json?publisher=orders.example", test.header),
+				"deadletters":      entrance.post("/deadletters", anyDeadLetter+`"all":true,"action":"delete"}`, test.header),
+				"publish":          entrance.post("/publish", `{"publisher":"orders.example","event":"on-ordered"}`, test.header),
 			} {
 				if test.status == 0 {
-					assert.Equal(t, http.StatusServiceUnavailable, got.problem(t).Status, "%s gets as far as the broker: %s", name, got.text)
+					assert.Equal(t, http.StatusServiceUnavailable, got.Problem(t).Status, "%s gets as far as the broker: %s", name, got.Text)
 					continue
 				}
-				failed := got.problem(t)
+				failed := got.Problem(t)
 				assert.Equal(t, test.status, failed.Status, name)
 				assert.Contains(t, failed.Detail, test.detail, name)
 			}
-			failed := ingress.post("/publish", `{}`, test.header, "Sec-Fetch-Site: cross-site").problem(t)
+			failed := entrance.post("/publish", `{}`, test.header, "Sec-Fetch-Site: cross-site").Problem(t)
 			assert.Contains(t, failed.Detail, "pages of another site may not call")
 		})
 	}
-	err := portal.Register(openFor(t, i).bus.Connect("portal"), portal.WithEventOperators("roles ="))
+	err := portal.Register(openFor(t, i).Bus.Connect("portal"), portal.WithEventOperators("roles ="))
 	assert.ErrorContains(t, err, "portal.WithEventOperators or BUS_EVENT_OPERATORS: ")
 }
 
@@ -126,13 +127,13 @@ func TestDeadLetters(t *testing.T) {
 	some := fmt.Sprintf(`"sequences":[%d,%d,0,99999],`, got.DeadLetters[0].Sequence, got.DeadLetters[1].Sequence)
 	answer := e.post("/deadletters", anyDeadLetter+some+`"action":"redeliver"}`)
 	assert.JSONEq(t, `{"done":2,"failed":[{"sequence":0,"error":"0 is no dead letter of stock.example any more"},
-		{"sequence":99999,"error":"99999 is no dead letter of stock.example any more"}],"more":false}`, answer.text)
+		{"sequence":99999,"error":"99999 is no dead letter of stock.example any more"}],"more":false}`, answer.Text)
 	<-e.stock.handled
 	<-e.stock.handled
 	one := fmt.Sprintf(`"sequences":[%d],`, got.DeadLetters[2].Sequence)
-	assert.JSONEq(t, `{"done":1,"failed":[],"more":false}`, e.post("/deadletters", anyDeadLetter+one+`"action":"delete"}`).text)
+	assert.JSONEq(t, `{"done":1,"failed":[],"more":false}`, e.post("/deadletters", anyDeadLetter+one+`"action":"delete"}`).Text)
 	assert.Equal(t, got.DeadLetters[3:], e.deadLetters("").DeadLetters)
-	assert.JSONEq(t, `{"done":2,"failed":[],"more":false}`, e.post("/deadletters", anyDeadLetter+`"all":true,"action":"delete"}`).text)
+	assert.JSONEq(t, `{"done":2,"failed":[],"more":false}`, e.post("/deadletters", anyDeadLetter+`"all":true,"action":"delete"}`).Text)
 	assert.Empty(t, e.deadLetters("").DeadLetters)
 }
 
@@ -168,15 +169,15 @@ func TestDeadLetters_Refuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			failed := e.post("/deadletters", test.body).problem(t)
+			failed := e.post("/deadletters", test.body).Problem(t)
 			assert.Equal(t, http.StatusBadRequest, failed.Status)
 			assert.Contains(t, failed.Detail, test.detail)
 		})
 	}
-	failed := e.get("/portal/deadletters.json?publisher=orders.example&after=x").problem(t)
+	failed := e.Get("/portal/deadletters.json?publisher=orders.example&after=x").Problem(t)
 	assert.Equal(t, http.StatusBadRequest, failed.Status)
 	assert.Contains(t, failed.Detail, `after is "x"`)
-	assert.Equal(t, http.StatusBadRequest, e.get("/portal/deadletters.json").problem(t).Status)
+	assert.Equal(t, http.StatusBadRequest, e.Get("/portal/deadletters.json").Problem(t).Status)
 }
 
 // TestDeadLetters_Permissions has the broker allow the portal what docs/guides/portal.md says, and else say what is denied.
@@ -192,19 +193,19 @@ func TestDeadLetters_Permissions(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ingress := openRestricted(t, `publish: {allow: [`+test.allow+`]}, subscribe: {allow: ["*.*.portal.>", "*.888.>", "*.r.>", "_INBOX.>"]}`, portal.WithEventOperators(""))
-			publisher, err := ordersapi.NewPublisher(ingress.bus.Connect(ordersapi.Host), bus.Durable())
+			entrance := openRestricted(t, `publish: {allow: [`+test.allow+`]}, subscribe: {allow: ["*.*.portal.>", "*.888.>", "*.r.>", "_INBOX.>"]}`, portal.WithEventOperators(""))
+			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), bus.Durable())
 			require.NoError(t, err)
 			stock := &orderRefuser{handled: make(chan int, 10)}
-			require.NoError(t, bus.Subscribe[ordersapi.Events](ingress.bus.Connect("stock.example", bus.WithLogger(zerolog.Nop())), ordersapi.Host, stock, bus.Durable()))
+			require.NoError(t, bus.Subscribe[ordersapi.Events](entrance.Bus.Connect("stock.example", bus.WithLogger(zerolog.Nop())), ordersapi.Host, stock, bus.Durable()))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 1, "Tea", 1000))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 2, "Tea", 1000))
-			dead := ingress.awaitDeadLetters(2).DeadLetters
+			dead := entrance.awaitDeadLetters(2).DeadLetters
 			stock.accept()
 			for at, want := range []string{test.redeliver, test.remove} {
 				action := []string{"redeliver", "delete"}[at]
-				got := ingress.post("/deadletters", anyDeadLetter+fmt.Sprintf(`"sequences":[%d],"action":%q}`, dead[at].Sequence, action))
-				assert.Contains(t, got.text, want, action)
+				got := entrance.post("/deadletters", anyDeadLetter+fmt.Sprintf(`"sequences":[%d],"action":%q}`, dead[at].Sequence, action))
+				assert.Contains(t, got.Text, want, action)
 			}
 		})
 	}
@@ -229,18 +230,18 @@ type parcel struct {
 func TestPublish_ByOperator(t *testing.T) {
 	t.Parallel()
 	e := newStoredEvents(t, portal.WithEventOperators(""))
-	secret, err := e.bus.Connect("vault.example", e.issuer.Trust()).NewPublisher("vault.example", bus.RequireClaims(`"keeper" in roles`))
+	secret, err := e.Bus.Connect("vault.example", e.issuer.Trust()).NewPublisher("vault.example", bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	bus.NewEvent[bus.Args](secret, "/on-closed")
-	_, err = e.bus.Connect("parcels.example").NewPublisher("parcels.example", bus.EventsOf[parcelEvents]())
+	_, err = e.Bus.Connect("parcels.example").NewPublisher("parcels.example", bus.EventsOf[parcelEvents]())
 	require.NoError(t, err)
-	odd := e.bus.Connect("odd.example", bus.WithLogger(zerolog.Nop()))
+	odd := e.Bus.Connect("odd.example", bus.WithLogger(zerolog.Nop()))
 	require.NoError(t, odd.Handle("GET", "/x", http.NotFoundHandler()))
 
 	got := e.post("/publish", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":7,"item":"Tea","quantity":2}}`)
-	require.Equal(t, http.StatusAccepted, got.StatusCode, got.text)
+	require.Equal(t, http.StatusAccepted, got.StatusCode, got.Text)
 	var accepted struct{ MsgID string }
-	got.decode(t, &accepted)
+	got.Decode(t, &accepted)
 	assert.NotEmpty(t, accepted.MsgID)
 	assert.Equal(t, 7, <-e.stock.handled)
 
@@ -257,8 +258,8 @@ func TestPublish_ByOperator(t *testing.T) {
 		{"too large", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":1,"quantity":1,"item":"` + strings.Repeat("x", 1<<20) + `"}}`, "X: y", 413, "orders.example"},
 		{"larger than the portal takes", `{"publisher":"` + strings.Repeat("x", 3<<20) + `"}`, "X: y", 413, ""},
 		{"a token is required", `{"publisher":"vault.example","event":"on-closed"}`, "X: y", 401, "token"},
-		{"other claims", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.in("cook"), 403, "claims"},
-		{"arguments are not known", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.in("keeper"), 409, "add bus.EventsOf"},
+		{"other claims", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.In("cook"), 403, "claims"},
+		{"arguments are not known", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.In("keeper"), 409, "add bus.EventsOf"},
 		{"no host", `{"publisher":"*","event":"on-closed"}`, "X: y", 400, "the publisher: "},
 		{"all", `{"publisher":"all","event":"on-closed"}`, "X: y", 400, "name one publisher"},
 		{"no event", `{"publisher":"orders.example","event":""}`, "X: y", 400, "name one publisher, and its event"},
@@ -267,9 +268,9 @@ func TestPublish_ByOperator(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := e.post("/publish", test.body, test.header)
-			failed := got.problem(t)
-			assert.Equal(t, test.status, failed.Status, got.text)
-			assert.Contains(t, got.text, test.text)
+			failed := got.Problem(t)
+			assert.Equal(t, test.status, failed.Status, got.Text)
+			assert.Contains(t, got.Text, test.text)
 		})
 	}
 	assert.Empty(t, e.stock.handled)

@@ -3,15 +3,11 @@ package portal
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"log"
-	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/busline/busline/bus"
-	"github.com/nats-io/nats.go"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // WithClock makes the portal use now as its clock.
@@ -31,36 +27,11 @@ func (o patienceOption) applyToPortal(c *portalConfig) {
 	c.patience = patience{discovery: long, documents: long, traffic: long, logs: long, readers: long}
 }
 
-// NewServer is Listen with a listener of the test.
-func NewServer(listener net.Listener, handler http.Handler, options ...ServerOption) *Server {
-	config := &serverConfig{grace: defaultGrace, most: defaultConnections, errorLog: log.New(io.Discard, "", 0)}
-	for _, option := range options {
-		option.applyToServer(config)
-	}
-	return newServer(listener, handler, config)
-}
-
-// Roster remembers instances over several looks.
-type Roster struct{ roster roster }
-
-// Look has hosts answer, one instance each and in that order, and returns those that are admitted, and how many are left out.
-func (r *Roster) Look(hosts ...string) (admitted []string, leftOut int) {
-	answering := r.roster.gather()
-	for _, host := range hosts {
-		answering.add(peer{host, "i1aaaaaaaa"})
-	}
-	peers, leftOut := answering.admit()
-	for _, each := range peers {
-		admitted = append(admitted, each.host)
-	}
-	return admitted, leftOut
-}
-
 // NotesOfCrowd returns what the map notes when so many instances answer one look.
 func NotesOfCrowd(count int) (notes []string) {
-	crowd := newTrafficCollector(new(roster), new(presence), time.Time{})
+	crowd := newTrafficCollector(new(plane.Roster), new(presence), time.Time{})
 	for at := range count {
-		crowd.traffic(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"started":"2026-01-01T00:00:00Z"}`), nil)
+		crowd.traffic(plane.Peer{Host: fmt.Sprintf("a%d.example", at), ID: "i1aaaaaaaa"}, []byte(`{"started":"2026-01-01T00:00:00Z"}`), nil)
 	}
 	for _, each := range crowd.admit().omissions {
 		notes = append(notes, each.text)
@@ -68,63 +39,25 @@ func NotesOfCrowd(count int) (notes []string) {
 	return notes
 }
 
-// Held returns how many bytes of bodies an ingress keeps in memory.
-func Held(i *Ingress) int64 {
-	i.bodies.mu.Lock()
-	defer i.bodies.mu.Unlock()
-	return i.bodies.held
-}
-
-// Expected returns how many calls an ingress remembers for their large responses.
-func Expected(i *Ingress) int {
-	i.bodies.mu.Lock()
-	defer i.bodies.mu.Unlock()
-	return len(i.bodies.expected)
-}
-
-// ParseExposition parses metrics in the text format of Prometheus.
-var ParseExposition = parseExposition
-
 // PageFiles returns the files of the page.
 var PageFiles = pageFiles
 
-// Address returns the address that an ingress with default settings calls for a path.
-func Address(path string) (*url.URL, error) {
-	config, err := newIngressConfig(nil)
-	if err != nil {
-		return nil, err
-	}
-	return addressOf(path, config.ports)
-}
-
-// SentPath is the path of a request for a URL.
-var SentPath = sentPath
-
-// SetMember changes one member of a JSON object.
-func SetMember(data []byte, name, text string) ([]byte, error) {
-	parsed, err := parseObject(data)
-	if err != nil {
-		return nil, err
-	}
-	parsed.set(name, text)
-	return parsed.json(), nil
-}
-
 // Catalogs gives tests access to the catalogs of a portal.
-type Catalogs struct{ all *catalogs }
+type Catalogs struct {
+	all  *catalogs
+	read map[*catalog]bool
+}
 
 // NewCatalogs returns the catalogs of a portal with now as its clock.
 func NewCatalogs(now func() time.Time) *Catalogs {
-	return &Catalogs{newCatalogs(nil, &portalConfig{now: now})}
+	return &Catalogs{newCatalogs(nil, &portalConfig{now: now}), make(map[*catalog]bool)}
 }
 
-// Read fills the catalog of a caller as of now.
-func (c *Catalogs) Read(token string) {
-	c.all.of(token).snapshots.latest = &sharedLook[*snapshot]{began: c.all.config.now()}
-}
+// Read notes that the catalog of a caller is the one that was read.
+func (c *Catalogs) Read(token string) { c.read[c.all.of(token)] = true }
 
-// Filled reports whether the catalog of a caller is filled.
-func (c *Catalogs) Filled(token string) bool { return c.all.of(token).snapshots.latest != nil }
+// Filled reports whether the catalog of a caller is one that was read.
+func (c *Catalogs) Filled(token string) bool { return c.read[c.all.of(token)] }
 
 // Count returns the number of catalogs.
 func (c *Catalogs) Count() int { return len(c.all.byToken) }
@@ -132,26 +65,14 @@ func (c *Catalogs) Count() int { return len(c.all.byToken) }
 // LiveOf returns what is shown, look after look, of one instance that answers in this way, to a caller who may call its
 // Add.
 func LiveOf(answers ...[]byte) ([]byte, error) {
-	w, known, from := new(window), new(roster), peer{"foreign.example", "a"}
+	w, known, from := new(window), new(plane.Roster), plane.Peer{Host: "foreign.example", ID: "a"}
 	for at, answer := range answers {
-		seen := newTrafficCollector(known, &presence{running: map[peer]instance{from: {}}}, time.Unix(int64(at), 0))
+		seen := newTrafficCollector(known, &presence{running: map[plane.Peer]instance{from: {}}}, time.Unix(int64(at), 0))
 		seen.traffic(from, answer, nil)
 		w.add(seen.admit())
 	}
 	host := &hostView{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1, keyOf(443, "/add", "/add"): 1}}
-	return json.Marshal(draw(newTrafficSummary(w), accessView{from.host: host}, nil))
-}
-
-// KeepScraped returns what a scrape keeps of the answers of instances, and how many bytes of each it cuts.
-func KeepScraped(texts []string) (kept []string, cut []int) {
-	s := &scrape{answers: make([]scraped, len(texts))}
-	for at, text := range texts {
-		s.keep(at, scraped{text: text})
-	}
-	for _, answer := range s.answers {
-		kept, cut = append(kept, answer.text), append(cut, answer.cut)
-	}
-	return kept, cut
+	return json.Marshal(draw(newTrafficSummary(w), accessView{from.Host: host}, nil))
 }
 
 // CompareVersions is compareVersions.
@@ -182,50 +103,3 @@ func Marked(count int) int {
 	}
 	return len(d.marked)
 }
-
-// EncodeEvent is encodeEvent.
-var EncodeEvent = encodeEvent
-
-// EventClients returns how many clients an ingress counts streams of events of.
-func EventClients(i *Ingress) int {
-	i.streams.clients.mu.Lock()
-	defer i.streams.clients.mu.Unlock()
-	return len(i.streams.clients.of)
-}
-
-// Feeds returns how many kinds of events an ingress listens to.
-func Feeds(i *Ingress) int {
-	i.streams.feeds.mu.Lock()
-	defer i.streams.feeds.mu.Unlock()
-	return len(i.streams.feeds.open)
-}
-
-// Listening returns how many streams get events.
-func Listening(i *Ingress) (streams int) {
-	forEachStream(i, func(*eventStream) { streams++ })
-	return streams
-}
-
-// Queued returns how many events wait for clients.
-func Queued(i *Ingress) (events int) {
-	forEachStream(i, func(stream *eventStream) { events += len(stream.queue) })
-	return events
-}
-
-func forEachStream(i *Ingress, do func(*eventStream)) {
-	i.streams.feeds.mu.Lock()
-	defer i.streams.feeds.mu.Unlock()
-	for _, feed := range i.streams.feeds.open {
-		feed.mu.Lock()
-		for stream := range feed.streams {
-			do(stream)
-		}
-		feed.mu.Unlock()
-	}
-}
-
-// NATS returns the connection of an ingress to the broker.
-func NATS(i *Ingress) *nats.Conn { return i.conn.NATS() }
-
-// ID returns the instance ID of an ingress.
-func ID(i *Ingress) string { return i.conn.ID() }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // The last view of each reader is kept.
@@ -25,7 +26,7 @@ const (
 
 // live knows the traffic of the plane while readers ask for it.
 type live struct {
-	summaries shared[*trafficSummary]
+	summaries plane.Shared[*trafficSummary]
 	catalogs  *catalogs
 	now       func() time.Time
 
@@ -60,7 +61,7 @@ func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 		return newTrafficSummary(window), nil
 	}
 	return &live{
-		summaries: shared[*trafficSummary]{age: (*trafficSummary).age, timeout: config.patience.traffic, soon: config.patience.readers, now: config.now, look: look},
+		summaries: plane.Shared[*trafficSummary]{Age: (*trafficSummary).age, Timeout: config.patience.traffic, Soon: config.patience.readers, Now: config.now, Look: look},
 		catalogs:  all, now: config.now, viewers: make(map[string]*viewer),
 	}
 }
@@ -68,13 +69,13 @@ func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 // ServeHTTP serves the traffic that the caller may see, as JSON.
 func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token := bus.ActorOf(r.Context())
-	current, err := l.summaries.readSoon(r.Context())
+	current, err := l.summaries.ReadSoon(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
 	catalog := l.catalogs.of(token)
-	described, err := catalog.snapshots.readSoon(r.Context())
+	described, err := catalog.snapshots.ReadSoon(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return

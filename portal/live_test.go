@@ -24,6 +24,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/payroll/payrollsvc"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // liveAnswer is the response of /live.json.
@@ -136,7 +137,7 @@ func (counter) Refused() error { return bus.Errorf(http.StatusConflict, "no") }
 func (counter) Failed() error { return bus.Errorf(http.StatusBadGateway, "no") }
 
 // Page is a handler.
-func (counter) Page(w http.ResponseWriter, r *http.Request) { echo(w, r) }
+func (counter) Page(w http.ResponseWriter, r *http.Request) { portaltest.Echo(w, r) }
 
 func serveCounter(t *testing.T, conn *bus.Conn, options ...bus.ServeOption) {
 	t.Helper()
@@ -278,7 +279,7 @@ func TestLiveOf_InstancesThatComeAndGo(t *testing.T) {
 func TestLive_SlowLook(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		newForeignInstance(t, b, "foreign.example").tells("/traffic", "hang")
+		portaltest.NewForeignInstance(t, b, "foreign.example").Tells("/traffic", "hang")
 		w := watch(t, b)
 		first := w.look("")
 		look := func() time.Duration {
@@ -331,7 +332,7 @@ func TestLive_IsFiltered(t *testing.T) {
 
 func checkFilter(t *testing.T, b *bustest.Bus) {
 	t.Helper()
-	i := newIssuer(t)
+	i := portaltest.NewIssuer(t)
 	w := watch(t, b, i.Trust())
 	payroll := b.Connect("payroll.example", i.Trust(), bus.WithVersion("canary-version"))
 	require.NoError(t, payrollsvc.Serve(payroll))
@@ -345,9 +346,9 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 		"GET /files/{name}": {bus.RequireClaims(`"keeper" in roles`)}, "GET /files/{path+}": nil,
 	} {
 		method, path, _ := strings.Cut(route, " ")
-		require.NoError(t, web.Handle(method, path, http.HandlerFunc(echo), options...))
+		require.NoError(t, web.Handle(method, path, http.HandlerFunc(portaltest.Echo), options...))
 	}
-	clerk := bus.WithActor(t.Context(), strings.TrimPrefix(i.bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "Authorization: Bearer "))
+	clerk := bus.WithActor(t.Context(), strings.TrimPrefix(i.Bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "Authorization: Bearer "))
 	ordinary, secret := b.Connect("ordinary.example"), b.Connect("canary-caller.example")
 	callAs := func(ctx context.Context, from *bus.Conn, addresses ...string) {
 		for _, address := range addresses {
@@ -363,10 +364,10 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 		canary                             []string // that it does see
 	}{
 		{"anonymous", "", "payroll.example web.example", "/files/{path+} /headcount /open", []string{"canary-version"}},
-		{"hr", i.in("hr"), "payroll.example web.example", "/files/{path+} /headcount /open /salary", []string{"canary-version", "canary-caller.example", "Salary"}},
-		{"level 3", i.bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "payroll.example web.example", "/files/{path+} /headcount /open /raise /salary",
+		{"hr", i.In("hr"), "payroll.example web.example", "/files/{path+} /headcount /open /salary", []string{"canary-version", "canary-caller.example", "Salary"}},
+		{"level 3", i.Bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "payroll.example web.example", "/files/{path+} /headcount /open /raise /salary",
 			[]string{"canary-version", "canary-caller.example", "Salary", "Raise"}},
-		{"keeper", i.in("keeper"), "canary.example payroll.example web.example", "/both /files/{name} /headcount /open /slow",
+		{"keeper", i.In("keeper"), "canary.example payroll.example web.example", "/both /files/{name} /headcount /open /slow",
 			[]string{"canary-version", "canary-caller.example", "canary.example"}},
 	} {
 		got := w.look(test.header)
@@ -403,10 +404,10 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 func TestLive_IsShared(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		foreign := newForeignInstance(t, b, "foreign.example")
+		foreign := portaltest.NewForeignInstance(t, b, "foreign.example")
 		w := watch(t, b)
 		for range 5 {
-			before := foreign.asked("/traffic")
+			before := foreign.Asked("/traffic")
 			for range 4 {
 				var looking sync.WaitGroup
 				for range 20 {
@@ -414,14 +415,14 @@ func TestLive_IsShared(t *testing.T) {
 				}
 				looking.Wait()
 			}
-			if asked := foreign.asked("/traffic") - before; asked != 1 {
+			if asked := foreign.Asked("/traffic") - before; asked != 1 {
 				t.Errorf("80 looks within a second had it asked %d times", asked)
 			}
 			time.Sleep(1100 * time.Millisecond) // a second, and 4 ms for each instance
 		}
-		before := foreign.asked("/traffic")
+		before := foreign.Asked("/traffic")
 		time.Sleep(time.Hour)
-		if asked := foreign.asked("/traffic") - before; asked != 0 {
+		if asked := foreign.Asked("/traffic") - before; asked != 0 {
 			t.Errorf("while no page was open it was asked %d times", asked)
 		}
 	})
@@ -430,15 +431,15 @@ func TestLive_IsShared(t *testing.T) {
 // TestLive_OverHTTP has what everything on the portal has.
 func TestLive_OverHTTP(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
-	ingress.calculate("calculator.example")
-	got := ingress.get("/portal/live.json")
-	assert.Equal(t, http.StatusOK, got.StatusCode, got.text)
-	assert.Equal(t, "private, no-cache", got.Header.Get("Cache-Control"), got.text)
-	assert.Equal(t, "application/json", got.Header.Get("Content-Type"), got.text)
+	entrance := open(t)
+	entrance.register()
+	entrance.calculate("calculator.example")
+	got := entrance.Get("/portal/live.json")
+	assert.Equal(t, http.StatusOK, got.StatusCode, got.Text)
+	assert.Equal(t, "private, no-cache", got.Header.Get("Cache-Control"), got.Text)
+	assert.Equal(t, "application/json", got.Header.Get("Content-Type"), got.Text)
 	checkSecurity(t, "live.json", got.Header)
-	if text := ingress.get("/portal/openapi.json").text; strings.Contains(text, "live.json") {
+	if text := entrance.Get("/portal/openapi.json").Text; strings.Contains(text, "live.json") {
 		t.Error("the document speaks of it")
 	}
 }
@@ -559,8 +560,8 @@ func TestLiveOf_UnknownHosts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-				foreign := newForeignInstance(t, b, "foreign.example")
-				foreign.tells("/traffic", test.told)
+				foreign := portaltest.NewForeignInstance(t, b, "foreign.example")
+				foreign.Tells("/traffic", test.told)
 				serveCounter(t, b.Connect("counter.example"))
 				call(t, b.Connect("caller.example"), 3, "https://counter.example/slow")
 				w := watch(t, b)
@@ -588,11 +589,11 @@ func TestLiveOf_UnknownHosts(t *testing.T) {
 func TestLiveOf_BackwardCounters(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		foreign := newForeignInstance(t, b, "foreign.example")
+		foreign := portaltest.NewForeignInstance(t, b, "foreign.example")
 		w := watch(t, b)
 		for at, count := range []int64{5, 3, 4398046511104, 0, 4398046511104, 1} {
 			told := traffic(servedBy("a", fmt.Sprintf(`"buckets":[%d]`, count)))
-			foreign.tells("/traffic", strings.Replace(told, "2000", fmt.Sprint(1990+at/2), 1))
+			foreign.Tells("/traffic", strings.Replace(told, "2000", fmt.Sprint(1990+at/2), 1))
 			_, body := w.get("")
 			var got liveAnswer
 			err := json.Unmarshal([]byte(body), &got)

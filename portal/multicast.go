@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // Limits of a multicast from the page.
@@ -75,14 +76,14 @@ func (h *multicastHandler) read(r *http.Request) (call *http.Request, path strin
 	if err := readJSON(r, &wanted, "method, target, contentType and body"); err != nil {
 		return nil, "", err
 	}
-	if !carried(wanted.Method) {
+	if !outside.Carried(wanted.Method) {
 		return nil, "", bus.Errorf(http.StatusBadRequest, "the method %.40q is not forwarded", wanted.Method)
 	}
-	if len(wanted.Target) > maxURILength {
-		return nil, "", bus.Errorf(http.StatusRequestURITooLong, "a target of %d bytes exceeds the limit of %d", len(wanted.Target), maxURILength)
+	if len(wanted.Target) > outside.MaxURILength {
+		return nil, "", bus.Errorf(http.StatusRequestURITooLong, "a target of %d bytes exceeds the limit of %d", len(wanted.Target), outside.MaxURILength)
 	}
 	path, query, _ := strings.Cut(wanted.Target, "?")
-	to, err := addressOf(path, h.ports)
+	to, err := outside.AddressOf(path, h.ports)
 	if err != nil {
 		return nil, "", err
 	}
@@ -94,7 +95,7 @@ func (h *multicastHandler) read(r *http.Request) (call *http.Request, path strin
 // request returns the request to send on the bus, in the context of the page's request: with its actor and its
 // deadline.
 func (h *multicastHandler) request(r *http.Request, to *url.URL, wanted *multicastRequest) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(r.Context(), wanted.Method, "https://"+hostPortal, strings.NewReader(wanted.Body))
+	request, err := http.NewRequestWithContext(r.Context(), wanted.Method, "https://"+outside.HostPortal, strings.NewReader(wanted.Body))
 	if err != nil {
 		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)
 	}
@@ -176,7 +177,7 @@ func (l *answerList) read(path string, response *http.Response, err error) (call
 		return failedAnswer(failed), nil
 	}
 	defer response.Body.Close()
-	if err := adaptProblem(path, response); err != nil {
+	if err := outside.AdaptProblem(path, response); err != nil {
 		return callAnswer{}, err
 	}
 	body, err := io.ReadAll(response.Body)
@@ -196,7 +197,7 @@ func (l *answerList) read(path string, response *http.Response, err error) (call
 func failedAnswer(failed *bus.Error) callAnswer {
 	came := callAnswer{Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID, Status: failed.Status, Failure: failed.Detail}
 	if bus.IsInternal(failed) {
-		came.Failure = withheld(failed.Status, failed.MsgID)
+		came.Failure = outside.Withheld(failed.Status, failed.MsgID)
 	}
 	return came
 }

@@ -13,13 +13,14 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // order requests a multicast from the portal.
-func (d *testIngress) order(body string, headers ...string) answer {
-	d.t.Helper()
+func (d *testIngress) order(body string, headers ...string) portaltest.Answer {
+	d.T.Helper()
 	head := append([]string{"Host: door.example", "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
-	return d.send("POST /portal/multicast HTTP/1.1\r\n"+strings.Join(head, "\r\n")+"\r\n\r\n"+body, http.MethodPost)
+	return d.Send("POST /portal/multicast HTTP/1.1\r\n"+strings.Join(head, "\r\n")+"\r\n\r\n"+body, http.MethodPost)
 }
 
 const isJSON = "Content-Type: application/json"
@@ -36,41 +37,41 @@ type answers struct {
 	Complete bool
 }
 
-func (a answer) answers(t *testing.T) (got answers) {
+func answersOf(t *testing.T, a portaltest.Answer) (got answers) {
 	t.Helper()
-	require.Equal(t, http.StatusOK, a.StatusCode, a.text)
-	require.Equal(t, "private, no-store", a.Header.Get("Cache-Control"), a.text)
-	a.decode(t, &got)
+	require.Equal(t, http.StatusOK, a.StatusCode, a.Text)
+	require.Equal(t, "private, no-store", a.Header.Get("Cache-Control"), a.Text)
+	a.Decode(t, &got)
 	return got
 }
 
 // serveEach starts instances of a host without a queue, so that all of them answer.
 func (d *testIngress) serveEach(host string, instances int, handler func(id string) http.HandlerFunc) {
-	d.t.Helper()
+	d.T.Helper()
 	for range instances {
-		conn := d.bus.Connect(host)
-		require.NoError(d.t, conn.Handle("*", "/{rest+}", handler(conn.ID()), bus.NoQueue()))
+		conn := d.Bus.Connect(host)
+		require.NoError(d.T, conn.Handle("*", "/{rest+}", handler(conn.ID()), bus.NoQueue()))
 	}
 }
 
 func TestMulticast(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
-	ingress.serveEach("web.example", 3, func(id string) http.HandlerFunc {
+	entrance := open(t)
+	entrance.register()
+	entrance.serveEach("web.example", 3, func(id string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Answered", id)
 			w.Header().Set("Set-Cookie", "a=b")
-			echo(w, r)
+			portaltest.Echo(w, r)
 		}
 	})
-	got := ingress.order(`{"method":"PUT","target":"/web.example/a%2Fb?x=1","contentType":"text/plain","body":"é"}`, isJSON).answers(t)
+	got := answersOf(t, entrance.order(`{"method":"PUT","target":"/web.example/a%2Fb?x=1","contentType":"text/plain","body":"é"}`, isJSON))
 	require.Len(t, got.Answers, 3)
 	require.True(t, got.Complete)
 	ids := make(map[string]bool)
 	for _, one := range got.Answers {
 		ids[one.ID] = true
-		var said echoed
+		var said portaltest.Echoed
 		require.NoError(t, json.Unmarshal([]byte(one.Body), &said))
 		assert.Equal(t, "PUT", said.Method)
 		assert.Equal(t, "/a%2Fb?x=1", said.Target)
@@ -87,17 +88,17 @@ func TestMulticast(t *testing.T) {
 	if len(ids) != 3 {
 		t.Errorf("answers of %v", ids)
 	}
-	none := ingress.order(`{"method":"GET","target":"/nobody.example/"}`, isJSON)
-	got = none.answers(t)
+	none := entrance.order(`{"method":"GET","target":"/nobody.example/"}`, isJSON)
+	got = answersOf(t, none)
 	assert.Empty(t, got.Answers, "nobody")
-	assert.Contains(t, none.text, `"answers":[]`, "nobody")
+	assert.Contains(t, none.Text, `"answers":[]`, "nobody")
 }
 
 // TestMulticast_Bounds has instances answer much, binary, badly and never.
 func TestMulticast_Bounds(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
+	entrance := open(t)
+	entrance.register()
 	bodies := map[string]http.HandlerFunc{
 		"/large":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("é", 1<<20)) },
 		"/binary": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0, 0xfe}) },
@@ -106,11 +107,11 @@ func TestMulticast_Bounds(t *testing.T) {
 			bus.WriteError(w, r, &bus.Error{Status: 500, Detail: "the password is secret"})
 		},
 	}
-	ingress.serveEach("web.example", 1, func(string) http.HandlerFunc {
+	entrance.serveEach("web.example", 1, func(string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { bodies[r.URL.Path](w, r) }
 	})
 	call := func(path string) answers {
-		return ingress.order(`{"method":"GET","target":"/web.example`+path+`"}`, isJSON).answers(t)
+		return answersOf(t, entrance.order(`{"method":"GET","target":"/web.example`+path+`"}`, isJSON))
 	}
 	got := call("/large").Answers[0]
 	assert.True(t, got.Cut, "large")
@@ -133,11 +134,11 @@ func TestMulticast_Bounds(t *testing.T) {
 // TestMulticast_Late lists those who have answered beside those who do not.
 func TestMulticast_Late(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
+	entrance := open(t)
+	entrance.register()
 	release := make(chan struct{})
 	var first atomic.Bool
-	ingress.serveEach("web.example", 2, func(string) http.HandlerFunc {
+	entrance.serveEach("web.example", 2, func(string) http.HandlerFunc {
 		late := first.CompareAndSwap(false, true)
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if late {
@@ -147,7 +148,7 @@ func TestMulticast_Late(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(release) })
-	got := ingress.order(`{"method":"GET","target":"/web.example/x"}`, isJSON, "Request-Timeout: 2").answers(t)
+	got := answersOf(t, entrance.order(`{"method":"GET","target":"/web.example/x"}`, isJSON, "Request-Timeout: 2"))
 	require.Len(t, got.Answers, 2)
 	assert.Equal(t, "here", got.Answers[0].Body)
 	assert.Equal(t, 504, got.Answers[1].Status)
@@ -157,19 +158,19 @@ func TestMulticast_Late(t *testing.T) {
 // TestMulticast_AsCaller holds that a multicast is its caller's, and no caller's without a token.
 func TestMulticast_AsCaller(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	ingress := openFor(t, i)
-	require.NoError(t, portal.Register(ingress.bus.Connect("portal", i.Trust()), patient()...))
-	ingress.keep("vault.example", i.Trust())
+	i := portaltest.NewIssuer(t)
+	entrance := openFor(t, i)
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
+	entrance.Keep("vault.example", i.Trust())
 	for _, test := range []struct {
 		header string
 		status int
-	}{{"X: y", 401}, {i.in("cook"), 403}, {i.in("keeper"), 200}} {
-		got := ingress.order(`{"method":"POST","target":"/vault.example/gold"}`, isJSON, test.header).answers(t)
+	}{{"X: y", 401}, {i.In("cook"), 403}, {i.In("keeper"), 200}} {
+		got := answersOf(t, entrance.order(`{"method":"POST","target":"/vault.example/gold"}`, isJSON, test.header))
 		require.Len(t, got.Answers, 1, "%.30s", test.header)
 		assert.Equal(t, test.status, got.Answers[0].Status, "%.30s", test.header)
 	}
-	if got := ingress.order(`{"method":"POST","target":"/vault.example/stones"}`, isJSON, "Authorization: Bearer x"); got.StatusCode != 401 {
+	if got := entrance.order(`{"method":"POST","target":"/vault.example/stones"}`, isJSON, "Authorization: Bearer x"); got.StatusCode != 401 {
 		t.Errorf("a bad token: status %d", got.StatusCode)
 	}
 }
@@ -177,11 +178,11 @@ func TestMulticast_AsCaller(t *testing.T) {
 // TestMulticast_Refuses holds that the endpoint leads no further than the ingress does, and for no other site.
 func TestMulticast_Refuses(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
+	entrance := open(t)
+	entrance.register()
 	var called atomic.Int64
 	for _, port := range []int{443, 444} {
-		conn := ingress.bus.Connect("web.example")
+		conn := entrance.Bus.Connect("web.example")
 		handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called.Add(1) })
 		require.NoError(t, conn.Handle("*", "/{rest+}", handler, bus.Port(port), bus.NoQueue()))
 	}
@@ -196,8 +197,8 @@ func TestMulticast_Refuses(t *testing.T) {
 		{good, []string{"Content-Type: text/plain"}, 415, "send application/json"},
 		{good, []string{"Content-Type: application/x-www-form-urlencoded"}, 415, "send application/json"},
 		{good, []string{"Content-Type: text/plain, application/json"}, 415, "send application/json"},
-		{good, []string{isJSON, "Sec-Fetch-Site: cross-site"}, 403, "pages of another site may not call door.example; see portal.WithOrigins"},
-		{good, []string{isJSON, "Sec-Fetch-Site: same-site"}, 403, "pages of another site may not call door.example; see portal.WithOrigins"},
+		{good, []string{isJSON, "Sec-Fetch-Site: cross-site"}, 403, "pages of another site may not call door.example; see ingress.WithOrigins"},
+		{good, []string{isJSON, "Sec-Fetch-Site: same-site"}, 403, "pages of another site may not call door.example; see ingress.WithOrigins"},
 		{`{"method":"GET","target":"/web.example:444/"}`, []string{isJSON}, 404, `port "444" is not open`},
 		{`{"method":"POST","target":"/web.example:888/cancel?id=x"}`, []string{isJSON}, 404, `port "888" is not open`},
 		{`{"method":"GET","target":"/web.example:0443/"}`, []string{isJSON}, 404, "is not open"},
@@ -221,21 +222,21 @@ func TestMulticast_Refuses(t *testing.T) {
 		{`{"method":"POST","target":"/web.example/","body":"` + strings.Repeat("x", 1<<20) + `"}`, []string{isJSON}, 413, ""},
 		{`{"body":"` + strings.Repeat("x", 3<<20) + `"}`, []string{isJSON}, 413, ""},
 	} {
-		got := ingress.order(test.body, test.headers...).problem(t)
+		got := entrance.order(test.body, test.headers...).Problem(t)
 		assert.Equal(t, test.status, got.Status, "%.80s %q", test.body, test.headers)
 		assert.Contains(t, got.Detail, test.detail, "%.80s %q", test.body, test.headers)
 	}
 	if n := called.Load(); n != 0 {
 		t.Errorf("the service was called %d times", n)
 	}
-	if got := ingress.get("/portal/multicast"); got.StatusCode != http.StatusMethodNotAllowed {
+	if got := entrance.Get("/portal/multicast"); got.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: status %d", got.StatusCode)
 	}
-	preflight := ingress.send("OPTIONS /portal/multicast HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: https://evil.example\r\n"+
+	preflight := entrance.Send("OPTIONS /portal/multicast HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: https://evil.example\r\n"+
 		"Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", http.MethodOptions)
 	assert.Equal(t, http.StatusForbidden, preflight.StatusCode)
 	assert.Empty(t, preflight.Header.Get("Access-Control-Allow-Origin"))
-	document := ingress.get("/portal/openapi.json")
-	assert.NotContains(t, document.text, "multicast", "the document lists what is for the page alone")
-	assert.NotContains(t, document.text, "instances.json", "the document lists what is for the page alone")
+	document := entrance.Get("/portal/openapi.json")
+	assert.NotContains(t, document.Text, "multicast", "the document lists what is for the page alone")
+	assert.NotContains(t, document.Text, "instances.json", "the document lists what is for the page alone")
 }

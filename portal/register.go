@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal/internal/outside"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -42,6 +44,29 @@ func defaultPatience() patience {
 	}
 }
 
+// RegisterOption configures the portal, in [Register].
+type RegisterOption interface{ applyToPortal(*portalConfig) }
+
+// WithPorts sets the ports of the bus of which the page describes what is served. Give the ingress the same ones, in
+// ingress.WithPorts. Default: 443 and 80.
+func WithPorts(ports ...int) RegisterOption { return portsOption(slices.Clone(ports)) }
+
+type portsOption []int
+
+func (o portsOption) applyToPortal(c *portalConfig) { c.ports = o }
+
+// WithEventOperators says which callers may operate events on the portal's pages: publish by hand, and read, redeliver and delete dead
+// letters, whose arguments they see. The rule is an expression on claims as in [bus.RequireClaims]; "" allows it to everyone who reaches the
+// portal. Default: BUS_EVENT_OPERATORS, where * stands for everyone; else it is allowed to no caller.
+func WithEventOperators(rule string) RegisterOption { return eventOperatorsOption(rule) }
+
+type eventOperatorsOption string
+
+func (o eventOperatorsOption) applyToPortal(c *portalConfig) { c.operators = (*string)(&o) }
+
+// everyCaller is the value of BUS_EVENT_OPERATORS that has no rule.
+const everyCaller = "*"
+
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
 // /openapi.json one document of everything that is served on public ports of the plane. At /asyncapi.json is one of all events.
 //
@@ -67,10 +92,10 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn == nil {
 		return errors.New("the portal cannot be served without a connection")
 	}
-	if conn.Host() != hostPortal {
-		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), hostPortal)
+	if conn.Host() != outside.HostPortal {
+		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), outside.HostPortal)
 	}
-	config := &portalConfig{ports: defaultPorts(), now: time.Now, patience: defaultPatience()}
+	config := &portalConfig{ports: outside.DefaultPorts(), now: time.Now, patience: defaultPatience()}
 	if rule, isSet := os.LookupEnv("BUS_EVENT_OPERATORS"); isSet && rule != "" {
 		rule = strings.TrimSpace(rule)
 		if rule == everyCaller {
@@ -80,11 +105,11 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	}
 	for i, option := range options {
 		if option == nil {
-			return fmt.Errorf("portal: %w", errNilOption(i))
+			return fmt.Errorf("portal: %w", outside.ErrNilOption(i))
 		}
 		option.applyToPortal(config)
 	}
-	if err := validPorts(config.ports); err != nil {
+	if err := outside.CheckPorts("portal.WithPorts", config.ports); err != nil {
 		return err
 	}
 	operators, err := newEventOperators(config.operators)
@@ -158,7 +183,7 @@ func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // readJSON reads the body of a request of the page, one JSON object with these members.
 func readJSON(r *http.Request, into any, members string) error {
-	if kind := mediaType(r.Header); kind != "application/json" {
+	if kind := outside.MediaType(r.Header); kind != "application/json" {
 		return bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)
 	}
 	decoder := json.NewDecoder(r.Body)

@@ -1,7 +1,9 @@
 package portal_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +21,8 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // calculator is a service like any other.
@@ -39,42 +43,42 @@ func patient() []portal.RegisterOption {
 }
 
 // heard returns when the portal has heard all announcements so far: one that connects waits for them.
-func (d *testIngress) heard() { d.bus.Connect("last.example") }
+func (d *testIngress) heard() { d.Bus.Connect("last.example") }
 
 // register serves the portal behind the ingress.
 func (d *testIngress) register(options ...portal.RegisterOption) {
-	d.t.Helper()
-	require.NoError(d.t, portal.Register(d.bus.Connect("portal"), append(patient(), options...)...))
+	d.T.Helper()
+	require.NoError(d.T, portal.Register(d.Bus.Connect("portal"), append(patient(), options...)...))
 }
 
 // calculate serves a calculator on a host.
 func (d *testIngress) calculate(host string, options ...bus.ServeOption) {
-	d.t.Helper()
-	require.NoError(d.t, bus.Serve(d.bus.Connect(host), calculator{}, options...))
+	d.T.Helper()
+	require.NoError(d.T, bus.Serve(d.Bus.Connect(host), calculator{}, options...))
 }
 
 // publish serves a hand-written document.
 func (d *testIngress) publish(host string, document http.HandlerFunc) {
-	d.t.Helper()
-	require.NoError(d.t, d.bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Undocumented()))
+	d.T.Helper()
+	require.NoError(d.T, d.Bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Undocumented()))
 }
 
 // document requests the aggregated document, which has to be valid.
 func (d *testIngress) document(headers ...string) *openapi3.T {
-	d.t.Helper()
-	got := d.get("/portal/openapi.json", headers...)
+	d.T.Helper()
+	got := d.Get("/portal/openapi.json", headers...)
 	kind := got.Header.Get("Content-Type")
-	require.Equal(d.t, http.StatusOK, got.StatusCode, got.text)
-	require.Equal(d.t, "application/json", kind, got.text)
+	require.Equal(d.T, http.StatusOK, got.StatusCode, got.Text)
+	require.Equal(d.T, "application/json", kind, got.Text)
 	if kept := got.Header.Get("Cache-Control"); kept != "private, no-cache" {
-		d.t.Errorf("Cache-Control is %q", kept)
+		d.T.Errorf("Cache-Control is %q", kept)
 	}
-	document, err := openapi3.NewLoader().LoadFromData([]byte(got.text))
+	document, err := openapi3.NewLoader().LoadFromData([]byte(got.Text))
 	if err == nil {
-		err = document.Validate(d.t.Context())
+		err = document.Validate(d.T.Context())
 	}
 	if err != nil {
-		d.t.Fatalf("%v\n%s", err, got.text)
+		d.T.Fatalf("%v\n%s", err, got.Text)
 	}
 	return document
 }
@@ -92,15 +96,15 @@ func paths(document *openapi3.T) string {
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
-	ingress.calculate("calculator.example")
-	ingress.calculate("calculator.example") // a second instance
-	ingress.calculate("abacus.example", bus.Port(80))
-	ingress.calculate("internal.example", bus.Port(444))
-	ingress.calculate("hidden.example", bus.Undocumented())
-	ingress.serve("web.example", 443, echo)
-	got := ingress.document()
+	entrance := open(t)
+	entrance.register()
+	entrance.calculate("calculator.example")
+	entrance.calculate("calculator.example") // a second instance
+	entrance.calculate("abacus.example", bus.Port(80))
+	entrance.calculate("internal.example", bus.Port(444))
+	entrance.calculate("hidden.example", bus.Undocumented())
+	entrance.Serve("web.example", 443, portaltest.Echo)
+	got := entrance.document()
 	want := "/abacus.example:80/distance /calculator.example:443/distance /web.example:443/{rest}"
 	if all := paths(got); all != want {
 		t.Errorf("the document has %s, want %s", all, want)
@@ -122,11 +126,11 @@ func TestDocument(t *testing.T) {
 
 func TestPorts(t *testing.T) {
 	t.Parallel()
-	ingress := open(t, portal.WithPorts(443, 444))
-	ingress.register(portal.WithPorts(444))
-	ingress.calculate("calculator.example")
-	ingress.calculate("internal.example", bus.Port(444))
-	if all := paths(ingress.document()); all != "/internal.example:444/distance" {
+	entrance := open(t, ingress.WithPorts(443, 444))
+	entrance.register(portal.WithPorts(444))
+	entrance.calculate("calculator.example")
+	entrance.calculate("internal.example", bus.Port(444))
+	if all := paths(entrance.document()); all != "/internal.example:444/distance" {
 		t.Errorf("the document has %s", all)
 	}
 }
@@ -137,28 +141,28 @@ func TestBrokenMembers(t *testing.T) {
 	text := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 	}
-	ingress := open(t)
-	ingress.register(portal.WithPatience(3 * time.Second))
-	ingress.publish("whole.example", text(fmt.Sprintf(whole, "whole.example")))
-	ingress.publish("garbage.example", text(`<script>alert(1)</script>`))
-	ingress.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
-	ingress.publish("climber.example", text(fmt.Sprintf(whole, "climber.example:443/%2e./calculator.example")))
+	entrance := open(t)
+	entrance.register(portal.WithPatience(3 * time.Second))
+	entrance.publish("whole.example", text(fmt.Sprintf(whole, "whole.example")))
+	entrance.publish("garbage.example", text(`<script>alert(1)</script>`))
+	entrance.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
+	entrance.publish("climber.example", text(fmt.Sprintf(whole, "climber.example:443/%2e./calculator.example")))
 	for host, path := range map[string]string{
 		"backslash.example": `/\\..\\..\\victim.example`, "tab.example": `/.\u0009./victim.example`, "query.example": `/?`, "fragment.example": `/#`, "delete.example": `/\u007f`,
 	} {
-		ingress.publish(host, text(fmt.Sprintf(whole, host+":443"+path)))
+		entrance.publish(host, text(fmt.Sprintf(whole, host+":443"+path)))
 	}
-	ingress.publish("large.example", text(strings.Repeat(" ", 4<<20)+"{}"))
-	ingress.publish("endless.example", func(w http.ResponseWriter, r *http.Request) {
+	entrance.publish("large.example", text(strings.Repeat(" ", 4<<20)+"{}"))
+	entrance.publish("endless.example", func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			_, _ = w.Write(make([]byte, 1<<20))
 		}
 	})
-	ingress.publish("failing.example", func(http.ResponseWriter, *http.Request) { panic("the password is secret") })
+	entrance.publish("failing.example", func(http.ResponseWriter, *http.Request) { panic("the password is secret") })
 	release := make(chan struct{})
-	ingress.publish("slow.example", func(http.ResponseWriter, *http.Request) { <-release })
-	ingress.publish("none.example", http.NotFound)
-	got := ingress.document()
+	entrance.publish("slow.example", func(http.ResponseWriter, *http.Request) { <-release })
+	entrance.publish("none.example", http.NotFound)
+	got := entrance.document()
 	close(release)
 	if all := paths(got); all != "/whole.example:443/x" {
 		t.Errorf("the document has %s", all)
@@ -191,10 +195,10 @@ func TestBrokenMembers(t *testing.T) {
 // TestFlood has many readers at once, and later, make one look at the bus.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
+	entrance := open(t)
 	var asked atomic.Int64
 	looking, release := make(chan struct{}), make(chan struct{})
-	ingress.publish("watched.example", func(w http.ResponseWriter, r *http.Request) {
+	entrance.publish("watched.example", func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 1 {
 			close(looking)
 		}
@@ -203,7 +207,7 @@ func TestFlood(t *testing.T) {
 	})
 	var mu sync.Mutex
 	now := time.Now()
-	ingress.register(portal.WithClock(func() time.Time {
+	entrance.register(portal.WithClock(func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		return now
@@ -215,7 +219,7 @@ func TestFlood(t *testing.T) {
 	}
 	var reading sync.WaitGroup
 	for reader := range 50 {
-		reading.Go(func() { ingress.document() })
+		reading.Go(func() { entrance.document() })
 		if reader == 0 {
 			<-looking
 		}
@@ -223,43 +227,43 @@ func TestFlood(t *testing.T) {
 	close(release)
 	reading.Wait()
 	advance(1999 * time.Millisecond)
-	ingress.document()
+	entrance.document()
 	if got := asked.Load(); got != 1 {
 		t.Errorf("51 readers within 2 s had a service asked %d times", got)
 	}
-	ingress.calculate("calculator.example")
-	ingress.heard()
+	entrance.calculate("calculator.example")
+	entrance.heard()
 	advance(time.Millisecond)
-	all := paths(ingress.document())
+	all := paths(entrance.document())
 	assert.Equal(t, "/calculator.example:443/distance", all)
 	assert.Equal(t, int64(1), asked.Load(), "that it has no document is known")
 	advance(time.Minute)
-	ingress.document()
+	entrance.document()
 	assert.Equal(t, int64(2), asked.Load(), "but not for long")
 }
 
 func TestRegister_BaseURLOfTheDocument(t *testing.T) {
 	t.Parallel()
 	server := func(document *openapi3.T) string { return document.Servers[0].URL }
-	ingress := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
-	ingress.register()
-	if got := server(ingress.document()); got != "http://door.example" {
+	entrance := open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
+	entrance.register()
+	if got := server(entrance.document()); got != "http://door.example" {
 		t.Errorf("reached directly: %s", got)
 	}
 	behind := []string{"X-Forwarded-Proto: https", "X-Forwarded-Host: api.example.com", "X-Forwarded-Prefix: /bus/"}
-	if got := server(ingress.document(behind...)); got != "https://api.example.com/bus" {
+	if got := server(entrance.document(behind...)); got != "https://api.example.com/bus" {
 		t.Errorf("reached through a proxy: %s", got)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://portal/openapi.json", http.NoBody)
 	require.NoError(t, err)
-	response, err := ingress.bus.Connect("caller.example").Do(request)
+	response, err := entrance.Bus.Connect("caller.example").Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	document, err := openapi3.NewLoader().LoadFromIoReader(response.Body)
 	require.NoError(t, err, document.Servers)
 	assert.Equal(t, "http://127.0.0.1:8080", server(document), document.Servers)
 	configured := open(t)
-	require.NoError(t, portal.Register(configured.bus.Connect("portal", bus.WithBaseURL("https://api.example.com/"))))
+	require.NoError(t, portal.Register(configured.Bus.Connect("portal", bus.WithBaseURL("https://api.example.com/"))))
 	if got := server(configured.document()); got != "https://api.example.com" {
 		t.Errorf("configured: %s", got)
 	}
@@ -267,27 +271,27 @@ func TestRegister_BaseURLOfTheDocument(t *testing.T) {
 
 func TestWithoutBroker(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
-	ingress.bus.Broker().Close()
-	got := ingress.get("/portal/openapi.json")
-	told := got.problem(t)
+	entrance := open(t)
+	entrance.register()
+	entrance.Bus.Broker().Close()
+	got := entrance.Get("/portal/openapi.json")
+	told := got.Problem(t)
 	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
 	assert.Contains(t, told.Detail, "broker")
 }
 
 func TestRegisterErrors(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	taken := ingress.bus.Connect("portal")
-	require.NoError(t, taken.Handle("GET", "/{file}", http.HandlerFunc(echo)))
+	entrance := open(t)
+	taken := entrance.Bus.Connect("portal")
+	require.NoError(t, taken.Handle("GET", "/{file}", http.HandlerFunc(portaltest.Echo)))
 	tests := []struct {
 		conn   *bus.Conn
 		option portal.RegisterOption
 		want   string
 	}{
-		{ingress.bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / redirects to`},
-		{ingress.bus.Connect("portal"), portal.WithPorts(888), "port 888 is for requests of the framework itself"},
+		{entrance.Bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / redirects to`},
+		{entrance.Bus.Connect("portal"), portal.WithPorts(888), "port 888 is for requests of the framework itself"},
 		{taken, portal.WithPorts(443), "/openapi.json"},
 	}
 	for _, test := range tests {
@@ -312,8 +316,8 @@ func files(t *testing.T) map[string]string {
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
+	entrance := open(t)
+	entrance.register()
 	types := map[string]string{
 		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 		".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
@@ -323,21 +327,21 @@ func TestPage(t *testing.T) {
 		if name == "index.html" {
 			path = "/portal/"
 		}
-		got := ingress.get(path)
+		got := entrance.Get(path)
 		assert.Equal(t, http.StatusOK, got.StatusCode, path)
-		assert.Equal(t, content, got.text, path)
+		assert.Equal(t, content, got.Text, path)
 		if kind := got.Header.Get("Content-Type"); kind != types[name[strings.LastIndexByte(name, '.'):]] {
 			t.Errorf("%s: Content-Type %q", path, kind)
 		}
-		again := ingress.get(path, "If-None-Match: "+got.Header.Get("ETag"))
+		again := entrance.Get(path, "If-None-Match: "+got.Header.Get("ETag"))
 		assert.Equal(t, http.StatusNotModified, again.StatusCode, path)
-		assert.Empty(t, again.text, path)
+		assert.Empty(t, again.Text, path)
 		checkSecurity(t, path, got.Header)
 	}
-	if got := ingress.get("/portal/main.js", "Accept-Encoding: gzip"); got.Header.Get("Content-Encoding") != "gzip" {
+	if got := entrance.Get("/portal/main.js", "Accept-Encoding: gzip"); got.Header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("main.js is sent as %v", got.Header)
 	}
-	checkSecurity(t, "openapi.json", ingress.get("/portal/openapi.json").Header)
+	checkSecurity(t, "openapi.json", entrance.Get("/portal/openapi.json").Header)
 }
 
 func checkSecurity(t *testing.T, path string, header http.Header) {
@@ -352,27 +356,27 @@ func checkSecurity(t *testing.T, path string, header http.Header) {
 
 func TestRegister_PathsBesideThePage(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
+	entrance := open(t)
+	entrance.register()
 	for _, path := range []string{
 		"/portal/index.html", "/portal/page/main.js", "/portal/../main.js", "/portal/..%2fmain.js", "/portal/%2e%2e%5cmain.js",
 		"/portal/%00", "/portal//etc/passwd", "/portal/main.js/", "/portal/page.go",
 	} {
-		if got := ingress.get(path); got.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: status %d: %.80s", path, got.StatusCode, got.text)
+		if got := entrance.Get(path); got.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: status %d: %.80s", path, got.StatusCode, got.Text)
 		}
 	}
-	got := ingress.send("POST /portal/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "POST")
+	got := entrance.Send("POST /portal/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "POST")
 	assert.Equal(t, http.StatusMethodNotAllowed, got.StatusCode, "POST")
 	assert.Equal(t, "GET, HEAD", got.Header.Get("Allow"), "POST")
 }
 
 func TestPage_UnderPrefix(t *testing.T) {
 	t.Parallel()
-	ingress := open(t)
-	ingress.register()
+	entrance := open(t)
+	entrance.register()
 	w := httptest.NewRecorder()
-	http.StripPrefix("/bus", ingress.handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/bus/portal/", http.NoBody))
+	http.StripPrefix("/bus", entrance.Handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/bus/portal/", http.NoBody))
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Equal(t, files(t)["index.html"], w.Body.String())
 }
@@ -395,5 +399,27 @@ func TestRegister_LoadsNothingFromElsewhere(t *testing.T) {
 				t.Errorf("%s has %s: %s", name, what, found)
 			}
 		}
+	}
+}
+
+// TestProblem_HidesReasonsOfLeftOutServices has the portal itself fail to fetch a document, with a text that is not for its
+// readers.
+func TestProblem_HidesReasonsOfLeftOutServices(t *testing.T) {
+	t.Parallel()
+	entrance := open(t)
+	conn := entrance.Bus.Connect("portal", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		return func(ctx context.Context, x *bus.Exchange) error {
+			if x.Side == bus.ClientSide && x.Host == "calculator.example" {
+				return fmt.Errorf("dialling postgres://shop:secret@db.internal: %w", io.EOF)
+			}
+			return next(ctx, x)
+		}
+	}))
+	require.NoError(t, portal.Register(conn, patient()...))
+	entrance.calculate("calculator.example")
+	for _, path := range []string{"/portal/openapi.json", "/portal/live.json"} {
+		text := entrance.Get(path).Text
+		assert.Contains(t, text, "calculator.example:443 is left out: the reason is in the log", path)
+		assert.NotContains(t, text, "postgres", path)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/portal/internal/outside"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // windowLength is the length of time that the recent figures cover, unless looks are so rare that it would not cover several.
@@ -16,8 +18,8 @@ const windowLength = 15 * time.Second
 // for a while. Use it from one goroutine at a time.
 type window struct {
 	latest *trafficSnapshot
-	known  map[peer]knownTraffic // also of instances that were missing in the last look
-	steps  []step                // oldest first
+	known  map[plane.Peer]knownTraffic // also of instances that were missing in the last look
+	steps  []step                      // oldest first
 }
 
 type knownTraffic struct {
@@ -50,7 +52,7 @@ func (w *window) longest(instances int) time.Duration {
 // add adds a look. If the previous look is too old the window starts anew: what was counted in between is not recent.
 func (w *window) add(seen *trafficSnapshot) {
 	if w.latest == nil || seen.taken.Sub(w.latest.taken) > w.longest(len(seen.peers)) || seen.taken.Before(w.latest.taken) {
-		*w = window{known: make(map[peer]knownTraffic)}
+		*w = window{known: make(map[plane.Peer]knownTraffic)}
 	}
 	next := step{to: seen.taken, served: make(map[servedAt]metrics.Counts), lost: make(map[callPair]int64)}
 	if w.latest != nil {
@@ -62,8 +64,8 @@ func (w *window) add(seen *trafficSnapshot) {
 			continue
 		}
 		if before, counts := w.before(from, now.traffic, next); counts {
-			next.count(from.host, now.traffic, before)
-			next.countLost(from.host, served, known, now.traffic, before)
+			next.count(from.Host, now.traffic, before)
+			next.countLost(from.Host, served, known, now.traffic, before)
 		}
 		w.known[from] = knownTraffic{seen.taken, now.traffic}
 	}
@@ -78,17 +80,17 @@ func (w *window) add(seen *trafficSnapshot) {
 func (w *window) hosts(seen *trafficSnapshot) (served, known map[string]bool) {
 	served, known = make(map[string]bool), make(map[string]bool)
 	for from := range seen.peers {
-		served[from.host], known[from.host] = true, true
+		served[from.Host], known[from.Host] = true, true
 	}
 	for from := range w.known {
-		known[from.host] = true
+		known[from.Host] = true
 	}
 	return served, known
 }
 
 // before returns what an instance had counted at the previous look; false if that is unknown. An instance that has
 // started, or restarted its counts, in between had counted nothing.
-func (w *window) before(from peer, now *traffic, next step) (*traffic, bool) {
+func (w *window) before(from plane.Peer, now *traffic, next step) (*traffic, bool) {
 	known, ok := w.known[from]
 	if ok && known.started.Equal(now.started) {
 		return known.traffic, true
@@ -110,7 +112,7 @@ func (s *step) count(host string, now, before *traffic) {
 func (s *step) countLost(caller string, served, known map[string]bool, now, before *traffic) {
 	for callee, counts := range now.made {
 		failed := counts.Since(before.made[callee]).Failed
-		if failed == 0 || served[callee] || callee == hostAll {
+		if failed == 0 || served[callee] || callee == outside.HostAll {
 			continue
 		}
 		if _, host, _ := strings.Cut(callee, "."); known[host] { // a call to a particular instance, which has left
@@ -176,15 +178,15 @@ func newTrafficSummary(w *window) *trafficSummary {
 	total := make(map[servedAt]metrics.Counts)
 	for from, now := range w.latest.peers {
 		known := w.known[from] // its traffic may be from an earlier look
-		instance := liveInstance{ID: from.id, Version: now.version}
+		instance := liveInstance{ID: from.ID, Version: now.version}
 		if known.traffic != nil {
 			instance.Started = &known.started
 			for key, counts := range known.served {
-				at := servedAt{from.host, key}
+				at := servedAt{from.Host, key}
 				total[at] = total[at].Plus(counts)
 			}
 		}
-		made.running[from.host] = append(made.running[from.host], instance)
+		made.running[from.Host] = append(made.running[from.Host], instance)
 	}
 	for _, of := range made.running {
 		slices.SortFunc(of, func(a, b liveInstance) int { return cmp.Compare(a.ID, b.ID) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // What children are.
@@ -156,11 +157,11 @@ func bePortal(ctx context.Context, arguments []string) (base string, _ func(stri
 	if err != nil {
 		return "", nil, err
 	}
-	ingress, err := portal.NewIngress(door)
+	handler, err := ingress.New(door)
 	if err != nil {
 		return "", nil, err
 	}
-	server, err := portal.Listen(ingress, portal.WithAddress("127.0.0.1:0"))
+	server, err := ingress.Listen(handler, ingress.WithAddress("127.0.0.1:0"))
 	if err != nil {
 		return "", nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // drainTimeout is how long the calls in flight may take at the end: more than the 20 s that a call has.
@@ -60,12 +61,12 @@ func (b *busline) openDoor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ingress, err := portal.NewIngress(door)
+	handler, err := ingress.New(door)
 	if err != nil {
 		return err
 	}
-	b.app.mux.Handle("/bus/", http.StripPrefix("/bus", ingress))
-	context.AfterFunc(ctx, ingress.Close) // or http.Server.Shutdown waits for streams
+	b.app.mux.Handle("/bus/", http.StripPrefix("/bus", handler))
+	context.AfterFunc(ctx, handler.Close) // or http.Server.Shutdown waits for streams
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	program "github.com/busline/busline/examples/embed"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // TestRefusedPatterns reads what is said to a client who writes a path as other routers have it.
@@ -73,12 +73,12 @@ func TestRefusedConnections(t *testing.T) {
 func TestPrefixLeftOn(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	ingress, err := portal.NewIngress(l.connect("ingress"))
+	entrance, err := ingress.New(l.connect("ingress"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/door/", ingress)
+	mux.Handle("/door/", entrance)
 	answer := httptest.NewRecorder()
 	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/door/portal/", http.NoBody))
 	if answer.Code != 503 || !strings.Contains(answer.Body.String(), `http.StripPrefix(\"/door\", ingress)`) {

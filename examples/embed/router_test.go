@@ -9,7 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // TestRouter has a client on the bus use the app's chi router: its routes, its parameters, its middlewares.
@@ -53,12 +53,12 @@ func TestRouter(t *testing.T) {
 func TestRouterBehindRouter(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	ingress, err := portal.NewIngress(l.connect("ingress"))
+	handler, err := ingress.New(l.connect("ingress"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	outer := chi.NewRouter()
-	outer.Mount("/outer", http.StripPrefix("/outer", ingress))
+	outer.Mount("/outer", http.StripPrefix("/outer", handler))
 	server := httptest.NewServer(outer)
 	t.Cleanup(server.Close)
 	way := &http.Transport{DisableKeepAlives: true}

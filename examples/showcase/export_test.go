@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // Run is run with the broker at the URL, or without one a broker at an address.
@@ -14,7 +14,7 @@ func Run(ctx context.Context, stdout io.Writer, brokerURL, brokerAddress string,
 		brokerURL:     brokerURL,
 		brokerAddress: brokerAddress,
 		connect:       connect,
-		listen:        []portal.ServerOption{portal.WithAddress("127.0.0.1:0")},
+		listen:        []ingress.ServerOption{ingress.WithAddress("127.0.0.1:0")},
 	})
 }
 
@@ -22,6 +22,6 @@ func Run(ctx context.Context, stdout io.Writer, brokerURL, brokerAddress string,
 func RunTraced(ctx context.Context, stdout io.Writer, file string) error {
 	return run(ctx, stdout, settings{
 		brokerAddress: "127.0.0.1:0", traces: file,
-		listen: []portal.ServerOption{portal.WithAddress("127.0.0.1:0")},
+		listen: []ingress.ServerOption{ingress.WithAddress("127.0.0.1:0")},
 	})
 }

@@ -38,16 +38,16 @@ import (
 	"syscall"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // settings is what a test needs to change.
 type settings struct {
-	brokerURL     string                // "" starts a broker in this process,
-	brokerAddress string                // which listens here if it can
-	connect       []bus.ConnectOption   // of every connection
-	listen        []portal.ServerOption // of the HTTP server
-	traces        string                // a file, "-" for standard error, "" for none
+	brokerURL     string                 // "" starts a broker in this process,
+	brokerAddress string                 // which listens here if it can
+	connect       []bus.ConnectOption    // of every connection
+	listen        []ingress.ServerOption // of the HTTP server
+	traces        string                 // a file, "-" for standard error, "" for none
 }
 
 func main() {
@@ -86,7 +86,7 @@ func run(ctx context.Context, stdout io.Writer, with settings) (err error) {
 }
 
 // open opens everything, and says so.
-func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*portal.Server, error) {
+func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*ingress.Server, error) {
 	if err := s.trace(with.traces); err != nil {
 		return nil, err
 	}
@@ -103,11 +103,11 @@ func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*
 	if err := s.visit(ctx, caller); err != nil {
 		return nil, err
 	}
-	ingress, err := portal.NewIngress(caller, portal.WithEvents("orders.example/*"))
+	handler, err := ingress.New(caller, ingress.WithEvents("orders.example/*"))
 	if err != nil {
 		return nil, err
 	}
-	server, err := portal.Listen(ingress, with.listen...)
+	server, err := ingress.Listen(handler, with.listen...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/stockclient/generated"
 	"github.com/busline/busline/examples/stockclient/internal/services"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // open puts the services on a bus and the ingress in front, and returns its address and a token of a client who may do
@@ -32,11 +32,11 @@ func open(t *testing.T) (server *httptest.Server, token string) {
 	if err := services.Start(t.Context(), connect); err != nil {
 		t.Fatal(err)
 	}
-	ingress, err := portal.NewIngress(b.Connect("ingress", bus.WithVerifier(identity.Verifier)))
+	handler, err := ingress.New(b.Connect("ingress", bus.WithVerifier(identity.Verifier)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server = httptest.NewServer(ingress)
+	server = httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	if token, err = identity.Head(); err != nil {
 		t.Fatal(err)

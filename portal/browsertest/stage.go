@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // closeTimeout is how long a bus may take to close.
@@ -71,11 +72,11 @@ func newStage(ctx context.Context, jetStream bool) (s *stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ingress, err := portal.NewIngress(door)
+	handler, err := ingress.New(door)
 	if err != nil {
 		return nil, err
 	}
-	return s, s.listen(ingress)
+	return s, s.listen(handler)
 }
 
 // newVerifier makes a key in a directory, and a verifier of its tokens.
@@ -98,8 +99,8 @@ func (s *stage) newVerifier(directory string) (*claims.Verifier, error) {
 }
 
 // listen serves the ingress on a port of its own.
-func (s *stage) listen(ingress http.Handler) error {
-	server, err := portal.Listen(ingress, portal.WithAddress("127.0.0.1:0"), portal.WithBaseURL(""))
+func (s *stage) listen(handler http.Handler) error {
+	server, err := ingress.Listen(handler, ingress.WithAddress("127.0.0.1:0"), ingress.WithBaseURL(""))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // way is a way from a client to a handler.
@@ -106,9 +106,9 @@ func ingressTo(t *testing.T, handler http.Handler, configure ...func(*httptest.S
 	t.Helper()
 	b := bustest.New(t)
 	serve(t, b, handler)
-	ingress, err := portal.NewIngress(b.Connect("ingress"))
+	entrance, err := ingress.New(b.Connect("ingress"))
 	require.NoError(t, err)
-	server := startServer(t, ingress, configure...)
+	server := startServer(t, entrance, configure...)
 	return server.URL + "/guest.example", server.Client()
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/busline/busline/benchmarks/peers/rounds"
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // startIngress lets HTTP in from outside, to services at a broker.
@@ -34,11 +34,11 @@ func listenIngress(ctx context.Context, setup *rounds.Setup, options ...bus.Conn
 	if err != nil {
 		return "", err
 	}
-	ingress, err := portal.NewIngress(conn)
+	handler, err := ingress.New(conn)
 	if err != nil {
 		return "", err
 	}
-	server, err := portal.Listen(ingress, portal.WithAddress("127.0.0.1:0"))
+	server, err := ingress.Listen(handler, ingress.WithAddress("127.0.0.1:0"))
 	if err != nil {
 		return "", err
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // Curl runs the commands in the console blocks of a page, "list", through an ingress, and compares what they print. It
@@ -26,13 +26,13 @@ import (
 // "$TOKEN" for the value of that name. The options are those of the ingress's connection.
 func Curl(t *testing.T, b *bustest.Bus, page string, values map[string]string, options ...bus.ConnectOption) {
 	t.Helper()
-	ingress, err := portal.NewIngress(b.Connect("ingress", options...))
+	entrance, err := ingress.New(b.Connect("ingress", options...))
 	require.NoError(t, err)
-	CurlThrough(t, ingress, page, values)
+	CurlThrough(t, entrance, page, values)
 }
 
 // CurlThrough is Curl through an ingress that a recipe has made.
-func CurlThrough(t *testing.T, ingress http.Handler, page string, values map[string]string) {
+func CurlThrough(t *testing.T, entrance http.Handler, page string, values map[string]string) {
 	t.Helper()
 	calls := transcript(t, page)
 	require.NotEmpty(t, calls)
@@ -42,7 +42,7 @@ func CurlThrough(t *testing.T, ingress http.Handler, page string, values map[str
 			text = strings.ReplaceAll(text, "$"+name, value)
 		}
 		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(call.output), "…", "(?s:.*)") + "$"
-		assert.Regexp(t, pattern, curl(t, ingress, text), call.command)
+		assert.Regexp(t, pattern, curl(t, entrance, text), call.command)
 	}
 }
 

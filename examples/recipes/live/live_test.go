@@ -14,7 +14,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/internal/recipetest"
 	"github.com/busline/busline/examples/recipes/live"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 func TestPage(t *testing.T) {
@@ -29,9 +29,9 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	require.NoError(t, live.Serve(b.Connect("kitchen.example"), func(context.Context) error { return nil }))
-	ingress, err := portal.NewIngress(b.Connect("ingress"), portal.WithEvents("kitchen.example/on-ready"))
+	handler, err := ingress.New(b.Connect("ingress"), ingress.WithEvents("kitchen.example/on-ready"))
 	require.NoError(t, err)
-	server := httptest.NewServer(ingress)
+	server := httptest.NewServer(handler)
 	defer server.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/kitchen.example:417/on-ready", http.NoBody)
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // Accounts are what people have, by name.
@@ -40,11 +40,11 @@ func Serve(conn *bus.Conn, accounts Accounts) error {
 }
 
 // Ingress lets outsiders in from one origin.
-func Ingress(conn *bus.Conn) (*portal.Ingress, error) {
-	return portal.NewIngress(conn,
-		portal.WithOrigins("https://app.example"), // pages that may call
-		portal.WithTrustedProxies("10.0.0.0/8"),   // who may say where a request comes from
-		portal.WithBodyLimit(1<<20),
-		portal.WithTimeBudget(5*time.Second),
+func Ingress(conn *bus.Conn) (*ingress.Handler, error) {
+	return ingress.New(conn,
+		ingress.WithOrigins("https://app.example"), // pages that may call
+		ingress.WithTrustedProxies("10.0.0.0/8"),   // who may say where a request comes from
+		ingress.WithBodyLimit(1<<20),
+		ingress.WithTimeBudget(5*time.Second),
 	)
 }

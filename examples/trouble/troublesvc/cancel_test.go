@@ -13,7 +13,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/trouble/troubleapi"
 	"github.com/busline/busline/examples/trouble/troublesvc"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // TestClient_GoesAway has an HTTP client leave long before the call ends: the handler hears of it, wherever it runs.
@@ -28,11 +28,11 @@ func TestClient_GoesAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			door := b.Connect("ingress", withShortCircuit(shortCircuit))
-			ingress, err := portal.NewIngress(door)
+			handler, err := ingress.New(door)
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := httptest.NewServer(ingress)
+			server := httptest.NewServer(handler)
 			t.Cleanup(server.Close)
 
 			ctx, leave := context.WithCancel(t.Context())

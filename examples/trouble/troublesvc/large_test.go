@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/trouble/troubleapi"
 	"github.com/busline/busline/examples/trouble/troublesvc"
-	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // TestLargeThroughTheIngress sends more than one message of the broker holds from outside, and more than the ingress
@@ -27,11 +27,11 @@ func TestLargeThroughTheIngress(t *testing.T) {
 			if err := troublesvc.Serve(b.Connect(troubleapi.Host, transport)); err != nil {
 				t.Fatal(err)
 			}
-			ingress, err := portal.NewIngress(b.Connect("ingress", transport))
+			handler, err := ingress.New(b.Connect("ingress", transport))
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := httptest.NewServer(ingress)
+			server := httptest.NewServer(handler)
 			t.Cleanup(server.Close)
 			for size, status := range map[int]int{3 << 20: http.StatusOK, 20 << 20: http.StatusOK, 33 << 20: http.StatusRequestEntityTooLarge} {
 				sent := `"` + strings.Repeat("x", size-2) + `"`

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 )
 
 func main() {
@@ -22,11 +23,11 @@ func serve(ctx context.Context, door *bus.Conn) error {
 		if err := portal.Register(page); err != nil {
 			return err
 		}
-		ingress, err := portal.NewIngress(door)
+		handler, err := ingress.New(door)
 		if err != nil {
 			return err
 		}
-		server, err := portal.Listen(ingress)
+		server, err := ingress.Listen(handler)
 		if err != nil {
 			return err
 		}
