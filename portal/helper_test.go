@@ -17,11 +17,6 @@ func open(t *testing.T, options ...ingress.Option) *testIngress {
 	return &testIngress{portaltest.Open(t, options...)}
 }
 
-func openWith(t *testing.T, connect []bus.ConnectOption, options ...ingress.Option) *testIngress {
-	t.Helper()
-	return &testIngress{portaltest.OpenWith(t, connect, options...)}
-}
-
 func openOn(t *testing.T, b *bustest.Bus, connect []bus.ConnectOption, options ...ingress.Option) *testIngress {
 	t.Helper()
 	return &testIngress{portaltest.OpenOn(t, b, connect, options...)}

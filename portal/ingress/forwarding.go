@@ -49,7 +49,7 @@ func (f *forwarding) applyTrusted(said http.Header) {
 		f.proto = proto
 	}
 	if prefix, err := url.ParseRequestURI(said.Get("X-Forwarded-Prefix")); err == nil && prefix.Host == "" {
-		f.prefix = cleanPrefix(outside.SentPathOf(prefix)) + f.prefix
+		f.prefix = cleanPrefix(outside.SentPath(prefix)) + f.prefix
 	}
 }
 
@@ -96,14 +96,14 @@ func peerAddress(r *http.Request) netip.Addr {
 // requestPath returns the path as the client sent it, before an outer handler removed a prefix.
 func requestPath(r *http.Request) string {
 	if sent, err := url.ParseRequestURI(r.RequestURI); err == nil {
-		return outside.SentPathOf(sent)
+		return outside.SentPath(sent)
 	}
-	return outside.SentPathOf(r.URL)
+	return outside.SentPath(r.URL)
 }
 
 // mountPrefix returns the prefix that an outer handler such as http.StripPrefix has removed from the path, or "".
 func mountPrefix(r *http.Request) string {
-	path := outside.SentPathOf(r.URL)
+	path := outside.SentPath(r.URL)
 	if sent, _, _ := strings.Cut(r.RequestURI, "?"); sent == path {
 		return "" // as nearly always
 	}

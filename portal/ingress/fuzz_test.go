@@ -38,7 +38,7 @@ func FuzzAddress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		path := outside.SentPathOf(asked)
+		path := outside.SentPath(asked)
 		sent := cmp.Or(asked.RawPath, path)
 		decoded, err := url.PathUnescape(path)
 		require.NoError(t, err, target)

@@ -90,7 +90,7 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		i.rejectRequest(w, r, err)
 		return
 	}
-	path := "/" + strings.TrimPrefix(outside.SentPathOf(r.URL), "/") // http.StripPrefix may have removed the slash
+	path := "/" + strings.TrimPrefix(outside.SentPath(r.URL), "/") // http.StripPrefix may have removed the slash
 	switch {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r, &from)

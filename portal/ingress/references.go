@@ -37,7 +37,7 @@ func (i *Handler) inside(reference string, from *forwarding, to *url.URL, isOrig
 	if isOrigin {
 		return service, service != "" && parsed.EscapedPath() == ""
 	}
-	below, ok := strings.CutPrefix(outside.SentPathOf(parsed), from.prefix+"/")
+	below, ok := strings.CutPrefix(outside.SentPath(parsed), from.prefix+"/")
 	if !ok {
 		return "", false
 	}

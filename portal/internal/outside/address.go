@@ -1,3 +1,4 @@
+// Package outside has what the ingress and the page say to clients outside of the bus: addresses and problems.
 package outside
 
 import (
@@ -15,15 +16,16 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
+// Hosts that the ingress treats in its own way.
 const (
 	HostAll    = subject.HostAll
 	HostPortal = "portal" // serves the page
 )
 
-// maxURILength bounds the target of a request, in bytes.
+// MaxURILength bounds the target of a request, in bytes.
 const MaxURILength = 8 << 10
 
-// addressOf turns the path /calculator.example:443/add into the address https://calculator.example:443/add, if the port
+// AddressOf turns the path /calculator.example:443/add into the address https://calculator.example:443/add, if the port
 // is public. The path is taken literally: nothing is decoded, cleaned or redirected, so that the path checked here is
 // the path that is called.
 func AddressOf(path string, open []int) (*url.URL, error) {
@@ -49,15 +51,15 @@ func AddressOf(path string, open []int) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + EncodeStray(rest)}, nil
 }
 
-// sentPath returns the path of a URL as the client sent it, with the bytes encoded that it should have encoded, such as | and é.
+// SentPath returns the path of a URL as the client sent it, with the bytes encoded that it should have encoded, such as | and é.
 // Because of one of these EscapedPath would decode the whole path and encode it anew: a %2F would become a slash, and so another
 // path, or another host.
-func SentPathOf(of *url.URL) string {
+func SentPath(of *url.URL) string {
 	sent := &url.URL{Path: of.Path, RawPath: EncodeStray(of.RawPath)}
 	return sent.EscapedPath()
 }
 
-// encodeStray encodes what cannot be in a path (RFC 3986, 3.3). What is encoded already stays.
+// EncodeStray encodes what cannot be in a path (RFC 3986, 3.3). What is encoded already stays.
 func EncodeStray(path string) string {
 	if strings.IndexFunc(path, IsStray) < 0 {
 		return path
@@ -73,10 +75,10 @@ func EncodeStray(path string) string {
 	return encoded.String()
 }
 
-// isStray is true for all but visible ASCII, and for what is visible and has no place in a path.
+// IsStray is true for all but visible ASCII, and for what is visible and has no place in a path.
 func IsStray(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"#<>?\\^`{|}", c) }
 
-// listed yields the members of a field that is a list, which may be in several lines (RFC 9110, 5.6.1).
+// Listed yields the members of a field that is a list, which may be in several lines (RFC 9110, 5.6.1).
 func Listed(header http.Header, name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range header.Values(name) {
@@ -89,7 +91,7 @@ func Listed(header http.Header, name string) iter.Seq[string] {
 	}
 }
 
-// carried reports whether the bus carries a method. CONNECT and TRACE concern the connection to a server, not what it
+// Carried reports whether the bus carries a method. CONNECT and TRACE concern the connection to a server, not what it
 // serves (RFC 9110, 9.3.6 and 9.3.8), and PRI begins an HTTP/2 connection, which is not supported here.
 func Carried(method string) bool {
 	for i := range len(method) {
@@ -100,7 +102,7 @@ func Carried(method string) bool {
 	return method != "" && method != http.MethodConnect && method != http.MethodTrace && method != "PRI"
 }
 
-// mediaType returns the media type of a body without parameters, such as "text/html"; "" if there is none or it is
+// MediaType returns the media type of a body without parameters, such as "text/html"; "" if there is none or it is
 // malformed.
 func MediaType(header http.Header) string {
 	kind := header.Get("Content-Type")
@@ -114,7 +116,7 @@ func MediaType(header http.Header) string {
 	return kind
 }
 
-// validPorts returns an error for ports that must not be public.
+// CheckPorts returns an error for ports that must not be public.
 func CheckPorts(option string, ports []int) error {
 	const events, control, last = 417, 888, 65535
 	reserved := map[int]string{
@@ -135,7 +137,7 @@ func CheckPorts(option string, ports []int) error {
 	return nil
 }
 
-// defaultPorts returns the ports that are public by convention.
+// DefaultPorts returns the ports that are public by convention.
 func DefaultPorts() []int { return []int{443, 80} }
 
 // ErrNilOption is the error for an option that is nil: its purpose is unknown.

@@ -16,17 +16,17 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// object is a JSON object that keeps its members, of any kind, in order.
-type Object []Member
+// Object is a JSON object that keeps its members, of any kind, in order.
+type Object []member
 
-type Member struct {
+type member struct {
 	name  string
 	value jsontext.Value
 }
 
 var errNoObject = errors.New("not a JSON object")
 
-// parseObject parses a JSON object. Duplicate names and trailing bytes are errors.
+// ParseObject parses a JSON object. Duplicate names and trailing bytes are errors.
 func ParseObject(data []byte) (Object, error) {
 	if value := jsontext.Value(data); value.Kind() != '{' || !value.IsValid() {
 		return nil, errNoObject
@@ -41,7 +41,7 @@ func ParseObject(data []byte) (Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		read := Member{name: name.String()}
+		read := member{name: name.String()}
 		value, err := decoder.ReadValue()
 		if err != nil {
 			return nil, err
@@ -65,19 +65,20 @@ func (o Object) text(name string) string {
 
 // isTrue reports whether the value of a member is true.
 func (o Object) isTrue(name string) bool {
-	return slices.ContainsFunc(o, func(m Member) bool { return m.name == name && m.value.Kind() == 't' })
+	return slices.ContainsFunc(o, func(m member) bool { return m.name == name && m.value.Kind() == 't' })
 }
 
-// set sets a member to a string.
+// Set sets a member to a string.
 func (o *Object) Set(name, text string) {
 	value := Quote(text)
-	if at := slices.IndexFunc(*o, func(m Member) bool { return m.name == name }); at >= 0 {
+	if at := slices.IndexFunc(*o, func(m member) bool { return m.name == name }); at >= 0 {
 		(*o)[at].value = value
 		return
 	}
-	*o = append(*o, Member{name, value})
+	*o = append(*o, member{name, value})
 }
 
+// JSON returns the object as text.
 func (o Object) JSON() []byte {
 	text := []byte{'{'}
 	for i, m := range o {
@@ -91,12 +92,13 @@ func (o Object) JSON() []byte {
 	return append(text, '}')
 }
 
-// quote encodes a string; bytes that are not UTF-8 become U+FFFD.
+// Quote encodes a string; bytes that are not UTF-8 become U+FFFD.
 func Quote(text string) jsontext.Value {
 	quoted, _ := jsontext.AppendQuote(nil, []byte(text)) // the error only says that some bytes were not UTF-8
 	return quoted
 }
 
+// ProblemType is the media type of a problem (RFC 9457, 3).
 const ProblemType = "application/problem+json"
 
 // blankType is the type of a problem about which the status says it all (RFC 9457, 4.2.1).
@@ -105,7 +107,7 @@ const blankType = "about:blank"
 // maxProblem is the largest size of a problem in bytes; anything larger is not meant for people.
 const maxProblem = 64 << 10
 
-// adaptProblem prepares a problem document (RFC 9457) of a service for clients: instance becomes the path as the client
+// AdaptProblem prepares a problem document (RFC 9457) of a service for clients: instance becomes the path as the client
 // sent it, the instance that failed is named, and of an internal one (see [bus.IsInternal]) all is removed that a service says
 // of it: the detail, the type, and members of its own. A problem that is too large or cannot be parsed is passed on unchanged, unless
 // it may be internal.
@@ -168,7 +170,7 @@ func parseProblem(body []byte) (Object, error) {
 // withhold removes from a problem what may reveal internals. It keeps the status and who failed, if they have valid values.
 // Other members may be anything, such as a stack trace, and so may a title and a type.
 func (o *Object) withhold(status int) {
-	*o = slices.DeleteFunc(*o, func(m Member) bool {
+	*o = slices.DeleteFunc(*o, func(m member) bool {
 		switch m.name {
 		case "host", "id", "msgId", "traceId":
 			return m.value.Kind() != '"'
@@ -193,7 +195,7 @@ func (o *Object) sayWhoFailed(header http.Header) {
 	}
 }
 
-// withheld returns the text that replaces an internal detail.
+// Withheld returns the text that replaces an internal detail.
 func Withheld(status int, msgID string) string {
 	what := ""
 	if status == http.StatusGatewayTimeout {
@@ -205,7 +207,7 @@ func Withheld(status int, msgID string) string {
 	return fmt.Sprintf("%sthe reason is in the log of the service, at msgId %s", what, msgID)
 }
 
-// detailOf returns what an error says, without its status.
+// DetailOf returns what an error says, without its status.
 func DetailOf(err error) string {
 	if failed, ok := errors.AsType[*bus.Error](err); ok {
 		return failed.Detail

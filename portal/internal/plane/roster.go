@@ -1,3 +1,4 @@
+// Package plane asks and remembers which instances are on a plane.
 package plane
 
 import (
@@ -18,13 +19,13 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// maxPeers bounds the instances that one look at the plane lists.
+// MaxPeers bounds the instances that one look at the plane lists.
 const MaxPeers = 4096
 
 // maxMissed is how many looks in a row an instance may miss before the roster forgets it.
 const maxMissed = 8
 
-// roster remembers which instances answered recent looks, and since when. Instances that are known come before newcomers,
+// Roster remembers which instances answered recent looks, and since when. Instances that are known come before newcomers,
 // so that a peer that answers in the name of thousands displaces none of them. It is safe for concurrent use.
 type Roster struct {
 	mu    sync.Mutex // protects all below
@@ -35,7 +36,7 @@ type Roster struct {
 // presenceSpan is the first and the last look in which the roster admitted an instance.
 type presenceSpan struct{ first, last int }
 
-// candidates collects the instances that answer one look. Use it from one goroutine at a time.
+// Candidates collects the instances that answer one look. Use it from one goroutine at a time.
 type Candidates struct {
 	Roster    *Roster
 	Since     map[Peer]int // the first look of those that answered, newcomer for those without one
@@ -43,13 +44,13 @@ type Candidates struct {
 	refused   int // newcomers that exceed maxPeers by themselves
 }
 
-// newcomer sorts behind every first look.
+// Newcomer sorts behind every first look.
 const Newcomer = math.MaxInt
 
-// gather begins a look.
+// Gather begins a look.
 func (r *Roster) Gather() *Candidates { return &Candidates{Roster: r, Since: make(map[Peer]int)} }
 
-// add reports whether an instance that answers may be listed. It refuses no known instance.
+// Add reports whether an instance that answers may be listed. It refuses no known instance.
 func (a *Candidates) Add(from Peer) bool {
 	if _, added := a.Since[from]; added {
 		return true
@@ -70,7 +71,7 @@ func (a *Candidates) Add(from Peer) bool {
 	return true
 }
 
-// admit ends a look. It returns at most maxPeers instances, those that are known longest first, and how many are left out.
+// Admit ends a look. It returns at most maxPeers instances, those that are known longest first, and how many are left out.
 func (a *Candidates) Admit() (admitted []Peer, leftOut int) {
 	admitted = slices.SortedFunc(maps.Keys(a.Since), func(p, q Peer) int {
 		return cmp.Or(cmp.Compare(a.Since[p], a.Since[q]), p.compare(q))
@@ -95,7 +96,7 @@ func (a *Candidates) Admit() (admitted []Peer, leftOut int) {
 	return admitted, leftOut
 }
 
-// isOwnPing reports whether the answer of an instance to a ping names no other instance.
+// IsOwnPing reports whether the answer of an instance to a ping names no other instance.
 func IsOwnPing(from Peer, body []byte) bool {
 	var named struct {
 		Host string `json:"host"`
@@ -108,7 +109,7 @@ func IsOwnPing(from Peer, body []byte) bool {
 // maxReport is the largest answer of one instance, in bytes.
 const maxReport = 4 << 20
 
-// peer identifies one instance.
+// Peer identifies one instance.
 type Peer struct{ Host, ID string }
 
 // String returns "3k8qz1v0.calculator.example", which is an address of the instance.
@@ -118,10 +119,10 @@ func (p Peer) compare(q Peer) int {
 	return cmp.Or(cmp.Compare(p.Host, q.Host), cmp.Compare(p.ID, q.ID))
 }
 
-// isValid reports whether host and ID are well-formed, so that the peer can be called.
+// IsValid reports whether host and ID are well-formed, so that the peer can be called.
 func (p Peer) IsValid() bool { return subject.CheckHost(p.Host) == nil && subject.CheckID(p.ID) == nil }
 
-// callAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an instance
+// CallAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an instance
 // that does not answer. It fails if the call as a whole has failed, or if no instance answers: the calling instance answers
 // too, so the broker cannot be reached then.
 func CallAll(ctx context.Context, conn *bus.Conn, path string, answered func(from Peer, body []byte, err error)) error {
@@ -154,12 +155,12 @@ func CallAll(ctx context.Context, conn *bus.Conn, path string, answered func(fro
 	return nil
 }
 
-// peerOf returns the instance that has responded.
+// PeerOf returns the instance that has responded.
 func PeerOf(response *http.Response) Peer {
 	return Peer{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")}
 }
 
-// readReport reads the answer of an instance.
+// ReadReport reads the answer of an instance.
 func ReadReport(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

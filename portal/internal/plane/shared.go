@@ -11,13 +11,13 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// shared looks something up for all readers that ask at about the same time: one lookup at a time, and none while the
+// Shared looks something up for all readers that ask at about the same time: one lookup at a time, and none while the
 // last result is recent. Nothing runs without a reader.
 type Shared[T any] struct {
 	Age     func(T) time.Duration // how long a result is recent
 	Changed func() bool           // whether a result is no longer recent for another reason; nil: there is none
 	Timeout time.Duration         // of a lookup
-	Soon    time.Duration         // how long a lookup keeps a reader of readSoon waiting
+	Soon    time.Duration         // how long a lookup keeps a reader of ReadSoon waiting
 	Now     func() time.Time
 	Look    func(ctx context.Context, began time.Time) (T, error)
 
@@ -34,17 +34,17 @@ type sharedLook[T any] struct {
 	err   error
 }
 
-// read returns a recent result. The first reader that finds none starts a lookup; readers that come meanwhile wait for
+// Read returns a recent result. The first reader that finds none starts a lookup; readers that come meanwhile wait for
 // it. An error is returned to those who waited for it, and the next reader tries again.
 func (s *Shared[T]) Read(ctx context.Context) (T, error) {
 	look, _ := s.join()
 	return look.wait(ctx)
 }
 
-// staleAge is how old a result of readSoon may be.
+// staleAge is how old a result of ReadSoon may be.
 const staleAge = 10 * time.Second
 
-// readSoon is read, but returns the last result when a lookup takes longer than soon, as it may while others flood the plane.
+// ReadSoon is Read, but returns the last result when a lookup takes longer than soon, as it may while others flood the plane.
 func (s *Shared[T]) ReadSoon(ctx context.Context) (T, error) {
 	look, last := s.join()
 	if look == last || last == nil || s.Now().Sub(last.began) >= staleAge {
@@ -79,7 +79,7 @@ func (s *Shared[T]) isRecentLocked() bool {
 	return s.latest != nil && s.Now().Sub(s.latest.began) < s.Age(s.latest.seen) && (s.Changed == nil || !s.Changed())
 }
 
-// always returns an age that is the same for all results.
+// Always returns an age that is the same for all results.
 func Always[T any](age time.Duration) func(T) time.Duration {
 	return func(T) time.Duration { return age }
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/busline/busline/portal/ingress"
 )
 
-// echoed is what an echo service received.
+// Echoed is what an echo service received.
 type Echoed struct {
 	Method string      `json:"method"`
 	Target string      `json:"target"` // as on the bus
@@ -37,7 +37,7 @@ type Echoed struct {
 	Body   string      `json:"body"`
 }
 
-// echo responds with what it received.
+// Echo responds with what it received.
 func Echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -53,7 +53,7 @@ func Echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// testIngress is an ingress on a bus of its own.
+// Ingress is an ingress on a bus of its own.
 type Ingress struct {
 	T       *testing.T
 	Bus     *bustest.Bus
@@ -61,19 +61,19 @@ type Ingress struct {
 	Server  *httptest.Server
 }
 
-// open starts an ingress on a bus without services.
+// Open starts an ingress on a bus without services.
 func Open(t *testing.T, options ...ingress.Option) *Ingress {
 	t.Helper()
 	return OpenWith(t, nil, options...)
 }
 
-// openWith is open with options of the ingress's connection.
+// OpenWith is open with options of the ingress's connection.
 func OpenWith(t *testing.T, connect []bus.ConnectOption, options ...ingress.Option) *Ingress {
 	t.Helper()
 	return OpenOn(t, bustest.New(t), connect, options...)
 }
 
-// openOn is openWith on a bus.
+// OpenOn is openWith on a bus.
 func OpenOn(t *testing.T, b *bustest.Bus, connect []bus.ConnectOption, options ...ingress.Option) *Ingress {
 	t.Helper()
 	d := &Ingress{T: t, Bus: b}
@@ -85,30 +85,31 @@ func OpenOn(t *testing.T, b *bustest.Bus, connect []bus.ConnectOption, options .
 	return d
 }
 
-// serve starts an instance of a host that serves every method and path on a port.
+// Serve starts an instance of a host that serves every method and path on a port.
 func (d *Ingress) Serve(host string, port int, handler http.HandlerFunc) {
 	d.T.Helper()
 	require.NoError(d.T, d.Bus.Connect(host).Handle("*", "/{rest+}", handler, bus.Port(port)))
 }
 
-// answer is a response with its body.
+// Answer is a response with its body.
 type Answer struct {
 	*http.Response
 	Text string
 }
 
-// get makes a GET request with headers, given as "Name: value".
+// Get makes a GET request with headers, given as "Name: value".
 func (d *Ingress) Get(path string, headers ...string) Answer {
 	d.T.Helper()
 	return d.Send("GET "+path+" HTTP/1.1\r\n"+strings.Join(append(headers, "Host: door.example", "Connection: close"), "\r\n")+"\r\n\r\n", http.MethodGet)
 }
 
-// send writes a request literally, so that no client corrects it, and reads the response.
+// Send writes a request literally, so that no client corrects it, and reads the response.
 func (d *Ingress) Send(raw, method string) Answer {
 	d.T.Helper()
 	return SendTo(d.T, d.Server.Listener.Addr().String(), raw, method)
 }
 
+// SendTo is Send to an address.
 func SendTo(t *testing.T, address, raw, method string) Answer {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
@@ -127,7 +128,7 @@ func SendTo(t *testing.T, address, raw, method string) Answer {
 	return Answer{response, string(text)}
 }
 
-// echoed parses the response of an echo service.
+// Echoed parses the response of an echo service.
 func (a Answer) Echoed(t *testing.T) (got Echoed) {
 	t.Helper()
 	if a.StatusCode != http.StatusOK {
@@ -137,7 +138,7 @@ func (a Answer) Echoed(t *testing.T) (got Echoed) {
 	return got
 }
 
-// problem is an error response.
+// Problem is an error response.
 type Problem struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
@@ -152,7 +153,7 @@ type Problem struct {
 	Extra    []int  `json:"extra"`
 }
 
-// problem parses an error response, and checks that it is a valid problem.
+// Problem parses an error response, and checks that it is a valid problem.
 func (a Answer) Problem(t *testing.T) (got Problem) {
 	t.Helper()
 	if kind := a.Header.Get("Content-Type"); kind != "application/problem+json" {
@@ -165,6 +166,7 @@ func (a Answer) Problem(t *testing.T) (got Problem) {
 	return got
 }
 
+// Decode decodes the JSON of a response.
 func (a Answer) Decode(t *testing.T, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(a.Text), into); err != nil {
@@ -172,33 +174,34 @@ func (a Answer) Decode(t *testing.T, into any) {
 	}
 }
 
-// issuer makes the headers of callers.
+// Issuer makes the headers of callers.
 type Issuer struct {
 	*bustest.Issuer
 }
 
+// NewIssuer returns an issuer with a key of its own.
 func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
 	return &Issuer{bustest.NewIssuer(t)}
 }
 
-// bearer returns the header of a caller whose token is valid for an hour and has the given claims, among others.
+// Bearer returns the header of a caller whose token is valid for an hour and has the given claims, among others.
 func (i *Issuer) Bearer(more claims.Claims) string {
 	said := claims.Claims{"sub": "ada"}
 	maps.Copy(said, more)
 	return "Authorization: Bearer " + i.Token(said)
 }
 
-// in returns the header of a caller with roles.
+// In returns the header of a caller with roles.
 func (i *Issuer) In(roles ...string) string { return i.Bearer(claims.Claims{"roles": roles}) }
 
-// openFor starts an ingress that verifies tokens.
+// OpenFor starts an ingress that verifies tokens.
 func OpenFor(t *testing.T, i *Issuer, options ...ingress.Option) *Ingress {
 	t.Helper()
 	return OpenWith(t, []bus.ConnectOption{i.Trust()}, options...)
 }
 
-// securedService is a service that asks who calls.
+// SecuredService is a service that asks who calls.
 type SecuredService struct{}
 
 // Gold is for keepers.
@@ -214,7 +217,7 @@ func (SecuredService) Who(ctx context.Context) (name string) {
 	return name
 }
 
-// keep serves a vault on a host.
+// Keep serves a vault on a host.
 func (d *Ingress) Keep(host string, options ...bus.ConnectOption) {
 	d.T.Helper()
 	err := bus.Serve(d.Bus.Connect(host, options...), SecuredService{},
@@ -222,7 +225,7 @@ func (d *Ingress) Keep(host string, options ...bus.ConnectOption) {
 	require.NoError(d.T, err)
 }
 
-// foreignInstance is an instance without Busline, whose answers to the framework's questions the test chooses.
+// ForeignInstance is an instance without Busline, whose answers to the framework's questions the test chooses.
 type ForeignInstance struct {
 	Host, ID, Plane string
 	Raw             *nats.Conn
@@ -232,7 +235,7 @@ type ForeignInstance struct {
 	counts  map[string]int
 }
 
-// newForeignInstance starts an instance that reports a document, and no traffic.
+// NewForeignInstance starts an instance that reports a document, and no traffic.
 func NewForeignInstance(t *testing.T, b *bustest.Bus, host string) *ForeignInstance {
 	t.Helper()
 	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
@@ -261,14 +264,14 @@ func NewForeignInstance(t *testing.T, b *bustest.Bus, host string) *ForeignInsta
 	return s
 }
 
-// tells changes an answer; with "hang" there is none.
+// Tells changes an answer; with "hang" there is none.
 func (s *ForeignInstance) Tells(path, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers[path] = body
 }
 
-// asked returns how many requests there were for a path.
+// Asked returns how many requests there were for a path.
 func (s *ForeignInstance) Asked(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,7 +303,7 @@ func (s *ForeignInstance) Answer(message *nats.Msg) {
 	_ = s.Raw.Publish(to, wire.AppendResponse(nil, response))
 }
 
-// writtenLines are what a logger has written.
+// WrittenLines are what a logger has written.
 type WrittenLines struct {
 	mu   sync.Mutex // protects text
 	text bytes.Buffer
