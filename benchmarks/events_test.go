@@ -67,8 +67,8 @@ func (c *counter) await(b *testing.B) {
 	}
 }
 
-// BenchmarkStore stores events, with 64 callers for each core, each of which waits for the confirmation: with the client of JetStream, and with
-// ours, which also publishes them for subscribers without Durable.
+// BenchmarkStore stores events, with 64 callers for each core, each of which waits for the confirmation: with the
+// client of JetStream, and with ours, which also publishes them for subscribers without Durable.
 func BenchmarkStore(b *testing.B) {
 	b.Run("jetstream", func(b *testing.B) {
 		manager, _ := plainStream(b)
@@ -153,8 +153,8 @@ func plainStream(b *testing.B) (jetstream.JetStream, jetstream.Stream) {
 	return manager, stream
 }
 
-// BenchmarkHandle handles events that are stored already: with the client of JetStream as its documentation shows (Consume, and an ack for each),
-// and with ours.
+// BenchmarkHandle handles events that are stored already: with the client of JetStream as its documentation shows
+// (Consume, and an ack for each), and with ours.
 func BenchmarkHandle(b *testing.B) {
 	b.Run("jetstream", func(b *testing.B) {
 		manager, stream := plainStream(b)

@@ -30,8 +30,8 @@ func startUp(b *testing.B, options ...bus.ConnectOption) {
 	}
 }
 
-// BenchmarkReady connects a service and serves, until the broker knows of it: on a connection that other services of the
-// process have, too, and on one of its own.
+// BenchmarkReady connects a service and serves, until the broker knows of it: on a connection that other services of
+// the process have, too, and on one of its own.
 func BenchmarkReady(b *testing.B) {
 	b.Run("shared-connection", func(b *testing.B) {
 		broker := startBroker(b, overTCP())

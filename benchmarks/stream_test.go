@@ -136,8 +136,9 @@ func carriedBy(b *testing.B, name string) (address string, broker *child.Process
 	return front.URL + "/" + serviceHost, broker
 }
 
-// BenchmarkCarry downloads and uploads 1 GiB over HTTP, with service, proxy and client in one process: through the ingress, over the broker and within
-// the process, and through a ReverseProxy. It tells the CPU time of this process and of the broker, and the largest heap.
+// BenchmarkCarry downloads and uploads 1 GiB over HTTP, with service, proxy and client in one process: through the
+// ingress, over the broker and within the process, and through a ReverseProxy. It tells the CPU time of this process
+// and of the broker, and the largest heap.
 func BenchmarkCarry(b *testing.B) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		for _, name := range []string{"ingress-broker", "ingress-short-circuit", "reverseproxy"} {
@@ -210,7 +211,8 @@ func watchHeap() (largest func() uint64) {
 	}
 }
 
-// BenchmarkIdleStreams tells the memory of a stream that sends nothing: its handler, and its caller over a connection of the bus.
+// BenchmarkIdleStreams tells the memory of a stream that sends nothing: its handler, and its caller over a connection
+// of the bus.
 func BenchmarkIdleStreams(b *testing.B) {
 	const streams = 10_000
 	options := []bus.ConnectOption{ // more than one sender has by default: handlers, and memory for windows

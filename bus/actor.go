@@ -24,12 +24,14 @@ func WithActor(ctx context.Context, token string) context.Context {
 }
 
 // ActorOf returns the token that calls with ctx carry: the one set by [WithActor], else, in a handler, that of the
-// request; "" for none. Nothing is known of it unless [ClaimsOf] has claims. The token is a secret of its bearer: do not log it.
+// request; "" for none. Nothing is known of it unless [ClaimsOf] has claims. The token is a secret of its bearer: do
+// not log it.
 func ActorOf(ctx context.Context) string { return callctx.Actor(ctx) }
 
 // ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, outside a handler,
-// and on a connection without keys, which verifies none. [WithActor] does not change them. They are a copy, which the handler may change. In tests, outside a
-// handler, Issuer.WithActor of bus/bustest sets the claims, so that a method can be called without a bus.
+// and on a connection without keys, which verifies none. [WithActor] does not change them. They are a copy, which the
+// handler may change. In tests, outside a handler, Issuer.WithActor of bus/bustest sets the claims, so that a method
+// can be called without a bus.
 func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 	said := claimsOf(ctx)
 	return said.Clone(), said != nil
@@ -107,7 +109,8 @@ func checkClaims(e *endpoint) Interceptor {
 }
 
 // authorize rejects a request whose token is invalid, whatever the endpoint requires, and one whose claims do not
-// satisfy the endpoint. A connection that neither has keys nor requires claims passes tokens on unverified. The error does not reveal anything about the endpoint.
+// satisfy the endpoint. A connection that neither has keys nor requires claims passes tokens on unverified. The error
+// does not reveal anything about the endpoint.
 func (c *Conn) authorize(h *callctx.Handler, e *endpoint) (err error) {
 	if h.Request.Actor == "" {
 		return c.tokenMissing(h.Request, e)
@@ -124,8 +127,8 @@ func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 	return notRun(http.StatusUnauthorized, nil, "a token is required; %s", howToSendToken(request))
 }
 
-// identify returns the claims of a token, none of one that is passed on unverified. It rejects a token that is invalid or does not
-// give access to the endpoint.
+// identify returns the claims of a token, none of one that is passed on unverified. It rejects a token that is invalid
+// or does not give access to the endpoint.
 func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.Claims, error) {
 	if c.passesTokensOn() && e.rule == nil {
 		return nil, nil //nolint:nilnil // without claims
@@ -137,8 +140,8 @@ func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.
 	return verified, err
 }
 
-// passesTokensOn reports whether no endpoint requires claims and there are no keys: then each service that is called on behalf of
-// the bearer verifies the token, and nothing here relies on it. It logs so once.
+// passesTokensOn reports whether no endpoint requires claims and there are no keys: then each service that is called on
+// behalf of the bearer verifies the token, and nothing here relies on it. It logs so once.
 func (c *Conn) passesTokensOn() bool {
 	if c.tokens.verifier != nil || c.tokens.asks.Load() {
 		return false
@@ -184,8 +187,9 @@ func (e *endpoint) compileClaims() (err error) {
 	return err
 }
 
-// warnOfMissingKeys warns once, when an endpoint requires claims or a token is to be verified, that every caller that has a token
-// or needs one is rejected: without keys none can be verified. endpoint is the first that requires claims, "" for none.
+// warnOfMissingKeys warns once, when an endpoint requires claims or a token is to be verified, that every caller that
+// has a token or needs one is rejected: without keys none can be verified. endpoint is the first that requires claims,
+// "" for none.
 func (c *Conn) warnOfMissingKeys(endpoint string) {
 	if c.tokens.verifier != nil || c.tokens.warned.Swap(true) {
 		return
@@ -198,7 +202,8 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 		"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier")
 }
 
-// actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor, except those that concern events.
+// actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor, except
+// those that concern events.
 func actFor(ctx context.Context, request *clientCall) error {
 	token := ActorOf(ctx)
 	if token == "" || request.Address.Port == subject.ControlPort && !takesActor(request.Address.Path) {

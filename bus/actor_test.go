@@ -75,7 +75,8 @@ func statusOf(t *testing.T, ctx context.Context, conn *bus.Conn, method, url str
 	return response.StatusCode
 }
 
-// TestClaims_RefuseBeforeInterceptorsRun holds what a caller learns of a refusal: all that it needs, and nothing of the endpoint.
+// TestClaims_RefuseBeforeInterceptorsRun holds what a caller learns of a refusal: all that it needs, and nothing of the
+// endpoint.
 func TestClaims_RefuseBeforeInterceptorsRun(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// TestCall_Allocations holds how often a call allocates, on both sides together; over the broker most of it is the broker's
-// and its client's.
+// TestCall_Allocations holds how often a call allocates, on both sides together; over the broker most of it is the
+// broker's and its client's.
 func TestCall_Allocations(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	type arguments struct {
 		X int `json:"x"`
@@ -36,8 +36,8 @@ func TestCall_Allocations(t *testing.T) { //nolint:paralleltest // counts the al
 	}
 }
 
-// TestCall_AllocationsNested has a handler call on with its context. To tell that call when the handler's time ends takes 11
-// allocations, which are spared while it is answered soon.
+// TestCall_AllocationsNested has a handler call on with its context. To tell that call when the handler's time ends
+// takes 11 allocations, which are spared while it is answered soon.
 func TestCall_AllocationsNested(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	const most = 28
 	w := transports()["short circuit"](newUncheckedBus(t))
@@ -62,8 +62,8 @@ func newUncheckedBus(t *testing.T) *bustest.Bus {
 	return b
 }
 
-// leastAllocations returns how often something allocates, the least of many times: a collection, and the race detector, take
-// something out of the pools now and then.
+// leastAllocations returns how often something allocates, the least of many times: a collection, and the race detector,
+// take something out of the pools now and then.
 func leastAllocations(of func()) float64 {
 	least := math.Inf(1)
 	for range 200 {

@@ -16,7 +16,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestAnnouncements_AreNotAnswered counts what instances cost that come and go: a few messages each, whatever the number of the others.
+// TestAnnouncements_AreNotAnswered counts what instances cost that come and go: a few messages each, whatever the
+// number of the others.
 func TestAnnouncements_AreNotAnswered(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -41,8 +42,8 @@ func TestAnnouncements_AreNotAnswered(t *testing.T) {
 	})
 }
 
-// TestAnnouncements_Forged has 100 000 instances announced, all made up, more than one takes: that is logged once a second, and the next multicast
-// misses none.
+// TestAnnouncements_Forged has 100 000 instances announced, all made up, more than one takes: that is logged once a
+// second, and the next multicast misses none.
 func TestAnnouncements_Forged(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, virtual *bustest.Bus) { // the short circuit would do the same: announcements come over the broker
@@ -62,8 +63,8 @@ func TestAnnouncements_Forged(t *testing.T) {
 	})
 }
 
-// TestAnnouncements_OldGreeting has an instance that is not ours, and still acks and answers announcements: that disturbs none, and it is called
-// like any other.
+// TestAnnouncements_OldGreeting has an instance that is not ours, and still acks and answers announcements: that
+// disturbs none, and it is called like any other.
 func TestAnnouncements_OldGreeting(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -91,7 +92,8 @@ func TestAnnouncements_OldGreeting(t *testing.T) {
 	})
 }
 
-// TestAnnouncements_Denied has an instance that the broker lets announce nothing: one multicast may miss it, the next one does not.
+// TestAnnouncements_Denied has an instance that the broker lets announce nothing: one multicast may miss it, the next
+// one does not.
 func TestAnnouncements_Denied(t *testing.T) {
 	t.Parallel()
 	e := newEnforcing(t, map[string]string{"first": "", "caller.example": "", calculatorHost: `permissions { publish { deny: ["*.888.all.>"] } }`})
@@ -159,7 +161,8 @@ func TestWatchAnnouncements_Outage(t *testing.T) {
 	await(t, "that some were missed", missed)
 }
 
-// TestAnnouncements_OfDocuments holds that an instance that announces its document, and nothing else, makes no caller wait for others.
+// TestAnnouncements_OfDocuments holds that an instance that announces its document, and nothing else, makes no caller
+// wait for others.
 func TestAnnouncements_OfDocuments(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -19,21 +19,23 @@ import (
 
 // Announcement says that an instance of the plane has come, has something new, or leaves.
 type Announcement struct {
-	// Host and ID are those of the instance, as it has told them: any user of the broker who may publish announcements can tell others.
+	// Host and ID are those of the instance, as it has told them: any user of the broker who may publish announcements can
+	// tell others.
 	Host, ID string
 	// Leaves says that the instance closes. If it is false the instance has come, or serves something new.
 	Leaves bool
-	// Missed says that announcements may have been missed, because the broker was away or too many came. Host and ID are empty then.
+	// Missed says that announcements may have been missed, because the broker was away or too many came. Host and ID are
+	// empty then.
 	Missed bool
 }
 
-// WatchAnnouncements has heard called for each announcement of an instance of the plane, this one included, until stop is called. Who wants
-// to know what runs asks all instances once, with a multicast to https://all:888/ping, and again after an announcement with Missed.
-// An instance that dies announces nothing. Nothing is heard if the broker denies it: see [Conn.Restrictions]. Messages that were dropped,
-// see [Stats], may have been announcements, too.
+// WatchAnnouncements has heard called for each announcement of an instance of the plane, this one included, until stop
+// is called. Who wants to know what runs asks all instances once, with a multicast to https://all:888/ping, and again
+// after an announcement with Missed. An instance that dies announces nothing. Nothing is heard if the broker denies it:
+// see [Conn.Restrictions]. Messages that were dropped, see [Stats], may have been announcements, too.
 //
-// heard runs on the goroutine that receives all messages of the process, and must neither block nor call. It may be called concurrently, and
-// once more while stop runs. WatchAnnouncements and stop are safe for concurrent use.
+// heard runs on the goroutine that receives all messages of the process, and must neither block nor call. It may be
+// called concurrently, and once more while stop runs. WatchAnnouncements and stop are safe for concurrent use.
 func (c *Conn) WatchAnnouncements(heard func(Announcement)) (stop func()) {
 	return c.watchers.add(heard)
 }
@@ -78,13 +80,15 @@ func (w *announcementWatchers) tell(announcement Announcement) {
 // maxAnnouncement bounds the body of an announcement that is read, in bytes, so that one takes as little as any other.
 const maxAnnouncement = 4 << 10
 
-// announcement is the body of an announcement: what instances of one host have to know of each other. All members may be missing.
+// announcement is the body of an announcement: what instances of one host have to know of each other. All members may
+// be missing.
 type announcement struct {
 	Digest  string `json:"digest"` // of the document, as in a ping
 	Version string `json:"version,omitempty"`
 }
 
-// announce tells every instance of the plane that this one has come or has something new, or that it leaves. No one answers. told may be nil.
+// announce tells every instance of the plane that this one has come or has something new, or that it leaves. No one
+// answers. told may be nil.
 func (c *Conn) announce(ctx context.Context, path string, told *announcement) {
 	defer c.shared.turn(ctx)()
 	var header wire.Header
@@ -104,8 +108,8 @@ func (c *Conn) announce(ctx context.Context, path string, told *announcement) {
 	}
 }
 
-// turn waits until earlier announcements of this process have come back to it, and returns what ends the turn. Every connection on the
-// broker connection gets each: if hundreds announce at once, that is more than the dispatcher holds.
+// turn waits until earlier announcements of this process have come back to it, and returns what ends the turn. Every
+// connection on the broker connection gets each: if hundreds announce at once, that is more than the dispatcher holds.
 func (s *shared) turn(ctx context.Context) (over func()) {
 	select {
 	case s.announcing <- struct{}{}:

@@ -12,9 +12,9 @@ import (
 	"github.com/busline/busline/restmap/asyncapi"
 )
 
-// AsyncAPI returns the AsyncAPI 3.0.0 document, in JSON, of all events that the connection publishes and subscribes to now, regardless of
-// the claims of a caller. It is meant for the authors of the service. Unlike the document on the bus, GET https://<host>:888/asyncapi.json,
-// it shows the expressions of [RequireClaims], as x-claims.
+// AsyncAPI returns the AsyncAPI 3.0.0 document, in JSON, of all events that the connection publishes and subscribes to
+// now, regardless of the claims of a caller. It is meant for the authors of the service. Unlike the document on the
+// bus, GET https://<host>:888/asyncapi.json, it shows the expressions of [RequireClaims], as x-claims.
 func (c *Conn) AsyncAPI() ([]byte, error) {
 	return c.describeEvents(func(*endpoint) bool { return true }, true)
 }

@@ -19,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/asyncapi.json")
 
-// TestAsyncAPI_Golden describes a host that publishes events, also of an interface that is not known, and subscribes to others.
+// TestAsyncAPI_Golden describes a host that publishes events, also of an interface that is not known, and subscribes to
+// others.
 func TestAsyncAPI_Golden(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, broker.JetStream(t.TempDir()))

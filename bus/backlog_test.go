@@ -113,8 +113,8 @@ func TestQueue_CallerLeftOrOutOfTime(t *testing.T) {
 	}
 }
 
-// TestQueue_FreesASlotBeforeTheResponse makes calls one after the other to a service that handles one at a time: who has an
-// answer, of whatever kind, is never told that the service is busy with the call before.
+// TestQueue_FreesASlotBeforeTheResponse makes calls one after the other to a service that handles one at a time: who
+// has an answer, of whatever kind, is never told that the service is busy with the call before.
 func TestQueue_FreesASlotBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -164,8 +164,8 @@ func TestQueue_FreesASlotBeforeAMulticastResponse(t *testing.T) {
 	})
 }
 
-// TestQueue_FreesASlotBeforeTheResponseIsSent looks at the very bytes: a response as long as this one is written to the broker
-// by the handler itself.
+// TestQueue_FreesASlotBeforeTheResponseIsSent looks at the very bytes: a response as long as this one is written to the
+// broker by the handler itself.
 func TestQueue_FreesASlotBeforeTheResponseIsSent(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}

@@ -66,7 +66,8 @@ func flush(t *testing.T, raw *nats.Conn) {
 	require.NoError(t, raw.FlushWithContext(ctx))
 }
 
-// goroutines returns how many there are in this bubble once all of them are idle, and those that wait for work have ended.
+// goroutines returns how many there are in this bubble once all of them are idle, and those that wait for work have
+// ended.
 func (b *bubble) goroutines() int {
 	b.t.Helper()
 	time.Sleep(2*bus.IdleTime + time.Second)

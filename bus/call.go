@@ -27,17 +27,16 @@ type Args map[string]any
 // result. It is safe for concurrent use.
 //
 // The arguments are [Args], or a struct with a json tag for each field, and travel as one JSON object; nil stands for
-// none. Their names have to be those of the function: it ignores unknown names, which a bus of bustest refuses, and takes a
-// missing argument as zero.
-// result points to something that fits the response: a struct or a map with a field for each result, in upper or lower
-// case, or a slice if a REST endpoint answers with a list; with nil the response body is ignored. A struct may leave
-// results out, but not all of them.
+// none. Their names have to be those of the function: it ignores unknown names, which a bus of bustest refuses, and
+// takes a missing argument as zero. result points to something that fits the response: a struct or a map with a field
+// for each result, in upper or lower case, or a slice if a REST endpoint answers with a list; with nil the response
+// body is ignored. A struct may leave results out, but not all of them.
 //
 // The HTTP method is POST unless another one precedes the address, as in "GET https://products.example/products/{id}".
-// With GET, HEAD and DELETE the arguments travel in the query; in the body if one of them is a list or an object, and in
-// both if the query leaves their type open: null, an empty text, and a text that reads as JSON, such as "5". {name} in the
-// path is replaced by the argument of that name, {name+} by one that may contain slashes. An argument httpRequestBody
-// is the whole body; the others then travel in the query.
+// With GET, HEAD and DELETE the arguments travel in the query; in the body if one of them is a list or an object, and
+// in both if the query leaves their type open: null, an empty text, and a text that reads as JSON, such as "5". {name}
+// in the path is replaced by the argument of that name, {name+} by one that may contain slashes. An argument
+// httpRequestBody is the whole body; the others then travel in the query.
 //
 // Call returns an [*Error] for a response of status 400 or above, and for every failure on the way. The time limit of
 // the call is that of ctx: within a handler the rest of its time budget, else 20 s unless ctx has a deadline, and never
@@ -137,9 +136,9 @@ func (o *clientCall) exchange(c *Conn) *Exchange {
 	return &o.seen
 }
 
-// multicast calls every instance that serves the address, and yields the answers as they come. It goes over the broker even
-// to instances of this process, so that each gets it once. An instance that has acked and does not answer in time is yielded
-// as an error. If no instance is there, nothing is yielded.
+// multicast calls every instance that serves the address, and yields the answers as they come. It goes over the broker
+// even to instances of this process, so that each gets it once. An instance that has acked and does not answer in time
+// is yielded as an error. If no instance is there, nothing is yielded.
 func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
 		c.telemetry.made.Add(1)
@@ -210,7 +209,8 @@ func (o *clientCall) closeStream() {
 	}
 }
 
-// checkNamed returns an error if results are a struct that stayed empty because it has none of the names in a JSON object.
+// checkNamed returns an error if results are a struct that stayed empty because it has none of the names in a JSON
+// object.
 func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
 	if results.Kind() != reflect.Struct || !results.IsZero() {
 		return nil
@@ -239,9 +239,10 @@ func misfit(response *wire.Response, err error, expected any) *Error {
 	return failed
 }
 
-// reuse takes back an answered request once its results are read. An answered call thereby leaves its memory to a later one, which saves the garbage collector a good part of its work. Memory that
-// code outside this package may have kept is not used again: the context of a handler with its request, an answer that came
-// over the broker, and the exchange of a call that a user's interceptor has seen.
+// reuse takes back an answered request once its results are read. An answered call thereby leaves its memory to a later
+// one, which saves the garbage collector a good part of its work. Memory that code outside this package may have kept
+// is not used again: the context of a handler with its request, an answer that came over the broker, and the exchange
+// of a call that a user's interceptor has seen.
 func (c *Conn) reuse(answered *clientCall) {
 	if !answered.reusable || len(c.config.observers)+len(c.config.interceptors) > 0 {
 		return

@@ -79,8 +79,8 @@ func TestCancel_EndsTheHandler(t *testing.T) {
 	})
 }
 
-// TestCancel_TellsItsCause has callers go away, before a call or an event and during it, with contexts that have a cause
-// of their own.
+// TestCancel_TellsItsCause has callers go away, before a call or an event and during it, with contexts that have a
+// cause of their own.
 func TestCancel_TellsItsCause(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -166,7 +166,8 @@ func limitBody(body []byte, limit int) error {
 		"a body of %d bytes exceeds this endpoint's limit of %d", len(body), limit)
 }
 
-// limitStream limits a body that is a stream, one that announces too much before any of it is read. A function gets it in one piece.
+// limitStream limits a body that is a stream, one that announces too much before any of it is read. A function gets it
+// in one piece.
 func (e *endpoint) limitStream(x *Exchange) error {
 	request, isWeb := x.Request, e.mapped.Style == restmap.Web
 	limit := e.streamLimit
@@ -214,8 +215,9 @@ func (b *limitedBody) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// recovery is the [Interceptor] that turns a panic into an error, which the interceptors around it see. A goroutine that exits cannot
-// return an error: then x.crashed is set, deferred functions see err == nil, and [Conn.handle] answers the request.
+// recovery is the [Interceptor] that turns a panic into an error, which the interceptors around it see. A goroutine
+// that exits cannot return an error: then x.crashed is set, deferred functions see err == nil, and [Conn.handle]
+// answers the request.
 func (c *Conn) recovery(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		returned := false

@@ -19,7 +19,8 @@ import (
 //
 // Calls that are made after Close has begun fail with [ErrClosed], except those of handlers that still run. If these
 // call back the host that is closing, directly or through others, another instance of it has to be there; only calls of
-// an instance to its own host are answered by itself. Do not call Close from a handler: it would wait for itself. It waits for streams, too: see [Closing].
+// an instance to its own host are answered by itself. Do not call Close from a handler: it would wait for itself. It
+// waits for streams, too: see [Closing].
 func (c *Conn) Close(ctx context.Context) error {
 	closed, begun := c.life.beginClosing()
 	if begun != nil {
@@ -55,7 +56,8 @@ func (c *Conn) Close(ctx context.Context) error {
 	}
 }
 
-// hearCancels subscribes to what ends handlers whose callers leave, as the subscription to everything for this instance ends before they do.
+// hearCancels subscribes to what ends handlers whose callers leave, as the subscription to everything for this instance
+// ends before they do.
 func (c *Conn) hearCancels() {
 	cancel := subject.Address{Port: subject.ControlPort, Host: c.ownHost, Method: http.MethodPost, Path: "/cancel"}
 	to, err := cancel.Subject(c.plane)
@@ -67,7 +69,8 @@ func (c *Conn) hearCancels() {
 	}
 }
 
-// closeGrace is how long Close waits, after its context has ended, for what gives up with that context to tell what it has cut off.
+// closeGrace is how long Close waits, after its context has ended, for what gives up with that context to tell what it
+// has cut off.
 const closeGrace = 500 * time.Millisecond
 
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
@@ -123,9 +126,9 @@ func amount(of int, what string) string {
 	return strconv.Itoa(of) + " " + what
 }
 
-// Closing returns a channel that is closed when the instance that serves the request of ctx begins to close: see [Conn.Close]. A stream without an
-// end ends then, with an error such as 503, so that Close need not cut it off and its caller finds another instance. Outside of a handler Closing returns
-// nil, which is never closed.
+// Closing returns a channel that is closed when the instance that serves the request of ctx begins to close: see
+// [Conn.Close]. A stream without an end ends then, with an error such as 503, so that Close need not cut it off and its
+// caller finds another instance. Outside of a handler Closing returns nil, which is never closed.
 func Closing(ctx context.Context) <-chan struct{} {
 	if callctx.Of(ctx) == nil {
 		return nil

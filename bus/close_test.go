@@ -327,7 +327,8 @@ func TestClose_WaitsForWhatHandlersLeaveBehind(t *testing.T) {
 	}
 }
 
-// TestClose_NoCallsOfHandlersThatHaveReturned makes a call while the connection closes, with the context of a handler that is over.
+// TestClose_NoCallsOfHandlersThatHaveReturned makes a call while the connection closes, with the context of a handler
+// that is over.
 func TestClose_NoCallsOfHandlersThatHaveReturned(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -404,7 +405,8 @@ func (many) F() {}
 func (many) G() {}
 func (many) H() {}
 
-// TestClose_HearsCancels closes an instance whose handlers wait for the end of their contexts: callers that leave meanwhile end them.
+// TestClose_HearsCancels closes an instance whose handlers wait for the end of their contexts: callers that leave
+// meanwhile end them.
 func TestClose_HearsCancels(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -438,7 +440,8 @@ func TestClose_HearsCancels(t *testing.T) {
 	})
 }
 
-// TestClose_SendsLargeResponses closes an instance while its handlers have megabytes to send, of which no reader has taken more than a window.
+// TestClose_SendsLargeResponses closes an instance while its handlers have megabytes to send, of which no reader has
+// taken more than a window.
 func TestClose_SendsLargeResponses(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -467,8 +470,8 @@ func TestClose_SendsLargeResponses(t *testing.T) {
 	})
 }
 
-// TestClose_WhileServing closes connections that are about to serve something, which is then taken back: both end the same
-// subscriptions, and neither waits for the other.
+// TestClose_WhileServing closes connections that are about to serve something, which is then taken back: both end the
+// same subscriptions, and neither waits for the other.
 func TestClose_WhileServing(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) { // so a slow machine is not taken for a broker that holds up Close
@@ -569,8 +572,8 @@ func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 	})
 }
 
-// TestClose_ManyHandlersThatExit makes calls at the same time, of which every other handler exits the goroutine that would have handled
-// the next one.
+// TestClose_ManyHandlersThatExit makes calls at the same time, of which every other handler exits the goroutine that
+// would have handled the next one.
 func TestClose_ManyHandlersThatExit(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

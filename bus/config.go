@@ -63,8 +63,8 @@ const (
 	defaultAckWait      = time.Second // under load 250 ms give false alarms
 )
 
-// newConnectConfig returns the configuration from the environment and the options. Only this function and what it calls read
-// the environment.
+// newConnectConfig returns the configuration from the environment and the options. Only this function and what it calls
+// read the environment.
 func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	config := environmentConfig()
 	for i, option := range options {
@@ -230,8 +230,8 @@ var variables = []string{
 // warnedVariables are those of which a log has a warning: one for each process.
 var warnedVariables sync.Map //nolint:gochecknoglobals // the environment is that of the process, too
 
-// warnOfVariables logs the variables of an environment that are none of Busline and resemble one: who set them believes that they count.
-// A logger that writes no warnings leaves them to one that does.
+// warnOfVariables logs the variables of an environment that are none of Busline and resemble one: who set them believes
+// that they count. A logger that writes no warnings leaves them to one that does.
 func warnOfVariables(logger zerolog.Logger, environment []string) {
 	if logger.GetLevel() > zerolog.WarnLevel {
 		return

@@ -108,7 +108,8 @@ func validOwnHost(host string) error {
 	return err
 }
 
-// plainHost returns the host of what looks like an address of it, "calculator.example" of "https://Calculator.example:443/".
+// plainHost returns the host of what looks like an address of it, "calculator.example" of
+// "https://Calculator.example:443/".
 func plainHost(address string) string {
 	if _, behind, found := strings.Cut(address, "://"); found {
 		address = behind
@@ -221,10 +222,10 @@ func (c *Conn) drop(subject string, why error) {
 // healthWait is how long Healthy waits for the broker client, which can be held up by a write.
 const healthWait = 100 * time.Millisecond
 
-// Healthy reports whether the connection can do its work: the broker can be reached and accepts messages, it has denied none of
-// the connection's subscriptions that it needs (see [Conn.Restrictions]), and no message was thrown away in the last 10 s because this process did not take it in
-// fast enough (see SlowConsumerDropped of [Stats]). It is meant for readiness probes; each cause is logged. It returns within 100 ms, and
-// is safe for concurrent use.
+// Healthy reports whether the connection can do its work: the broker can be reached and accepts messages, it has denied
+// none of the connection's subscriptions that it needs (see [Conn.Restrictions]), and no message was thrown away in the
+// last 10 s because this process did not take it in fast enough (see SlowConsumerDropped of [Stats]). It is meant for
+// readiness probes; each cause is logged. It returns within 100 ms, and is safe for concurrent use.
 func (c *Conn) Healthy() bool {
 	healthy := make(chan bool, 1)
 	go func() {
@@ -239,9 +240,10 @@ func (c *Conn) Healthy() bool {
 	}
 }
 
-// Restrictions returns what the broker's permissions turn off, one sentence each: being found by discovery, hearing which
-// instances come and go, telling others so, being shown by nats micro. Calls and endpoints work without these, and the connection
-// is healthy. Each is logged once. Nil: nothing is off, as far as is known. It is safe for concurrent use.
+// Restrictions returns what the broker's permissions turn off, one sentence each: being found by discovery, hearing
+// which instances come and go, telling others so, being shown by nats micro. Calls and endpoints work without these,
+// and the connection is healthy. Each is logged once. Nil: nothing is off, as far as is known. It is safe for
+// concurrent use.
 func (c *Conn) Restrictions() []string {
 	off := c.session.TurnedOff()
 	if c.isListed() && c.shared.services.IsDenied() {
@@ -280,8 +282,8 @@ func (m connMember) Dropped(subject string, err error) { m.drop(subject, err) }
 // log writes a line soon, on another goroutine.
 func (c *Conn) log(event *zerolog.Event, message string) { c.shared.lines.Add(event, message) }
 
-// limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that reason were
-// written a moment ago.
+// limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that
+// reason were written a moment ago.
 func (c *Conn) limitedLine(level zerolog.Level, reason string) *zerolog.Event {
 	reason, _, _ = strings.Cut(reason, `"`) // what is quoted is often the text of a peer
 	leftOut, ok := c.telemetry.throttle.Admit(reason)

@@ -206,7 +206,8 @@ func TestConnect_RefusesURLs(t *testing.T) {
 	}
 }
 
-// TestConnect_CommaInAPassword holds that a password is not told of where a comma in it looks like the end of an address.
+// TestConnect_CommaInAPassword holds that a password is not told of where a comma in it looks like the end of an
+// address.
 func TestConnect_CommaInAPassword(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
@@ -440,7 +441,8 @@ func TestConnect_MissingKeysAreLogged(t *testing.T) {
 	})
 }
 
-// TestConnect_MissingKeysAreLoggedWithoutAnEndpoint refuses a token that the connection verifies for others, as an ingress does.
+// TestConnect_MissingKeysAreLoggedWithoutAnEndpoint refuses a token that the connection verifies for others, as an
+// ingress does.
 func TestConnect_MissingKeysAreLoggedWithoutAnEndpoint(t *testing.T) {
 	t.Parallel()
 	log := new(lines)

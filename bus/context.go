@@ -112,9 +112,9 @@ func CaptureResponseHeader(ctx context.Context, header *http.Header) context.Con
 // WithOutgoingHeader returns a context whose calls and events carry a header field, in place of a field of that name
 // set in ctx; with an empty value they carry none. A field of the same name in the request itself, as of [Conn.Do],
 // takes precedence. The callee reads the field with [RequestHeader]. The field does not travel on to the callee's own
-// callees, unless it is one of the few that do, such as Accept-Language: see docs/reference/wire.md. Spaces around the value are
-// removed, and control characters become spaces. If callers may not set the field, as with Host, Content-Type and
-// Bus-Actor, each call fails with 400.
+// callees, unless it is one of the few that do, such as Accept-Language: see docs/reference/wire.md. Spaces around the
+// value are removed, and control characters become spaces. If callers may not set the field, as with Host, Content-Type
+// and Bus-Actor, each call fails with 400.
 //
 // All calls made with the context carry the field, whatever host is called, as do redirects followed by an http.Client;
 // stored events keep it. So it must not hold a secret: see [WithActor]. If calls are traced, the tracing fields are
@@ -160,8 +160,9 @@ func servingConn(ctx context.Context) *Conn {
 	return conn
 }
 
-// WithTimeBudget returns a context whose calls wait no longer than longest for their response, up to 10 minutes. Unlike a deadline, it does not
-// end a body that comes as a stream: there it is the longest time without a part. A deadline of ctx holds as well. Default: 20 s.
+// WithTimeBudget returns a context whose calls wait no longer than longest for their response, up to 10 minutes. Unlike
+// a deadline, it does not end a body that comes as a stream: there it is the longest time without a part. A deadline of
+// ctx holds as well. Default: 20 s.
 func WithTimeBudget(ctx context.Context, longest time.Duration) context.Context {
 	return callctx.WithBudget(ctx, longest)
 }

@@ -98,8 +98,8 @@ func (s spanHandler) WithGroup(name string) slog.Handler {
 	return spanHandler{s.Handler.WithGroup(name), s.note}
 }
 
-// TestLogger_SlogHandlerGetsContext holds that a handler of log/slog sees what an observer has put into the context: the span of
-// the call, in lines of the handler and in those of Busline.
+// TestLogger_SlogHandlerGetsContext holds that a handler of log/slog sees what an observer has put into the context:
+// the span of the call, in lines of the handler and in those of Busline.
 func TestLogger_SlogHandlerGetsContext(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

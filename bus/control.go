@@ -17,8 +17,8 @@ import (
 // like any other struct; the context holds the connection.
 type control struct{}
 
-// Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping. Instances of a host with different digests
-// have different documents.
+// Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping. Instances of a host with
+// different digests have different documents.
 func (control) Ping(ctx context.Context) (host, id, version string, ports []int, digest string) {
 	conn := servingConn(ctx)
 	return conn.host, conn.id, conn.config.version, conn.server.Router.ServedPorts(), conn.documents.digest(conn)
@@ -41,8 +41,8 @@ func (control) Cancel(ctx context.Context, id string) {
 	servingConn(ctx).server.Cancel(server.RequestKey{Host: caller.Host, ID: caller.ID, MsgID: id})
 }
 
-// allowEndpoint is called when the broker reports that no instance subscribes to a path. Each instance answers, as versions may
-// differ. It is served once the host has an endpoint.
+// allowEndpoint is called when the broker reports that no instance subscribes to a path. Each instance answers, as
+// versions may differ. It is served once the host has an endpoint.
 type allowEndpoint struct{}
 
 // allowed is the answer of Allow.
@@ -52,7 +52,8 @@ type allowed struct {
 	Routes  *[]string `json:"routes,omitempty"` // of the Go method that was asked for
 }
 
-// Allow returns the HTTP methods under which a path is served and, if a name is given, the routes of the Go method of that name.
+// Allow returns the HTTP methods under which a path is served and, if a name is given, the routes of the Go method of
+// that name.
 func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (httpResponseBody allowed) {
 	conn := servingConn(ctx)
 	answer := allowed{Methods: conn.server.Router.Methods(port, path)}

@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// An interface with a generated client is what client and service agree on. The client knows nothing but the interface, so
-// options must not change where it calls.
+// An interface with a generated client is what client and service agree on. The client knows nothing but the interface,
+// so options must not change where it calls.
 
 // portOf returns the port of a method that its interface declares, 0 if it declares none.
 func portOf(service *reflectapi.Service, method *reflectapi.Method) int {

@@ -100,8 +100,8 @@ func TestDenied_Subscription(t *testing.T) {
 	}
 }
 
-// TestDenied_SubscriptionsAtOnce has services of one process start together, none of which may. The broker client keeps only the
-// last report, so that one must not take that of another for good news.
+// TestDenied_SubscriptionsAtOnce has services of one process start together, none of which may. The broker client keeps
+// only the last report, so that one must not take that of another for good news.
 func TestDenied_SubscriptionsAtOnce(t *testing.T) {
 	t.Parallel()
 	const services, rounds = 4, 8
@@ -151,7 +151,8 @@ func TestDenied_SubscriptionAmongCalls(t *testing.T) {
 	calling.Wait()
 }
 
-// TestDenied_TooManySubscriptions connects to a broker that takes a few of each connection: what it refuses is not served in silence.
+// TestDenied_TooManySubscriptions connects to a broker that takes a few of each connection: what it refuses is not
+// served in silence.
 func TestDenied_TooManySubscriptions(t *testing.T) {
 	t.Parallel()
 	const want = "the broker takes no more subscriptions of this connection, so that some are missing: raise max_subscriptions of the broker"
@@ -184,8 +185,8 @@ func TestDenied_TooManySubscriptions(t *testing.T) {
 	}
 }
 
-// TestDenied_GivenConnectionLater comes back to a broker that denies what another has allowed. Its callbacks are not ours, and
-// yet it is not healthy.
+// TestDenied_GivenConnectionLater comes back to a broker that denies what another has allowed. Its callbacks are not
+// ours, and yet it is not healthy.
 func TestDenied_GivenConnectionLater(t *testing.T) {
 	t.Parallel()
 	allow := func(permissions string) broker.Option {
@@ -213,8 +214,8 @@ func TestDenied_GivenConnectionLater(t *testing.T) {
 	}
 }
 
-// TestDenied_CallEndsAtOnce calls what the broker does not let through. Of a connection that was given it is known when no
-// ack has come.
+// TestDenied_CallEndsAtOnce calls what the broker does not let through. Of a connection that was given it is known when
+// no ack has come.
 func TestDenied_CallEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, `publish: { deny: ["bus.443.example.calculator.|.>"] }`)

@@ -93,8 +93,8 @@ func parametersOf(address string) (names []string) {
 }
 
 // request encodes arguments into a request. Arguments that the path names go there, and httpRequestBody is the body, as
-// on the server. The others go into the JSON body, or with GET, HEAD and DELETE into the query; but all into the body if
-// one of them is a list or an object, and into both if the query leaves open what one of them is.
+// on the server. The others go into the JSON body, or with GET, HEAD and DELETE into the query; but all into the body
+// if one of them is a list or an object, and into both if the query leaves open what one of them is.
 func (d *destination) request(arguments any) (*clientCall, error) {
 	if arguments == nil && d.template != nil {
 		return d.withBody(nil), nil
@@ -271,8 +271,8 @@ func (d *destinations) find(address string) (*destination, error) {
 	return to, nil
 }
 
-// inQuery is the encoding of arguments in a query. In a query 5 and "5" are one text, so the types of the arguments matter. The
-// zero value stands for unknown types.
+// inQuery is the encoding of arguments in a query. In a query 5 and "5" are one text, so the types of the arguments
+// matter. The zero value stands for unknown types.
 type inQuery struct {
 	json map[string]bool // arguments that are encoded as JSON
 }
@@ -300,8 +300,8 @@ func isFlat(members map[string]json.RawMessage) bool {
 	return true
 }
 
-// open returns the members whose type a query does not tell: null, a text that is empty or reads as JSON. An argument of type
-// any can be all of them.
+// open returns the members whose type a query does not tell: null, a text that is empty or reads as JSON. An argument
+// of type any can be all of them.
 func (in inQuery) open(members map[string]json.RawMessage) map[string]json.RawMessage {
 	open := make(map[string]json.RawMessage)
 	for name, value := range members {

@@ -70,9 +70,9 @@ func (e *Error) DecodeDetails(into any) error {
 	return nil
 }
 
-// DetailsOf returns the details of an error of a type, "out-of-stock"; see [ErrorWithDetails]. ok reports whether err is an [Error]
-// of that type whose details fit T, as [Error.DecodeDetails] decodes them. Generated clients have a function for each problem that
-// their interface declares with details. It is safe for concurrent use.
+// DetailsOf returns the details of an error of a type, "out-of-stock"; see [ErrorWithDetails]. ok reports whether err
+// is an [Error] of that type whose details fit T, as [Error.DecodeDetails] decodes them. Generated clients have a
+// function for each problem that their interface declares with details. It is safe for concurrent use.
 func DetailsOf[T any](err error, problemType string) (details T, ok bool) {
 	failed, is := errors.AsType[*Error](err)
 	if !is || problemType == "" || failed.Type != problemType {

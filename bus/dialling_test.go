@@ -313,8 +313,8 @@ func (b *lateBroker) InProcessConn() (net.Conn, error) {
 	return nil, errOutOfReach()
 }
 
-// TestWithNATSOptions connects with the TLS handshake first, through a dialer of the application, and with its callbacks: messages are
-// batched, and the connection heals, all the same.
+// TestWithNATSOptions connects with the TLS handshake first, through a dialer of the application, and with its
+// callbacks: messages are batched, and the connection heals, all the same.
 func TestWithNATSOptions(t *testing.T) {
 	t.Parallel()
 	authority := certify(t, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/internal/server"
 )
 
-// Two versions of a service may run under one host. An instance announces the digest of its document after it has registered its endpoints,
-// and the others compare.
+// Two versions of a service may run under one host. An instance announces the digest of its document after it has
+// registered its endpoints, and the others compare.
 
 const (
 	compareAfter  = time.Second // after the last registration
@@ -59,7 +59,8 @@ func (d *differing) forget(id string) {
 	delete(d.instances, id)
 }
 
-// note notes what an instance has told, and returns whether its document is another one than the own, and was not met before.
+// note notes what an instance has told, and returns whether its document is another one than the own, and was not met
+// before.
 func (d *differing) note(id string, told announcement) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,9 +109,10 @@ func (d *differing) list() (all []string) {
 	return all
 }
 
-// DifferingInstances returns the instances of the own host that have other documents than this one, such as those of another version:
-// "k3xq27abcd (version 2)", sorted; nil for none. An instance announces its document a second after its latest registration, so those are
-// found that have come since this one did; they are not told of it, as no one answers. It is safe for concurrent use.
+// DifferingInstances returns the instances of the own host that have other documents than this one, such as those of
+// another version: "k3xq27abcd (version 2)", sorted; nil for none. An instance announces its document a second after
+// its latest registration, so those are found that have come since this one did; they are not told of it, as no one
+// answers. It is safe for concurrent use.
 func (c *Conn) DifferingInstances() []string { return c.differing.list() }
 
 // differs notes what another instance of the own host has told.

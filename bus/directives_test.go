@@ -18,7 +18,8 @@ type (
 
 func (notepad) Note(int) error { return nil }
 
-// TestServe_NearDirectives refuses every directive that is written in another way, above a method and above the interface.
+// TestServe_NearDirectives refuses every directive that is written in another way, above a method and above the
+// interface.
 func TestServe_NearDirectives(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("notes.example")

@@ -173,7 +173,8 @@ func serveTreasury(t *testing.T, conn *bus.Conn) {
 	}
 }
 
-// TestDocument_HidesWhatClaimsForbid looks for every name, type and word of what a caller may not call, in all that the caller can read.
+// TestDocument_HidesWhatClaimsForbid looks for every name, type and word of what a caller may not call, in all that the
+// caller can read.
 func TestDocument_HidesWhatClaimsForbid(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

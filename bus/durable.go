@@ -83,9 +83,9 @@ func (s *serviceConfig) stored() *storing {
 	return s.durable
 }
 
-// Durable stores events in a log of their publisher, a JetStream stream, and delivers them at least once to each service
-// that subscribes with this option. Both sides need the option, and the broker needs JetStream. A service that subscribes
-// with it gets no events of a publisher without it, and no events of [Conn.Publish], as they are not stored.
+// Durable stores events in a log of their publisher, a JetStream stream, and delivers them at least once to each
+// service that subscribes with this option. Both sides need the option, and the broker needs JetStream. A service that
+// subscribes with it gets no events of a publisher without it, and no events of [Conn.Publish], as they are not stored.
 //
 // For a publisher ([Conn.NewPublisher], a generated publisher): Publish stores the event, and returns when JetStream
 // has confirmed that. An error means that the event is not stored or, with executed unknown, that it may be. Services
@@ -94,15 +94,16 @@ func (s *serviceConfig) stored() *storing {
 // counted. See also [WithEventID] and [Replicas].
 //
 // For [Subscribe]: the service gets every event that is published after its first Subscribe to it (see [FromBeginning]
-// and [FromTime]), also while no instance of it is there, as long as the log has the event. The instances of the service
-// share the events. An event is done when the handler returns nil. After an error it is delivered again, with growing
-// waits, see [MaxDeliver]. After an error of the handler's own with status 400 to 499 (but not 408, 425 and 429), or
-// after the last attempt, it becomes a dead letter: it is logged, and stored in the stream
-// <plane>_DEADLETTERS_<publisher> for 30 days. A handler has 20 s, unless [TimeBudget] sets another time. If its instance dies, the event goes to
-// another one after 30 s. So a handler may get an event twice: the ID of [EventOf] is the same each time, and package
-// interceptors has Once. Events come in any order, unless the interface declares a key of the event (//busline:key):
-// then those of equal keys are handled in the order in which they were stored, one at a time, and one that fails holds up
-// those behind it until it is handled or a dead letter. The actor of the chain is not stored.
+// and [FromTime]), also while no instance of it is there, as long as the log has the event. The instances of the
+// service share the events. An event is done when the handler returns nil. After an error it is delivered again, with
+// growing waits, see [MaxDeliver]. After an error of the handler's own with status 400 to 499 (but not 408, 425 and
+// 429), or after the last attempt, it becomes a dead letter: it is logged, and stored in the stream
+// <plane>_DEADLETTERS_<publisher> for 30 days. A handler has 20 s, unless [TimeBudget] sets another time. If its
+// instance dies, the event goes to another one after 30 s. So a handler may get an event twice: the ID of [EventOf] is
+// the same each time, and package interceptors has Once. Events come in any order, unless the interface declares a key
+// of the event (//busline:key): then those of equal keys are handled in the order in which they were stored, one at a
+// time, and one that fails holds up those behind it until it is handled or a dead letter. The actor of the chain is not
+// stored.
 //
 // Default: events are not stored.
 func Durable() DurableOption { return durableOption{} }
@@ -124,22 +125,22 @@ func Backoff(first, longest time.Duration) SubscribeOption {
 }
 
 // MaxInFlight sets how many stored events of each kind (each method of [Subscribe]) one instance handles at once, 1 to
-// 1000. Events with a key are not limited by it: all instances together handle at most 32 of a kind. All kinds together use
-// at most three quarters of [WithMaxHandlers], so that capacity for calls remains. Default: 64.
+// 1000. Events with a key are not limited by it: all instances together handle at most 32 of a kind. All kinds together
+// use at most three quarters of [WithMaxHandlers], so that capacity for calls remains. Default: 64.
 func MaxInFlight(events int) SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) { c.stored().MaxInFlight = events })
 }
 
-// FromBeginning has a service that is new to stored events begin with the oldest that the publisher still has. It has no
-// effect once the service has subscribed: `busline events replay` sets it back. Default: the events that are published
-// from the first Subscribe on.
+// FromBeginning has a service that is new to stored events begin with the oldest that the publisher still has. It has
+// no effect once the service has subscribed: `busline events replay` sets it back. Default: the events that are
+// published from the first Subscribe on.
 func FromBeginning() SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) { c.stored().Start = durable.Start{Beginning: true} })
 }
 
 // FromTime is [FromBeginning] with the first event that was stored at a time or later. A warning is logged if events of
-// that time are not there any more. Subscribe returns an error if the time is the zero value, or has not come yet. Default:
-// as without it.
+// that time are not there any more. Subscribe returns an error if the time is the zero value, or has not come yet.
+// Default: as without it.
 func FromTime(begin time.Time) SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) {
 		stored := c.stored()
@@ -152,15 +153,15 @@ type publishOption func(*publishConfig)
 func (o publishOption) applyToPublisher(c *publishConfig) { o(c) }
 
 // MaxAge limits how long the log of a publisher has events, whichever services have handled them; older ones are
-// dropped. An existing log is changed accordingly. 0 stands for the default. Default: 7 days, or the age of the existing
-// log.
+// dropped. An existing log is changed accordingly. 0 stands for the default. Default: 7 days, or the age of the
+// existing log.
 func MaxAge(age time.Duration) PublishOption {
 	return publishOption(func(c *publishConfig) { c.limits.Age, c.limited = age, true })
 }
 
-// MaxBytes limits how many bytes of events the log of a publisher has, whichever services have handled them. Beyond it the
-// oldest are dropped. JetStream sets that much aside, and NewPublisher returns an error (507) if it cannot. An existing log is
-// changed accordingly. 0 stands for the default. Default: 1 GiB, or the limit of the existing log.
+// MaxBytes limits how many bytes of events the log of a publisher has, whichever services have handled them. Beyond it
+// the oldest are dropped. JetStream sets that much aside, and NewPublisher returns an error (507) if it cannot. An
+// existing log is changed accordingly. 0 stands for the default. Default: 1 GiB, or the limit of the existing log.
 func MaxBytes(bytes int64) PublishOption {
 	return publishOption(func(c *publishConfig) { c.limits.Bytes, c.limited = bytes, true })
 }
@@ -192,8 +193,9 @@ func openStream(ctx context.Context, c *Conn, source string, limits durable.Limi
 	return stream, nil
 }
 
-// subscribeDurable creates the stream, if there is none, and a consumer of this service for each event, and starts to fetch
-// events. An instance of an older version, which does not know an event, therefore takes nothing from those that do.
+// subscribeDurable creates the stream, if there is none, and a consumer of this service for each event, and starts to
+// fetch events. An instance of an older version, which does not know an event, therefore takes nothing from those that
+// do.
 func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*endpoint, options durable.Options) error {
 	config := c.durableConfig()
 	config.Subscriptions = func() int { return len(c.events.reading()) }

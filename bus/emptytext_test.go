@@ -40,7 +40,8 @@ func (echoedState) Update(_ context.Context, _ int, _ []int, state string) (http
 	return state, nil
 }
 
-// TestDefault_EmptyText holds that an empty text that a caller passes is what the method gets, and that only a missing one is the default.
+// TestDefault_EmptyText holds that an empty text that a caller passes is what the method gets, and that only a missing
+// one is the default.
 func TestDefault_EmptyText(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

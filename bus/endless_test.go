@@ -31,8 +31,8 @@ func (e *endless) Close() error {
 	return nil
 }
 
-// TestBody_WithoutEnd gives a call what a proxy gets from outside: it is not read until no memory is left. A multicast refuses it, and a
-// unicast call sends it as it is read, to the instance that takes it.
+// TestBody_WithoutEnd gives a call what a proxy gets from outside: it is not read until no memory is left. A multicast
+// refuses it, and a unicast call sends it as it is read, to the instance that takes it.
 func TestBody_WithoutEnd(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
@@ -67,7 +67,8 @@ func (p *pipe) Close() error {
 	return p.PipeReader.Close()
 }
 
-// TestBody_ThatNeverComes has callers whose context ends while their request body, a pipe, is open: they do not wait for it.
+// TestBody_ThatNeverComes has callers whose context ends while their request body, a pipe, is open: they do not wait
+// for it.
 func TestBody_ThatNeverComes(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

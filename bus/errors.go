@@ -333,7 +333,8 @@ func (c *crashed) Error() string {
 // as net/http does not log it either.
 var errAborted = fmt.Errorf("the handler gave no answer: %w", http.ErrAbortHandler)
 
-// crash returns the error of a handler that did not return. The reason is the value of the panic, nil if there was none.
+// crash returns the error of a handler that did not return. The reason is the value of the panic, nil if there was
+// none.
 func crash(reason any) error {
 	switch reason {
 	case nil:

@@ -212,8 +212,8 @@ func (dialler) Dial(why string) error {
 	return fmt.Errorf("dialling secret@db.internal: %w", cause)
 }
 
-// TestError_TextOfADriverIsInternal holds that a text without a status of its own is logged where it arose, and that the
-// far end of a chain knows what it is.
+// TestError_TextOfADriverIsInternal holds that a text without a status of its own is logged where it arose, and that
+// the far end of a chain knows what it is.
 func TestError_TextOfADriverIsInternal(t *testing.T) {
 	t.Parallel()
 	for why, status := range map[string]int{"late": 504, "left": 503, "lost": 500} {
@@ -240,8 +240,8 @@ func TestError_TextOfADriverIsInternal(t *testing.T) {
 	}
 }
 
-// TestError_OfACallerThatLeft has a caller go away from a handler that heeds its context: no caller is left who would look for
-// the reason, so that it is logged for debugging alone.
+// TestError_OfACallerThatLeft has a caller go away from a handler that heeds its context: no caller is left who would
+// look for the reason, so that it is logged for debugging alone.
 func TestError_OfACallerThatLeft(t *testing.T) {
 	t.Parallel()
 	for path, detail := range map[string]string{"wait": "waiting: context canceled", "explain": "waiting: the caller stopped waiting"} {
@@ -351,7 +351,8 @@ func (s merchant) Relay(ctx context.Context, why string, hops int) error {
 	return s.conn.Call(ctx, "https://shop.example/"+path, bus.Args{"why": why, "hops": hops - 1}, nil)
 }
 
-// TestDetails_Travel holds what arrives at the far end of a chain of calls, from a handler that passes on the errors of others.
+// TestDetails_Travel holds what arrives at the far end of a chain of calls, from a handler that passes on the errors of
+// others.
 func TestDetails_Travel(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -532,8 +533,8 @@ func TestDetails_ThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestDetails_LeftOutAreLogged holds that the author of a handler is told once for each answer, from a method and from a web
-// handler.
+// TestDetails_LeftOutAreLogged holds that the author of a handler is told once for each answer, from a method and from
+// a web handler.
 func TestDetails_LeftOutAreLogged(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -37,8 +37,8 @@ func newRefuser() *sink {
 	return s
 }
 
-// TestDeadLetters_Permissions has a user read, redeliver and delete dead letters who may do that and nothing else, as docs/guides/events.md
-// says.
+// TestDeadLetters_Permissions has a user read, redeliver and delete dead letters who may do that and nothing else, as
+// docs/guides/events.md says.
 func TestDeadLetters_Permissions(t *testing.T) {
 	t.Parallel()
 	var block string
@@ -70,7 +70,8 @@ func TestDeadLetters_Permissions(t *testing.T) {
 	}
 }
 
-// TestDeadLetters_StreamIsCreatedAgain has the stream of dead letters deleted under a running service: it is created as it was.
+// TestDeadLetters_StreamIsCreatedAgain has the stream of dead letters deleted under a running service: it is created as
+// it was.
 func TestDeadLetters_StreamIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
@@ -129,7 +130,8 @@ func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, events string, r
 	require.NoError(t, err)
 }
 
-// TestDeadLetters_StreamsThatTakeOtherEvents has one made beforehand that takes another event than is fired: waiting for it would be in vain.
+// TestDeadLetters_StreamsThatTakeOtherEvents has one made beforehand that takes another event than is fired: waiting
+// for it would be in vain.
 func TestDeadLetters_StreamsThatTakeOtherEvents(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
@@ -143,7 +145,8 @@ func TestDeadLetters_StreamsThatTakeOtherEvents(t *testing.T) {
 	}
 }
 
-// TestDeadLetters_Junk has another client fill the log with what is no event: few of it become dead letters, and few lines tell so.
+// TestDeadLetters_Junk has another client fill the log with what is no event: few of it become dead letters, and few
+// lines tell so.
 func TestDeadLetters_Junk(t *testing.T) {
 	t.Parallel()
 	const junk = 1000

@@ -20,10 +20,10 @@ type eventKey struct {
 	err      error // the arguments have no such key: returned by every Publish
 }
 
-// KeyedBy returns the event with a key: the value of an argument, found by its json tag in a struct, or by its name in [Args]. Events
-// with equal keys are handled in order. A key is a text, an integer, or a value that marshals as text. If an event has no key, or an empty
-// one, Publish returns an error with status 400, and nothing is sent. Default: no key, and no order. Generated publishers set it from
-// //busline:key.
+// KeyedBy returns the event with a key: the value of an argument, found by its json tag in a struct, or by its name in
+// [Args]. Events with equal keys are handled in order. A key is a text, an integer, or a value that marshals as text.
+// If an event has no key, or an empty one, Publish returns an error with status 400, and nothing is sent. Default: no
+// key, and no order. Generated publishers set it from //busline:key.
 func (e Event[Arguments]) KeyedBy(argument string) Event[Arguments] {
 	e.key = newEventKey(reflect.TypeFor[Arguments](), argument)
 	if e.call.err == nil && e.key.err == nil {

@@ -106,7 +106,8 @@ func TestEventKey_Missing(t *testing.T) {
 	})
 }
 
-// TestEventKey_Published holds that nothing is sent without a key, neither to plain subscribers nor to a stream, and all with one.
+// TestEventKey_Published holds that nothing is sent without a key, neither to plain subscribers nor to a stream, and
+// all with one.
 func TestEventKey_Published(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, broker.JetStream(t.TempDir()))

@@ -25,8 +25,8 @@ func (eventControl) Events(ctx context.Context) (publishes []publishedEvent, sub
 	return conn.events.publishes(), conn.subscribesTo()
 }
 
-// Subscribed tells a publisher that the caller subscribes to some of its events, which have to be stored, and returns the instance and what it
-// publishes.
+// Subscribed tells a publisher that the caller subscribes to some of its events, which have to be stored, and returns
+// the instance and what it publishes.
 func (eventControl) Subscribed(ctx context.Context, publisher string, events []string) (id string, publishes []publishedEvent) {
 	caller, _ := CallerOf(ctx)
 	conn := servingConn(ctx)
@@ -91,8 +91,9 @@ func planPublish() ([]*endpoint, error) {
 	return controlled([]*endpoint{publish, describe}), nil
 }
 
-// listEvents serves the list of events and their document, and reports whether it did not do so before. The caller holds the lock of
-// registrations. Events do not need that, so an error is logged, and the next publisher or subscription tries again.
+// listEvents serves the list of events and their document, and reports whether it did not do so before. The caller
+// holds the lock of registrations. Events do not need that, so an error is logged, and the next publisher or
+// subscription tries again.
 func (c *Conn) listEvents(ctx context.Context) (added bool) {
 	return c.addControl(ctx, &c.registry.listing, eventListEndpoints, "the events of this instance are not listed")
 }
@@ -128,8 +129,8 @@ func (c *Conn) listPublisher(ctx context.Context) {
 // eventName identifies an event.
 type eventName struct{ host, path string }
 
-// publish notes that a publisher has an event, with the argument that orders it, "" for none. The latest publisher of an event counts,
-// but not in place of one that stores it.
+// publish notes that a publisher has an event, with the argument that orders it, "" for none. The latest publisher of
+// an event counts, but not in place of one that stores it.
 func (s *eventSources) publish(of *Publisher, path, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

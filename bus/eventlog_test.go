@@ -33,8 +33,8 @@ func metricsOf(conn *bus.Conn) string {
 	return page.Body.String()
 }
 
-// TestDurable_NoSubscriberStopsAPublisher has a service leave for good: publishing goes on, the service is cut off, and every event is
-// accounted for when it comes back.
+// TestDurable_NoSubscriberStopsAPublisher has a service leave for good: publishing goes on, the service is cut off, and
+// every event is accounted for when it comes back.
 func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 	t.Parallel()
 	b, log := newStored(t), new(journal)
@@ -179,8 +179,8 @@ func TestSubscribe_WrongBeginnings(t *testing.T) {
 	}
 }
 
-// TestDurable_DeletedConsumersLoseNothing has a client delete the consumer while events wait for another attempt and others for the first: all
-// come, some of them again.
+// TestDurable_DeletedConsumersLoseNothing has a client delete the consumer while events wait for another attempt and
+// others for the first: all come, some of them again.
 func TestDurable_DeletedConsumersLoseNothing(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)

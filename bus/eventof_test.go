@@ -14,7 +14,8 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// deliveries returns a sink that tells what its handler learns of each delivery, and ends it with the next of these errors.
+// deliveries returns a sink that tells what its handler learns of each delivery, and ends it with the next of these
+// errors.
 func deliveries(ends ...error) (*sink, chan bus.EventDelivery) {
 	told := make(chan bus.EventDelivery, 10)
 	s := newSink()
@@ -34,7 +35,8 @@ func deliveries(ends ...error) (*sink, chan bus.EventDelivery) {
 	return s, told
 }
 
-// TestEventOf_Stored has an event fail, become a dead letter, and be delivered again: its id stays, and so does one of a publisher's choice.
+// TestEventOf_Stored has an event fail, become a dead letter, and be delivered again: its id stays, and so does one of
+// a publisher's choice.
 func TestEventOf_Stored(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, id string }{{"message id", ""}, {"chosen id", "order 7"}} {

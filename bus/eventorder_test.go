@@ -91,8 +91,9 @@ func subscribeLedger(t *testing.T, b *bustest.Bus, to *ledger, options ...bus.Su
 	return conn
 }
 
-// TestDurable_KeysInOrder has three instances share the events of ten accounts, some of which fail at first, and one instance leave: those of each account
-// are handled in order, one at a time, and those of different accounts at the same time.
+// TestDurable_KeysInOrder has three instances share the events of ten accounts, some of which fail at first, and one
+// instance leave: those of each account are handled in order, one at a time, and those of different accounts at the
+// same time.
 func TestDurable_KeysInOrder(t *testing.T) {
 	t.Parallel()
 	b, all := newStored(t), newLedger()
@@ -166,8 +167,8 @@ type unorderedEvents interface {
 	OnBooked(ctx context.Context, account string, number int) error
 }
 
-// TestDurable_KeyComesAndGoes has a service subscribe without the key, with it, and without it again, while events wait: none is lost, and
-// the consumers that were replaced are gone.
+// TestDurable_KeyComesAndGoes has a service subscribe without the key, with it, and without it again, while events
+// wait: none is lost, and the consumers that were replaced are gone.
 func TestDurable_KeyComesAndGoes(t *testing.T) {
 	t.Parallel()
 	b, all := newStored(t), newLedger()

@@ -100,8 +100,8 @@ func changeConsumer(t *testing.T, conn *bus.Conn, change func(*jetstream.Consume
 	require.NoError(t, err)
 }
 
-// TestEvents_OfAnOperator has the streams and the consumers made by a user who may. Those who may not get along with them, and
-// say what is missing when there is none.
+// TestEvents_OfAnOperator has the streams and the consumers made by a user who may. Those who may not get along with
+// them, and say what is missing when there is none.
 func TestEvents_OfAnOperator(t *testing.T) {
 	t.Parallel()
 	keepAge, keepBytes := bus.MaxAge(time.Hour), bus.MaxBytes(1<<20)

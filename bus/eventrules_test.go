@@ -208,8 +208,8 @@ func TestEvents_OfAChain(t *testing.T) {
 	}
 }
 
-// TestEvents_WithATokenThatCannotBeVerified are refused by a subscriber that finds it expired, though it asks for no claims, and says so
-// in its log. One without keys takes them.
+// TestEvents_WithATokenThatCannotBeVerified are refused by a subscriber that finds it expired, though it asks for no
+// claims, and says so in its log. One without keys takes them.
 func TestEvents_WithATokenThatCannotBeVerified(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -259,8 +259,8 @@ func TestEvents_AreUndocumented(t *testing.T) {
 	assert.NotContains(t, body, "ordered")
 }
 
-// TestEvents_HostileStored has a source in another language store events that break the rules of requests. None is handled, and
-// what is parked says why.
+// TestEvents_HostileStored has a source in another language store events that break the rules of requests. None is
+// handled, and what is parked says why.
 func TestEvents_HostileStored(t *testing.T) {
 	t.Parallel()
 	b, source, _ := newOrders(t)

@@ -46,17 +46,17 @@ type publishConfig struct {
 	described serviceConfig // of its events: the claims
 }
 
-// EventsOf tells a publisher the interface of its events, which generated publishers do: EventsOf[ordersapi.Events](). The events are then
-// described in documents, and can be published by hand. The names of their arguments come from the signature table that apigen writes.
-// Default: only the paths of events are known.
+// EventsOf tells a publisher the interface of its events, which generated publishers do: EventsOf[ordersapi.Events]().
+// The events are then described in documents, and can be published by hand. The names of their arguments come from the
+// signature table that apigen writes. Default: only the paths of events are known.
 func EventsOf[T any]() PublishOption {
 	return publishOption(func(c *publishConfig) { c.events = reflect.TypeFor[T]() })
 }
 
 // eventStore stores events for services that subscribe with [Durable].
 type eventStore interface {
-	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithEventID], "" for none. Events with equal
-	// keys are kept in order; "" stands for none.
+	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithEventID], "" for none.
+	// Events with equal keys are kept in order; "" stands for none.
 	Store(ctx context.Context, path, id, key string, event *wire.Request) error
 	// Permissions returns the permissions that the user of the connection needs for storing.
 	Permissions() (publish, subscribe []durable.Permission)
@@ -224,7 +224,8 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 	return c.publishEvent(ctx, request, nil)
 }
 
-// misspeltEvent tells of an event that a publisher of this connection does not have, and that resembles one that it has.
+// misspeltEvent tells of an event that a publisher of this connection does not have, and that resembles one that it
+// has.
 func (c *Conn) misspeltEvent(address subject.Address) error {
 	meant := ""
 	if event := strings.TrimPrefix(address.Path, "/"); c.events.publicationOf(address.Host, event).publisher == nil {

@@ -122,7 +122,8 @@ func TestEvents_EachServiceGetsEachOnce(t *testing.T) {
 	}
 }
 
-// TestOutcomes waits for what becomes of an event, also at a service that comes later, and no longer at one that has left.
+// TestOutcomes waits for what becomes of an event, also at a service that comes later, and no longer at one that has
+// left.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -166,8 +167,8 @@ type olderEvents interface {
 	OnCancelled(ctx context.Context, number int, why string) error
 }
 
-// TestEvents_OlderInstancesTakeNothingAway has an instance of an older version come and go while a new one handles an event that the
-// old one does not know.
+// TestEvents_OlderInstancesTakeNothingAway has an instance of an older version come and go while a new one handles an
+// event that the old one does not know.
 func TestEvents_OlderInstancesTakeNothingAway(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
@@ -182,8 +183,8 @@ func TestEvents_OlderInstancesTakeNothingAway(t *testing.T) {
 	awaitHandled(t, b, source)
 }
 
-// TestEvents_RefusalsOfOthersAreTriedAgain has events refused that another version of a service would have taken: the one that the
-// handler calls, or its own.
+// TestEvents_RefusalsOfOthersAreTriedAgain has events refused that another version of a service would have taken: the
+// one that the handler calls, or its own.
 func TestEvents_RefusalsOfOthersAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
@@ -215,7 +216,8 @@ func TestEvents_RefusalsOfOthersAreTriedAgain(t *testing.T) {
 	assert.LessOrEqual(t, len(picky.taken()), 0)
 }
 
-// TestEvents_RestartsLoseNone replaces instance after instance of a service while events are fired: each is handled once.
+// TestEvents_RestartsLoseNone replaces instance after instance of a service while events are fired: each is handled
+// once.
 func TestEvents_RestartsLoseNone(t *testing.T) {
 	t.Parallel()
 	for name, durable := range map[string]bool{"plain": false, "stored": true} {
@@ -295,7 +297,8 @@ func (o *occupied) holds(t *testing.T) {
 	eventually(t, func() bool { return bus.HeldEvents(o.conn) == 1 })
 }
 
-// TestEvents_WaitForRoom has an event come to an instance that has too much to do: it is handled there, at the first attempt.
+// TestEvents_WaitForRoom has an event come to an instance that has too much to do: it is handled there, at the first
+// attempt.
 func TestEvents_WaitForRoom(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
@@ -314,8 +317,8 @@ func TestEvents_WaitForRoom(t *testing.T) {
 	awaitHandled(t, b, source)
 }
 
-// TestEvents_LateOnesWaitForTheirTurn has JetStream answer a request that the instance has taken for lost, as after a stall: what comes
-// too much waits here, in order.
+// TestEvents_LateOnesWaitForTheirTurn has JetStream answer a request that the instance has taken for lost, as after a
+// stall: what comes too much waits here, in order.
 func TestEvents_LateOnesWaitForTheirTurn(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
@@ -353,7 +356,8 @@ func TestEvents_LateOnesWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-// TestClose_HandlesEventsThatWait has an instance close before there is room for an event: it is handled there when there is.
+// TestClose_HandlesEventsThatWait has an instance close before there is room for an event: it is handled there when
+// there is.
 func TestClose_HandlesEventsThatWait(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)

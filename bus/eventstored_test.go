@@ -246,8 +246,8 @@ func eventually(t *testing.T, holds func() bool) {
 	}
 }
 
-// TestClose_FinishesStoredEvents has a handler run when its instance closes: the event is done, and what comes then waits for
-// another instance.
+// TestClose_FinishesStoredEvents has a handler run when its instance closes: the event is done, and what comes then
+// waits for another instance.
 func TestClose_FinishesStoredEvents(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
@@ -309,7 +309,8 @@ func TestDurable_ConsumersAreMadeAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
-// TestServices_MakeStreamsAnew has a client delete the stream of a source under a service that runs: it is made as it was.
+// TestServices_MakeStreamsAnew has a client delete the stream of a source under a service that runs: it is made as it
+// was.
 func TestServices_MakeStreamsAnew(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
@@ -331,8 +332,8 @@ func TestServices_MakeStreamsAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
-// TestEvents_AreAskedForAnew cuts a service off from its broker, in whose place comes another: that is asked at once, and not only
-// when the last request must have been answered.
+// TestEvents_AreAskedForAnew cuts a service off from its broker, in whose place comes another: that is asked at once,
+// and not only when the last request must have been answered.
 func TestEvents_AreAskedForAnew(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(conn *bus.Conn, way *fragile){
@@ -359,8 +360,8 @@ func TestEvents_AreAskedForAnew(t *testing.T) {
 	}
 }
 
-// TestSmallRequests has a consumer that hands out one event for a request, or keeps none for long, as an operator or a limit of the
-// broker may want it: before the service starts, and while it runs.
+// TestSmallRequests has a consumer that hands out one event for a request, or keeps none for long, as an operator or a
+// limit of the broker may want it: before the service starts, and while it runs.
 func TestSmallRequests(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*jetstream.ConsumerConfig){
@@ -387,8 +388,8 @@ func TestSmallRequests(t *testing.T) {
 	}
 }
 
-// TestDurable_ServersOfAClusterComeAndGo has JetStream say that a request for events is void because another server leads now, or this one
-// shuts down: the instance asks again without a warning. It says so if no server answers.
+// TestDurable_ServersOfAClusterComeAndGo has JetStream say that a request for events is void because another server
+// leads now, or this one shuts down: the instance asks again without a warning. It says so if no server answers.
 func TestDurable_ServersOfAClusterComeAndGo(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]int{"409 Leadership Change": 0, "409 Server Shutdown": 0, "503 ": 1} {
@@ -434,7 +435,8 @@ func limitConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn, change func(*je
 	require.NoError(t, err)
 }
 
-// TestDurable_MaxInFlight has a broker, a stream and an operator that let a service have fewer events at a time than it would.
+// TestDurable_MaxInFlight has a broker, a stream and an operator that let a service have fewer events at a time than it
+// would.
 func TestDurable_MaxInFlight(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -471,8 +473,8 @@ func TestDurable_MaxInFlight(t *testing.T) {
 	}
 }
 
-// TestDurable_JetStreamIsFull has a stream without a limit of its own in a broker that stores less than what is fired, and none that the
-// bus could make.
+// TestDurable_JetStreamIsFull has a stream without a limit of its own in a broker that stores less than what is fired,
+// and none that the bus could make.
 func TestDurable_JetStreamIsFull(t *testing.T) {
 	t.Parallel()
 	b := newStored(t, broker.Config("jetstream { max_file_store: 64KB }"))

@@ -26,8 +26,8 @@ func (Payroll) Raise(ctx context.Context, employee string) (by string) {
 	return fmt.Sprint(who["sub"], " raises ", employee)
 }
 
-// A token says who calls, and an expression which claims it must have. Keys and tokens of production come from an identity
-// provider, and BUS_JWKS names its key set.
+// A token says who calls, and an expression which claims it must have. Keys and tokens of production come from an
+// identity provider, and BUS_JWKS names its key set.
 func ExampleClaims() {
 	ctx := context.Background()
 	embedded, err := broker.Start()

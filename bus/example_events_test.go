@@ -50,8 +50,8 @@ func ExampleSubscribe() {
 	// Output: Thank you for order 7, Ada!
 }
 
-// An event that must not be lost is stored. Both sides need Durable: the source stores, and the service gets what was fired
-// since it subscribed for the first time, even while it was away.
+// An event that must not be lost is stored. Both sides need Durable: the source stores, and the service gets what was
+// fired since it subscribed for the first time, even while it was away.
 func ExampleConn_NewPublisher_durable() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "events")

@@ -77,8 +77,8 @@ func ExampleWithOutgoingHeader() {
 	// Saluton
 }
 
-// A call that returns only results, as those of generated clients do, has the header of the response written to a variable. So
-// does a method that is tested by calling it.
+// A call that returns only results, as those of generated clients do, has the header of the response written to a
+// variable. So does a method that is tested by calling it.
 func ExampleCaptureResponseHeader() {
 	ctx := context.Background()
 	var header http.Header

@@ -22,7 +22,8 @@ func (Temperature) Fahrenheit(_ context.Context, celsius float64) (fahrenheit fl
 	return celsius*9/5 + 32, nil
 }
 
-// A method is served under its name, with GET and POST. The names of its arguments and results are those of its callers.
+// A method is served under its name, with GET and POST. The names of its arguments and results are those of its
+// callers.
 func ExampleServe() {
 	ctx := context.Background()
 	embedded, err := broker.Start()

@@ -80,10 +80,12 @@ const IdleTime = worker.IdleTime
 // IntakeCapacity is how many messages may have arrived without having been looked at.
 const IntakeCapacity = natsconn.IntakeCapacity
 
-// HoldResponses keeps a connection from looking at what comes, from the first ack or response on, until release is called.
+// HoldResponses keeps a connection from looking at what comes, from the first ack or response on, until release is
+// called.
 func HoldResponses(c *Conn) (release func()) { return c.client.Hold() }
 
-// KnownSubscriptions is how many subscriptions a connection and those that share its link have, and had without forgetting.
+// KnownSubscriptions is how many subscriptions a connection and those that share its link have, and had without
+// forgetting.
 func KnownSubscriptions(c *Conn) int { return c.broker.KnownSubscriptions() }
 
 // CallRecord is a call as a tap reports it.
@@ -98,8 +100,8 @@ func Drop(c *Conn, why error) { c.drop("a.subject", why) }
 // FlushLog waits until the lines of a connection are written.
 func FlushLog(c *Conn) { c.shared.lines.Flush(context.Background()) }
 
-// PassedOn returns the error that a caller gets for a problem of status 409, and the body with which it answers when it passes
-// that on.
+// PassedOn returns the error that a caller gets for a problem of status 409, and the body with which it answers when it
+// passes that on.
 func PassedOn(body []byte) (*Error, []byte) {
 	failed := responseError(&wire.Response{
 		Status: http.StatusConflict, Header: wire.Header{{Name: "Content-Type", Value: restmap.ProblemType}}, Body: body,

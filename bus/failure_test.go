@@ -20,8 +20,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestTryAgain holds that the interceptor of the guide calls an instance again that had no room, after the time that it asked for,
-// and one that has failed by itself not at all.
+// TestTryAgain holds that the interceptor of the guide calls an instance again that had no room, after the time that it
+// asked for, and one that has failed by itself not at all.
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -225,8 +225,8 @@ func (f failing) err(ctx context.Context, why string) error {
 	return whatFails()[why].err
 }
 
-// TestFailure_LogLines holds that a failure is logged once, in the same way whether a function returns it or a web handler writes
-// it, at first hand or passed on from another service.
+// TestFailure_LogLines holds that a failure is logged once, in the same way whether a function returns it or a web
+// handler writes it, at first hand or passed on from another service.
 func TestFailure_LogLines(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -392,7 +392,8 @@ func failingHandlers() map[string]http.HandlerFunc {
 	}
 }
 
-// TestFailure_PanicEndsItsOwnCall has handlers panic in every way beside one that is at work, which does not hear of it.
+// TestFailure_PanicEndsItsOwnCall has handlers panic in every way beside one that is at work, which does not hear of
+// it.
 func TestFailure_PanicEndsItsOwnCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -421,8 +422,8 @@ func TestFailure_PanicEndsItsOwnCall(t *testing.T) {
 	})
 }
 
-// TestAbort has a handler end as those of net/http may, who are not logged there either: its caller is answered, and the log
-// has a line for debugging.
+// TestAbort has a handler end as those of net/http may, who are not logged there either: its caller is answered, and
+// the log has a line for debugging.
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -494,8 +495,8 @@ func TestEvent_OfClosedConnection(t *testing.T) {
 	assert.Equal(t, int64(2), made[0].Failed)
 }
 
-// TestFailedMulticast has the interceptors, the metrics and the log tell of a multicast that has reached no instance what its caller
-// is told.
+// TestFailedMulticast has the interceptors, the metrics and the log tell of a multicast that has reached no instance
+// what its caller is told.
 func TestFailedMulticast(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

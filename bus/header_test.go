@@ -86,8 +86,8 @@ func overBothLingual(t *testing.T, test func(t *testing.T, w *testBus, caller *b
 	})
 }
 
-// TestRequestHeader holds what a method learns of the header of its request: what the context of the call has, also through
-// a service in between if it is a field that travels on.
+// TestRequestHeader holds what a method learns of the header of its request: what the context of the call has, also
+// through a service in between if it is a field that travels on.
 func TestRequestHeader(t *testing.T) {
 	t.Parallel()
 	overBothLingual(t, func(t *testing.T, _ *testBus, caller *bus.Conn) {
@@ -264,8 +264,8 @@ func TestHeader_OfAResponse(t *testing.T) {
 	assert.Nil(t, header["Bus-Queue"], "outside a handler")
 }
 
-// TestResponseHeader_OfValues holds that interceptors on both sides see what a method has set when the results are passed as
-// Go values, and that one call's fields are not another's.
+// TestResponseHeader_OfValues holds that interceptors on both sides see what a method has set when the results are
+// passed as Go values, and that one call's fields are not another's.
 func TestResponseHeader_OfValues(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -293,8 +293,8 @@ func TestResponseHeader_OfValues(t *testing.T) {
 	})
 }
 
-// TestInterceptor_GivesHeader holds that it makes no difference whether the caller or an interceptor sets a field in the
-// context, which may be one that has others, or none.
+// TestInterceptor_GivesHeader holds that it makes no difference whether the caller or an interceptor sets a field in
+// the context, which may be one that has others, or none.
 func TestInterceptor_GivesHeader(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -14,8 +14,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestHealth_CountsOverflow floods a connection that has no time: what is thrown away is counted, logged once, and turns it
-// unhealthy until it has stopped.
+// TestHealth_CountsOverflow floods a connection that has no time: what is thrown away is counted, logged once, and
+// turns it unhealthy until it has stopped.
 func TestHealth_CountsOverflow(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -150,8 +150,8 @@ func (i *issuer) keeper() string {
 	return i.token(claims.Claims{"roles": []string{"keeper"}, "level": 3})
 }
 
-// badTokens returns what must never be taken for a token, nor for none, by what is wrong with it. All of them claim to be
-// a keeper's.
+// badTokens returns what must never be taken for a token, nor for none, by what is wrong with it. All of them claim to
+// be a keeper's.
 func (i *issuer) badTokens() map[string]string {
 	i.t.Helper()
 	good := claims.Claims{"roles": []string{"keeper"}, "level": 3}

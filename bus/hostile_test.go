@@ -170,8 +170,8 @@ func TestHostile_MessagesAreCounted(t *testing.T) {
 	}
 }
 
-// TestRequests_WithoutMessageIDAreRefused sends requests whose sender is known and whose message id is not: each is answered
-// once, without an id and an ack before it, and counts as dropped.
+// TestRequests_WithoutMessageIDAreRefused sends requests whose sender is known and whose message id is not: each is
+// answered once, without an id and an ack before it, and counts as dropped.
 func TestRequests_WithoutMessageIDAreRefused(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
@@ -311,8 +311,8 @@ type foreign struct {
 	requests <-chan *nats.Msg
 }
 
-// newForeign serves GET /who of scripted.example. It answers each request at once with the texts, or is told to by answer if
-// there is none.
+// newForeign serves GET /who of scripted.example. It answers each request at once with the texts, or is told to by
+// answer if there is none.
 func newForeign(t *testing.T, w *testBus, onReply bool, texts ...string) *foreign {
 	t.Helper()
 	requests := make(chan *nats.Msg, 16)
@@ -484,8 +484,8 @@ func TestMulticast_MalformedResponse(t *testing.T) {
 	})
 }
 
-// TestMulticast_MalformedResponseOfNoSender yields an error for the instance that acked and cannot have sent anything else, before its
-// time budget ends.
+// TestMulticast_MalformedResponseOfNoSender yields an error for the instance that acked and cannot have sent anything
+// else, before its time budget ends.
 func TestMulticast_MalformedResponseOfNoSender(t *testing.T) {
 	t.Parallel()
 	anonymous := strings.NewReplacer("Bus-From-Host: scripted.example\n", "", "Bus-From-Id: s1aaaaaaaa\n", "").Replace(foreignAnswer)
@@ -560,8 +560,8 @@ func TestMalformedResponse_FreesItsParts(t *testing.T) {
 	})
 }
 
-// TestMalformedResponse_OfOthers has those who were not asked send what cannot be understood, and a message that only says it is
-// an ack. The calls go on.
+// TestMalformedResponse_OfOthers has those who were not asked send what cannot be understood, and a message that only
+// says it is an ack. The calls go on.
 func TestMalformedResponse_OfOthers(t *testing.T) {
 	t.Parallel()
 	malformed := strings.Replace(foreignAnswer, ": 7", ": x", 1)
@@ -611,7 +611,8 @@ func TestMalformedResponse_OfOthers(t *testing.T) {
 	})
 }
 
-// TestMalformedResponse_Ack drops an ack that breaks a rule, as if it had not come, and says so when the call has ended.
+// TestMalformedResponse_Ack drops an ack that breaks a rule, as if it had not come, and says so when the call has
+// ended.
 func TestMalformedResponse_Ack(t *testing.T) {
 	t.Parallel()
 	const dropped = `; a malformed ack was dropped: header Bus-Fragment: not allowed on an ack, which has no parts`

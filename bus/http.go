@@ -20,14 +20,15 @@ import (
 
 // Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers; if the
 // endpoint has no queue, all instances get the request and the first answer counts. The response has the status set by
-// the service. Its body comes as a stream if the service sends it so: close it, as with any HTTP client; it fails with an [*Error] if the stream ends
-// before its end, and until then the call counts as in flight. To HEAD it has no body, and the Content-Length that the service announced, if any.
-// The headers Bus-From-Host and Bus-From-Id name the instance that answered.
+// the service. Its body comes as a stream if the service sends it so: close it, as with any HTTP client; it fails with
+// an [*Error] if the stream ends before its end, and until then the call counts as in flight. To HEAD it has no body,
+// and the Content-Length that the service announced, if any. The headers Bus-From-Host and Bus-From-Id name the
+// instance that answered.
 //
 // A path or a method that the host does not serve yields a 404 or 405 response. If there is no response, because no
-// instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. A request body of more than 1 MiB
-// that is not in memory, of more than [WithMaxMessageBytes], or of unknown length is sent as it is read, and of any size. Do closes the body, at the latest when the context of the request ends. It is safe for
-// concurrent use.
+// instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. A request body of more than
+// 1 MiB that is not in memory, of more than [WithMaxMessageBytes], or of unknown length is sent as it is read, and of
+// any size. Do closes the body, at the latest when the context of the request ends. It is safe for concurrent use.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	request, err := c.streamFromHTTP(r)
 	if err != nil {
@@ -114,7 +115,8 @@ func messageOf(r *http.Request, body []byte) (*clientCall, error) {
 // smallBody is how large a body of unknown length may be that travels in one piece, in bytes.
 const smallBody = 64 << 10
 
-// streamFromHTTP is fromHTTP for a unicast call: a body is sent as it is read if it is too large for memory, or of unknown length.
+// streamFromHTTP is fromHTTP for a unicast call: a body is sent as it is read if it is too large for memory, or of
+// unknown length.
 func (c *Conn) streamFromHTTP(r *http.Request) (*clientCall, error) {
 	_, inMemory := r.Body.(wire.Body)
 	whole := int64(c.config.messageLimit)
@@ -213,8 +215,8 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 	return read, nil
 }
 
-// bodyFor returns the body that a request of a method gets, and its length as net/http shows it: as Content-Length, "" for none, and as a
-// number, -1 if a response to HEAD announces none.
+// bodyFor returns the body that a request of a method gets, and its length as net/http shows it: as Content-Length, ""
+// for none, and as a number, -1 if a response to HEAD announces none.
 func bodyFor(method string, response *wire.Response) (body []byte, announced string, length int64) {
 	body, length = response.Body, int64(len(response.Body))
 	isHead := method == http.MethodHead

@@ -69,8 +69,8 @@ func (w *impostor) sums(count int) map[string][]string {
 	return said
 }
 
-// TestImpostor_CallersWithOneID has both call at once. Each hears all that comes for either, because the subscription is a plain
-// one, and takes what has the id of a message of its own.
+// TestImpostor_CallersWithOneID has both call at once. Each hears all that comes for either, because the subscription
+// is a plain one, and takes what has the id of a message of its own.
 func TestImpostor_CallersWithOneID(t *testing.T) {
 	t.Parallel()
 	const calls = 100
@@ -165,8 +165,8 @@ func TestInstances_WithOneID(t *testing.T) {
 	}
 }
 
-// TestImpostor_HostNamedLikeAnInstance has a service whose first label is the id of an instance: in subjects they are one, so
-// that both get the call, and one of them answers.
+// TestImpostor_HostNamedLikeAnInstance has a service whose first label is the id of an instance: in subjects they are
+// one, so that both get the call, and one of them answers.
 func TestImpostor_HostNamedLikeAnInstance(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}

@@ -35,10 +35,10 @@ import (
 // only. An interceptor can be tested without a bus, with an Exchange and a next of the test's own.
 //
 // Busline's own steps of a call are interceptors, too. On the server, from the outside in: the interceptors of
-// [WithObservers], the report, recovery from panics, the limit of responses, claims, limits, then the interceptors of the
-// connection, of Serve and of Method, then the endpoint. On the client: the header of the context (see
-// [WithOutgoingHeader]), the interceptors of WithObservers, the report, then the interceptors of the connection, then the
-// bus. The report tells the ended call to the metrics, to the taps and to the log, in this order. So when a user's
+// [WithObservers], the report, recovery from panics, the limit of responses, claims, limits, then the interceptors of
+// the connection, of Serve and of Method, then the endpoint. On the client: the header of the context (see
+// [WithOutgoingHeader]), the interceptors of WithObservers, the report, then the interceptors of the connection, then
+// the bus. The report tells the ended call to the metrics, to the taps and to the log, in this order. So when a user's
 // interceptor runs, the caller's claims are verified (see [ClaimsOf]), and the outcome that it returns is logged and
 // counted.
 //
@@ -144,12 +144,13 @@ type Endpoint struct {
 // Exchange is a call seen by an [Interceptor]: the request and, after next has returned, the response. It belongs to
 // one call, and must not be used after that call has ended. A test may make one from its exported fields.
 type Exchange struct {
-	// Address is the called address: Port, Host (preceded by the instance if one was addressed), Method and Path. The Method of HEAD
-	// is GET, as which it travels: Request.IsHead tells them apart, for an interceptor that answers in place of the endpoint.
+	// Address is the called address: Port, Host (preceded by the instance if one was addressed), Method and Path. The
+	// Method of HEAD is GET, as which it travels: Request.IsHead tells them apart, for an interceptor that answers in
+	// place of the endpoint.
 	subject.Address
-	// Route is the path with its parameters, "/products/{id}", for telemetry: there are few different ones. On the client side it
-	// is that of an [Operation], as of generated clients, or of an address of [Conn.Call] with parameters; else it is "", as with
-	// [Conn.Do]. On the server side it is the Path of the Endpoint.
+	// Route is the path with its parameters, "/products/{id}", for telemetry: there are few different ones. On the client
+	// side it is that of an [Operation], as of generated clients, or of an address of [Conn.Call] with parameters; else it
+	// is "", as with [Conn.Do]. On the server side it is the Path of the Endpoint.
 	Route string
 	// Side is the side on which the interceptor runs.
 	Side Side
@@ -169,9 +170,10 @@ type Exchange struct {
 	// passes Go values; see [WithBodies]. On the client side the ids and the time budget are set later, when the
 	// request is sent. The Actor is a secret of its bearer.
 	Request *wire.Request
-	// Response is the response; nil before there is one, for a multicast, and if there was an error. The rules for
-	// header and body of the request apply here, too. An interceptor may replace the response. That of a stream has its Stream set: on the
-	// client side the body follows, and has to be closed in place of its reader; on the server side it has gone, and only an error can take its place.
+	// Response is the response; nil before there is one, for a multicast, and if there was an error. The rules for header
+	// and body of the request apply here, too. An interceptor may replace the response. That of a stream has its Stream
+	// set: on the client side the body follows, and has to be closed in place of its reader; on the server side it has
+	// gone, and only an error can take its place.
 	Response *wire.Response
 
 	began   time.Time
@@ -245,8 +247,8 @@ func (x *Exchange) TraceID() string {
 	return x.traceID
 }
 
-// SetTraceID sets the id of the trace that the call belongs to on this side, 32 hexadecimal digits. Errors, logs and taps
-// name it. Default: that in the header of the request. It is for interceptors that trace, before they call next.
+// SetTraceID sets the id of the trace that the call belongs to on this side, 32 hexadecimal digits. Errors, logs and
+// taps name it. Default: that in the header of the request. It is for interceptors that trace, before they call next.
 func (x *Exchange) SetTraceID(id string) {
 	x.traceID = id
 	if x.in != nil {
@@ -254,8 +256,8 @@ func (x *Exchange) SetTraceID(id string) {
 	}
 }
 
-// Local returns the host and the id of the instance on whose side the interceptor runs, both "" in an exchange made by a
-// test.
+// Local returns the host and the id of the instance on whose side the interceptor runs, both "" in an exchange made by
+// a test.
 func (x *Exchange) Local() (host, id string) {
 	if x.conn == nil {
 		return "", ""
@@ -263,10 +265,10 @@ func (x *Exchange) Local() (host, id string) {
 	return x.conn.host, x.conn.id
 }
 
-// Callee returns the host that was called. It omits an addressed instance if an answer identifies that part of the name.
-// served reports whether an instance of the host has served the call, if only with an error: the names of hosts and ports
-// for which it is false may be made up. It is for interceptors on the client side, after next has returned; err is the
-// error returned by next.
+// Callee returns the host that was called. It omits an addressed instance if an answer identifies that part of the
+// name. served reports whether an instance of the host has served the call, if only with an error: the names of hosts
+// and ports for which it is false may be made up. It is for interceptors on the client side, after next has returned;
+// err is the error returned by next.
 func (x *Exchange) Callee(err error) (host string, served bool) {
 	if x.Response != nil {
 		return x.Response.FromHost, x.out == nil || !x.out.NotServed

@@ -142,8 +142,8 @@ func TestInterceptor_Refuses(t *testing.T) {
 	})
 }
 
-// TestObserver_RejectedCall holds that observers of both sides see a call that is rejected before any other interceptor, with
-// both ends of it and the trace that they have set.
+// TestObserver_RejectedCall holds that observers of both sides see a call that is rejected before any other
+// interceptor, with both ends of it and the trace that they have set.
 func TestObserver_RejectedCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -214,7 +214,8 @@ func TestInterceptor_Answers(t *testing.T) {
 	})
 }
 
-// TestMulticast_AnsweredByInterceptor has it answer in place of all instances, and in place of those who would get an event.
+// TestMulticast_AnsweredByInterceptor has it answer in place of all instances, and in place of those who would get an
+// event.
 func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 	t.Parallel()
 	closed := func(bus.CallFunc) bus.CallFunc {
@@ -410,7 +411,8 @@ func TestInterceptor_AddsHeader(t *testing.T) {
 	})
 }
 
-// TestInterceptor_RetriedCall_MsgID holds that an interceptor of the caller sees the message id of the attempt that counted.
+// TestInterceptor_RetriedCall_MsgID holds that an interceptor of the caller sees the message id of the attempt that
+// counted.
 func TestInterceptor_RetriedCall_MsgID(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -468,8 +470,8 @@ func first(t *testing.T, answers iter.Seq2[*http.Response, error]) {
 	}
 }
 
-// TestInterceptors_ShareNoRequest has one on the side of the server add a field, which the caller does not see: not in its
-// request, and not when it calls again.
+// TestInterceptors_ShareNoRequest has one on the side of the server add a field, which the caller does not see: not in
+// its request, and not when it calls again.
 func TestInterceptors_ShareNoRequest(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -500,8 +502,8 @@ func TestInterceptors_ShareNoRequest(t *testing.T) {
 	})
 }
 
-// TestInterceptors_OutliveTheirCaller has the caller leave, and look at its request, while one on the side of the server
-// adds fields. It is for the race detector.
+// TestInterceptors_OutliveTheirCaller has the caller leave, and look at its request, while one on the side of the
+// server adds fields. It is for the race detector.
 func TestInterceptors_OutliveTheirCaller(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -532,8 +534,8 @@ func TestInterceptors_OutliveTheirCaller(t *testing.T) {
 	})
 }
 
-// TestInterceptor_ReplacesResponse has one on either side put a copy with one more field in the place of a response. The
-// results arrive all the same, whether or not they are in its body.
+// TestInterceptor_ReplacesResponse has one on either side put a copy with one more field in the place of a response.
+// The results arrive all the same, whether or not they are in its body.
 func TestInterceptor_ReplacesResponse(t *testing.T) {
 	t.Parallel()
 	replace := func(next bus.CallFunc) bus.CallFunc {
@@ -589,8 +591,8 @@ func (s *stuckOnce) Take(x int) (number int) {
 	return number
 }
 
-// TestInterceptor_CallsAgainBesideTheFirst has a handler end whose caller has called again, while that is answered. It is
-// for the race detector.
+// TestInterceptor_CallsAgainBesideTheFirst has a handler end whose caller has called again, while that is answered. It
+// is for the race detector.
 func TestInterceptor_CallsAgainBesideTheFirst(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

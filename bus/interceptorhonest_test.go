@@ -24,8 +24,8 @@ func executedOf(t *testing.T, err error) bus.Executed {
 	return failed.Executed
 }
 
-// TestInterceptor_RefusalHasNotRun holds what is said of calls that an interceptor refuses, on either side: no handler has
-// seen them.
+// TestInterceptor_RefusalHasNotRun holds what is said of calls that an interceptor refuses, on either side: no handler
+// has seen them.
 func TestInterceptor_RefusalHasNotRun(t *testing.T) {
 	t.Parallel()
 	refusal := errors.New("not now")
@@ -102,8 +102,8 @@ func TestInterceptor_ErrorHasRun(t *testing.T) {
 	})
 }
 
-// TestInterceptor_RetryIsHonest calls again after an attempt that may have run. That the last attempt has not is then no
-// proof that calling once more is safe.
+// TestInterceptor_RetryIsHonest calls again after an attempt that may have run. That the last attempt has not is then
+// no proof that calling once more is safe.
 func TestInterceptor_RetryIsHonest(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]func(context.Context, *bus.Exchange, bus.CallFunc) error{
@@ -144,7 +144,8 @@ func TestInterceptor_RetryIsHonest(t *testing.T) {
 	}
 }
 
-// TestInterceptor_WithoutAnswer counts and answers alike what an interceptor lets end with neither a response nor an error.
+// TestInterceptor_WithoutAnswer counts and answers alike what an interceptor lets end with neither a response nor an
+// error.
 func TestInterceptor_WithoutAnswer(t *testing.T) {
 	t.Parallel()
 	swallow := func(next bus.CallFunc) bus.CallFunc {
@@ -226,8 +227,8 @@ func TestInterceptor_Recovers(t *testing.T) {
 	})
 }
 
-// TestInterceptor_ClearsRequest holds that one which takes the request away, before the handler or after it, spoils neither the call
-// nor its log lines, whether the handler answers, panics or exits.
+// TestInterceptor_ClearsRequest holds that one which takes the request away, before the handler or after it, spoils
+// neither the call nor its log lines, whether the handler answers, panics or exits.
 func TestInterceptor_ClearsRequest(t *testing.T) {
 	t.Parallel()
 	clearRequest := func(next bus.CallFunc) bus.CallFunc {

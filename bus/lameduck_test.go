@@ -40,8 +40,8 @@ type tally struct{ calls atomic.Int64 }
 
 func (c *tally) Count() (calls int64) { return c.calls.Add(1) }
 
-// TestLameDuck has the broker of a caller and of an instance leave a cluster while calls run: both move to the other broker while the
-// leaving one still serves them, no call fails, and none is executed twice.
+// TestLameDuck has the broker of a caller and of an instance leave a cluster while calls run: both move to the other
+// broker while the leaving one still serves them, no call fails, and none is executed twice.
 func TestLameDuck(t *testing.T) {
 	t.Parallel()
 	first := startMember(t, "first")

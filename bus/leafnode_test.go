@@ -19,8 +19,8 @@ type leafGreeter struct{}
 
 func (leafGreeter) Greet(_ context.Context, name string) (greeting string) { return "Hello, " + name }
 
-// TestLeafNode calls a service on a leaf node from the hub. Instances there are found, unless the leaf node keeps announcements at home:
-// then they can still be called.
+// TestLeafNode calls a service on a leaf node from the hub. Instances there are found, unless the leaf node keeps
+// announcements at home: then they can still be called.
 func TestLeafNode(t *testing.T) {
 	t.Parallel()
 	for deny, wantFound := range map[string]bool{"": true, `, deny_imports: "*.888.all.>", deny_exports: "*.888.all.>"`: false} {

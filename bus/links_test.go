@@ -213,7 +213,8 @@ func TestWithNATS_KeepsCallbacks(t *testing.T) {
 	closeConn(t, conn)
 }
 
-// TestClose_WhileTheApplicationDrains has an application drain its connection first, which goes on for as long as it is busy itself.
+// TestClose_WhileTheApplicationDrains has an application drain its connection first, which goes on for as long as it is
+// busy itself.
 func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
@@ -269,8 +270,8 @@ func TestSharedConn_ClosedIsMadeAnew(t *testing.T) {
 	add(t, late, "one.example")
 }
 
-// TestSharedConn_ComesAndGoes opens and closes connections from many goroutines at once: no one gets a link that is closed
-// under it.
+// TestSharedConn_ComesAndGoes opens and closes connections from many goroutines at once: no one gets a link that is
+// closed under it.
 func TestSharedConn_ComesAndGoes(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}

@@ -17,8 +17,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// deliver is for [client.Config]: it keeps a call in the process if an instance there serves it, and passes the message itself instead of
-// its text. Neither side changes a message after it was passed.
+// deliver is for [client.Config]: it keeps a call in the process if an instance there serves it, and passes the message
+// itself instead of its text. Neither side changes a message after it was passed.
 func (c *Conn) deliver(ctx context.Context, request *client.Outgoing) (delivered bool, err error) {
 	call, isCall := request.Values.(*clientCall)
 	if !isCall { // the client itself asks
@@ -36,8 +36,8 @@ func (c *Conn) deliver(ctx context.Context, request *client.Outgoing) (delivered
 	return false, c.write(call)
 }
 
-// answersItself reports whether a handler of this connection, which is closing, calls its own host: there are no subscriptions any more
-// that could bring the request.
+// answersItself reports whether a handler of this connection, which is closing, calls its own host: there are no
+// subscriptions any more that could bring the request.
 func (c *Conn) answersItself(ctx context.Context, request *client.Outgoing) bool {
 	h := callctx.Of(ctx)
 	return h != nil && h.Owner == c && c.isClosing() && (request.Address.Host == c.host || request.Address.Host == c.ownHost)
@@ -55,8 +55,8 @@ func (c *Conn) deliverToSelf(call *clientCall) error {
 	return nil
 }
 
-// deliverLocally passes a call to an instance that serves its address; false if there is none. An instance that was picked cannot be
-// removed before it has received the call, so that Close waits for the handler.
+// deliverLocally passes a call to an instance that serves its address; false if there is none. An instance that was
+// picked cannot be removed before it has received the call, so that Close waits for the handler.
 func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 	local := c.shared.local
 	local.mu.RLock()
@@ -190,7 +190,8 @@ func (l *localRegistry) remove(c *Conn) {
 	}
 }
 
-// pickLocked returns a random instance that serves the address, with its route; or the instance that the address names; or nil.
+// pickLocked returns a random instance that serves the address, with its route; or the instance that the address names;
+// or nil.
 func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn, server.Match) {
 	if among := l.instances[localHost{plane, address.Host}]; len(among) > 0 {
 		first := rand.IntN(len(among)) //nolint:gosec // balancing is no secret
@@ -210,8 +211,8 @@ func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn
 	return nil, server.Match{}
 }
 
-// localValues are the arguments and the results of a call as Go values. If the call stays in the process, and the function takes
-// and returns nothing by reference, they are copied. Otherwise they are written as text and read again.
+// localValues are the arguments and the results of a call as Go values. If the call stays in the process, and the
+// function takes and returns nothing by reference, they are copied. Otherwise they are written as text and read again.
 type localValues struct {
 	to        *destination
 	arguments any
@@ -296,8 +297,8 @@ func (in *serverCall) copyResults(out reflect.Value) bool {
 	return true
 }
 
-// answeredBy reports whether the results belong to a response. An interceptor may have replaced the response by another one
-// with the same, absent body.
+// answeredBy reports whether the results belong to a response. An interceptor may have replaced the response by another
+// one with the same, absent body.
 func (g *localValues) answeredBy(response *wire.Response) bool {
 	return g != nil && g.filled != nil && (g.filled == response || response.Status == g.filled.Status && response.Body == nil)
 }

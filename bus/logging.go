@@ -18,8 +18,8 @@ import (
 	"github.com/busline/busline/bus/internal/callctx"
 )
 
-// logServed logs a request that was served. A request that was answered with a status of 400 or above has failed, whether the
-// handler returned an error or wrote a response. No line of a call has a body, a query or a token.
+// logServed logs a request that was served. A request that was answered with a status of 400 or above has failed,
+// whether the handler returned an error or wrote a response. No line of a call has a body, a query or a token.
 func (c *Conn) logServed(ctx context.Context, x endedCall) {
 	if x.crashed && x.err == nil {
 		return // the goroutine exits, and handle logs the request
@@ -108,10 +108,10 @@ func (c *Conn) loggerIn(ctx context.Context) *zerolog.Logger {
 	return &bound
 }
 
-// Logger returns the logger for a handler: that of its connection, with the fields msgId, traceId if there is a trace, caller
-// (a host), method and path, as the lines of calls have them. ctx is in its events, for hooks that read a span. Outside of a handler
-// it returns the logger in ctx (see zerolog.Ctx), else the default of [WithLogger], so that methods can be tested by calling
-// them. Each call makes a logger: use it for several lines.
+// Logger returns the logger for a handler: that of its connection, with the fields msgId, traceId if there is a trace,
+// caller (a host), method and path, as the lines of calls have them. ctx is in its events, for hooks that read a span.
+// Outside of a handler it returns the logger in ctx (see zerolog.Ctx), else the default of [WithLogger], so that
+// methods can be tested by calling them. Each call makes a logger: use it for several lines.
 func Logger(ctx context.Context) *zerolog.Logger {
 	h := callctx.Of(ctx)
 	if h == nil {
@@ -137,8 +137,9 @@ func loggerOutside(ctx context.Context) *zerolog.Logger {
 	return &logger
 }
 
-// Slog is [Logger] for log/slog: the logger of [WithSlog], else one that writes to that of [WithLogger]. Its handler gets ctx, unless
-// the line is logged with the context of a handler itself. Outside of a handler it returns slog.Default.
+// Slog is [Logger] for log/slog: the logger of [WithSlog], else one that writes to that of [WithLogger]. Its handler
+// gets ctx, unless the line is logged with the context of a handler itself. Outside of a handler it returns
+// slog.Default.
 func Slog(ctx context.Context) *slog.Logger {
 	h := callctx.Of(ctx)
 	if h == nil {
@@ -238,7 +239,8 @@ func (f failureFields) MarshalZerologObject(line *zerolog.Event) {
 	}
 }
 
-// messageID returns the id of the request. A call that was tried again had several: messageID returns that of the answered attempt.
+// messageID returns the id of the request. A call that was tried again had several: messageID returns that of the
+// answered attempt.
 func (x *Exchange) messageID() string {
 	if x.Side == ClientSide && x.Response != nil {
 		return x.Response.MsgID
@@ -246,8 +248,8 @@ func (x *Exchange) messageID() string {
 	return x.Request.MsgID
 }
 
-// WithSlog sets a logger of log/slog, in place of one of [WithLogger]; the fields host and id are added to it. Its level may change
-// while the connection is open. Default: none.
+// WithSlog sets a logger of log/slog, in place of one of [WithLogger]; the fields host and id are added to it. Its
+// level may change while the connection is open. Default: none.
 func WithSlog(logger *slog.Logger) ConnectOption {
 	return func(c *connectConfig) {
 		if logger == nil {
@@ -259,7 +261,8 @@ func WithSlog(logger *slog.Logger) ConnectOption {
 	}
 }
 
-// slogLevel returns the slog level with the name of a zerolog level. Levels of slog are four apart, levels of zerolog one.
+// slogLevel returns the slog level with the name of a zerolog level. Levels of slog are four apart, levels of zerolog
+// one.
 func slogLevel(level zerolog.Level) slog.Level {
 	if level == zerolog.NoLevel {
 		return slog.LevelInfo

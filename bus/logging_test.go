@@ -150,8 +150,8 @@ func (w *blockedWriter) Write(line []byte) (int, error) {
 	return w.lines.Write(line)
 }
 
-// TestConn_JunkWithBlockedLog holds that messages that are not understood stop neither calls nor Close, however slowly their lines
-// are written, and that few lines are written of them, with a count.
+// TestConn_JunkWithBlockedLog holds that messages that are not understood stop neither calls nor Close, however slowly
+// their lines are written, and that few lines are written of them, with a count.
 func TestConn_JunkWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
@@ -308,8 +308,8 @@ func (p passer) Explain(ctx context.Context) error {
 	return bus.Errorf(http.StatusBadGateway, "asked: %w", p.Pass(ctx, 1))
 }
 
-// TestLog_WrappedErrorIsOneSentence holds that no status and no sender turns up in a text that is shown to people, however long
-// the chain is, and that the log tells all of it.
+// TestLog_WrappedErrorIsOneSentence holds that no status and no sender turns up in a text that is shown to people,
+// however long the chain is, and that the log tells all of it.
 func TestLog_WrappedErrorIsOneSentence(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{

@@ -10,7 +10,8 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// measureServed returns a function that counts a request of an endpoint, by caller. One that was cancelled has neither failed nor been refused.
+// measureServed returns a function that counts a request of an endpoint, by caller. One that was cancelled has neither
+// failed nor been refused.
 func (c *Conn) measureServed(e *endpoint) func(endedCall) {
 	return func(x endedCall) {
 		status := x.status
@@ -24,8 +25,8 @@ func (c *Conn) measureServed(e *endpoint) func(endedCall) {
 	}
 }
 
-// measureMade counts a call that was made, by callee. It leaves out calls to port 888, which their callees do not count either:
-// otherwise each scrape would be counted.
+// measureMade counts a call that was made, by callee. It leaves out calls to port 888, which their callees do not count
+// either: otherwise each scrape would be counted.
 func (c *Conn) measureMade(x endedCall) {
 	if x.Port == subject.ControlPort {
 		return
@@ -124,8 +125,8 @@ func MetricsHandler(conns ...*Conn) http.Handler {
 	})
 }
 
-// reportTraffic returns what the connection has counted so far. Calls of the framework itself, and those to its port 888, are
-// not counted.
+// reportTraffic returns what the connection has counted so far. Calls of the framework itself, and those to its port
+// 888, are not counted.
 func (c *Conn) reportTraffic() metrics.Traffic {
 	traffic := metrics.Traffic{Started: c.opened, Served: []metrics.ServedCalls{}, Made: []metrics.MadeCalls{}}
 	for _, e := range c.registry.all() {
@@ -151,15 +152,15 @@ type Stats struct {
 	// refused before. What the framework itself asks does not count.
 	Calls int64
 	// Rejected are the requests that were refused before they reached an endpoint: 503 if too many handlers ran or the
-	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the framework
-	// itself asks does not count.
+	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the
+	// framework itself asks does not count.
 	Rejected int64
 	// Malformed are the messages that were not understood, or told no valid sender or message id. Each is logged.
 	Malformed int64
 	// UnmatchedResponses are the acks and responses that no caller waited for: they came after the caller gave up.
 	UnmatchedResponses int64
-	// SlowConsumerDropped are the messages that the broker client threw away because this process did not take them in fast enough.
-	// While that goes on the connection is not [Conn.Healthy].
+	// SlowConsumerDropped are the messages that the broker client threw away because this process did not take them in
+	// fast enough. While that goes on the connection is not [Conn.Healthy].
 	SlowConsumerDropped int64
 	// Reconnects is how often the broker connection was replaced because the broker had closed it.
 	Reconnects int64

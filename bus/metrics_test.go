@@ -52,7 +52,8 @@ func TestMetricsHandler(t *testing.T) {
 	}
 }
 
-// TestMetrics_OfOneName counts the requests of endpoints that have the same name together: the format permits a series once.
+// TestMetrics_OfOneName counts the requests of endpoints that have the same name together: the format permits a series
+// once.
 func TestMetrics_OfOneName(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -102,8 +103,8 @@ type twofold struct{}
 
 func (twofold) ReadNote(id int) (text string) { return "" }
 
-// TestMetrics_InventedHostsAreNotCounted has a caller be asked for many hosts that are not there, as an ingress is. They fill
-// neither its counters, and a host that is there is counted under its name.
+// TestMetrics_InventedHostsAreNotCounted has a caller be asked for many hosts that are not there, as an ingress is.
+// They fill neither its counters, and a host that is there is counted under its name.
 func TestMetrics_InventedHostsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	const madeUp, most = 300, 200
@@ -173,8 +174,8 @@ func TestTraffic(t *testing.T) {
 	})
 }
 
-// TestTraffic_WithOneInstance counts calls to a certain instance as calls to its host, whatever becomes of them: instances come and
-// go, and each would take a label of its own.
+// TestTraffic_WithOneInstance counts calls to a certain instance as calls to its host, whatever becomes of them:
+// instances come and go, and each would take a label of its own.
 func TestTraffic_WithOneInstance(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -423,7 +424,8 @@ func (quitter) TickOn(context.Context) iter.Seq2[tick, error] {
 	}
 }
 
-// TestTraffic_CallerLeaves holds that a handler that ends because its caller left has not failed, and one with another reason has.
+// TestTraffic_CallerLeaves holds that a handler that ends because its caller left has not failed, and one with another
+// reason has.
 func TestTraffic_CallerLeaves(t *testing.T) {
 	t.Parallel()
 	for path, failed := range map[string]int64{"/wait": 0, "/fail": 1, "/tick": 0, "/tick-on": 0, "/abort": 0} {

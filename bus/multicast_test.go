@@ -288,7 +288,8 @@ func TestMulticast_StalledInstanceIsExpectedAgain(t *testing.T) {
 	})
 }
 
-// TestMulticast_QueueAnswersForItsInstances calls an endpoint with a queue: that one instance alone has acked says nothing of the others.
+// TestMulticast_QueueAnswersForItsInstances calls an endpoint with a queue: that one instance alone has acked says
+// nothing of the others.
 func TestMulticast_QueueAnswersForItsInstances(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -314,8 +315,8 @@ func serveQuick(t *testing.T, b *bubble) {
 	require.NoError(t, err)
 }
 
-// TestMulticast_ResponderThatLeaves leaves the loop over the answers at the first one, in each way there is: the instances that
-// owe an answer hear of it.
+// TestMulticast_ResponderThatLeaves leaves the loop over the answers at the first one, in each way there is: the
+// instances that owe an answer hear of it.
 func TestMulticast_ResponderThatLeaves(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -381,9 +382,9 @@ func TestMulticast_EndCancelsNone(t *testing.T) {
 	})
 }
 
-// TestInstances_ThatNameOneQueueAllCount multicasts to instances, not ours, that answer without a queue and say the hostname in
-// Bus-Queue, as one may read the interface. Each response counts, whichever instance acks first, and also once it is known who
-// answers.
+// TestInstances_ThatNameOneQueueAllCount multicasts to instances, not ours, that answer without a queue and say the
+// hostname in Bus-Queue, as one may read the interface. Each response counts, whichever instance acks first, and also
+// once it is known who answers.
 func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

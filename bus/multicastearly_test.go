@@ -89,8 +89,8 @@ func publishFor(t *testing.T, caller *bus.Conn, address string) (ids []string, t
 	return ids, time.Since(began)
 }
 
-// TestMulticast_FirstEndsEarly holds that a caller that has just come waits for a quarter of a second once, a first call to another path
-// ends early, and later ones wait for nothing.
+// TestMulticast_FirstEndsEarly holds that a caller that has just come waits for a quarter of a second once, a first
+// call to another path ends early, and later ones wait for nothing.
 func TestMulticast_FirstEndsEarly(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -124,7 +124,8 @@ func (b *bubble) listenTo(caller *bus.Conn, host string) {
 	assert.GreaterOrEqual(b.t, took, 250*time.Millisecond)
 }
 
-// TestMulticast_EarlyEndMissesNone has an instance that takes far longer than the others, while something speaks for it.
+// TestMulticast_EarlyEndMissesNone has an instance that takes far longer than the others, while something speaks for
+// it.
 func TestMulticast_EarlyEndMissesNone(t *testing.T) {
 	t.Parallel()
 	const lateID = "s1aaaaaaaa"
@@ -192,8 +193,8 @@ func TestMulticast_EarlyEndWrongOnce(t *testing.T) {
 	})
 }
 
-// TestMulticast_InventedGreetings has 17 000 instances greet that are not there, more than a caller remembers. It costs a
-// full wait for each host at most, and those who come afterwards are all expected.
+// TestMulticast_InventedGreetings has 17 000 instances greet that are not there, more than a caller remembers. It costs
+// a full wait for each host at most, and those who come afterwards are all expected.
 func TestMulticast_InventedGreetings(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -36,8 +36,9 @@ func newOperator(t *testing.T, b *bustest.Bus) *operator {
 	return &operator{t, rawClient(t, &testBus{Bus: b})}
 }
 
-// ask returns all that is answered to a subject. A service answers in the order in which it is asked, so that nothing more
-// comes once each of those that are there has also answered to its own name. A word that no instance is there has no data.
+// ask returns all that is answered to a subject. A service answers in the order in which it is asked, so that nothing
+// more comes once each of those that are there has also answered to its own name. A word that no instance is there has
+// no data.
 func (o *operator) ask(subject string, there ...*bus.Conn) (answers [][]byte) {
 	o.t.Helper()
 	inbox, heard := nats.NewInbox(), make(chan *nats.Msg, 1024)
@@ -233,8 +234,8 @@ func TestService_Stats(t *testing.T) {
 	}
 }
 
-// TestServices_AreDistinguished has two instances, another plane and another host, in this process and on connections of
-// their own.
+// TestServices_AreDistinguished has two instances, another plane and another host, in this process and on connections
+// of their own.
 func TestServices_AreDistinguished(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]bus.ConnectOption{"one link": nil, "links of their own": {bus.WithoutSharing()}} {
@@ -304,8 +305,8 @@ func TestService_ProtocolIsUnmoved(t *testing.T) {
 	assert.True(t, conn.Healthy())
 }
 
-// TestService_ProtocolAnswersNotInTheWrongPlace has a client who may only ask choose a reply subject on which the service may
-// publish, and he may not.
+// TestService_ProtocolAnswersNotInTheWrongPlace has a client who may only ask choose a reply subject on which the
+// service may publish, and he may not.
 func TestService_ProtocolAnswersNotInTheWrongPlace(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

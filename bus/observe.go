@@ -24,7 +24,8 @@ type telemetry struct {
 	throttle logqueue.Throttle // of the lines that others can cause as often as they like
 }
 
-// endedCall is an exchange that has ended. If the goroutine of its handler has exited, err is nil and the status is 500.
+// endedCall is an exchange that has ended. If the goroutine of its handler has exited, err is nil and the status is
+// 500.
 type endedCall struct {
 	*Exchange
 
@@ -38,8 +39,8 @@ func (x endedCall) isCancelled() bool {
 	return x.in.Handler.CallerLeft() && (errors.Is(x.err, context.Canceled) || errors.Is(x.err, ErrCallerLeft) || errors.Is(x.err, errAborted))
 }
 
-// observe makes the [Interceptor] that reports ended calls: first to the metrics, then to the tap, then to the log. A log writer that
-// panics does not change how the call ends.
+// observe makes the [Interceptor] that reports ended calls: first to the metrics, then to the tap, then to the log. A
+// log writer that panics does not change how the call ends.
 func (c *Conn) observe(measure func(endedCall), log func(context.Context, endedCall)) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) (err error) {
@@ -54,8 +55,8 @@ func (c *Conn) observe(measure func(endedCall), log func(context.Context, endedC
 	}
 }
 
-// rejectedRequests counts rejected requests by status. They reach no interceptor, so that no other metric of the server has them. The
-// zero value is ready.
+// rejectedRequests counts rejected requests by status. They reach no interceptor, so that no other metric of the server
+// has them. The zero value is ready.
 type rejectedRequests struct{ byStatus table[int, *atomic.Int64] }
 
 func (t *rejectedRequests) of(status int) *atomic.Int64 {
@@ -70,8 +71,8 @@ func (t *rejectedRequests) total() (total int64) {
 	return total
 }
 
-// zeroInitStatuses are the statuses that are exported with value 0 before the first rejection: Prometheus cannot compute an increase for
-// a series whose first sample is not zero.
+// zeroInitStatuses are the statuses that are exported with value 0 before the first rejection: Prometheus cannot
+// compute an increase for a series whose first sample is not zero.
 func zeroInitStatuses() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
 
 // expose writes the counts as one metric.

@@ -82,8 +82,8 @@ func (d *documents) changedLocked() {
 	d.digested = ""
 }
 
-// digest returns a short text that tells the document of c for authors, that of [Conn.OpenAPI], from another one; "" without endpoints, or if
-// there is no document.
+// digest returns a short text that tells the document of c for authors, that of [Conn.OpenAPI], from another one; ""
+// without endpoints, or if there is no document.
 func (d *documents) digest(c *Conn) string {
 	d.mu.Lock()
 	known, count := d.digested, len(d.endpoints)
@@ -367,9 +367,9 @@ func (c *Conn) warnThatDisplaced(e, by *endpoint) {
 // CheckNames returns an error if callers would miss something in production, in a binary that is trimmed, stripped and
 // far from its source: names of arguments and results that are known only from the source on this machine or from debug
 // data, doc comments that would be lost, or a signature table or embedded source that is out of date. The error lists
-// all problems with their remedies. It also returns what Serve says of the methods themselves, such as one that is named
-// like REST and would be served as RPC. CheckNames takes the arguments of [Serve] and registers nothing. It is meant
-// for tests: see CheckNames of bus/bustest.
+// all problems with their remedies. It also returns what Serve says of the methods themselves, such as one that is
+// named like REST and would be served as RPC. CheckNames takes the arguments of [Serve] and registers nothing. It is
+// meant for tests: see CheckNames of bus/bustest.
 func CheckNames[T any](impl T, options ...ServeOption) error {
 	config := newServiceConfig(options)
 	if config.err != nil {

@@ -154,9 +154,9 @@ func (o Operation[Arguments, Results]) decode(of *wire.Response, text []byte) (r
 	return results, nil
 }
 
-// DeclaredBy returns the operation with the name of what declares it, "shopapi.Orders.Cancel", which generated clients set: a call
-// that the service answers with 404 or 405 because it has no such route then asks the service where it serves a method of that
-// name, and says how the two differ.
+// DeclaredBy returns the operation with the name of what declares it, "shopapi.Orders.Cancel", which generated clients
+// set: a call that the service answers with 404 or 405 because it has no such route then asks the service where it
+// serves a method of that name, and says how the two differ.
 func (o Operation[Arguments, Results]) DeclaredBy(name string) Operation[Arguments, Results] {
 	o.declaredBy = name
 	return o

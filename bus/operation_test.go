@@ -237,7 +237,8 @@ func TestOperation_BadCallsAreNotSent(t *testing.T) {
 	assert.ErrorContains(t, err, "without a connection", "no connection")
 }
 
-// TestOperation_ResultsInAnyCase reads results into structs without tags, as Call does; where there are tags the case counts.
+// TestOperation_ResultsInAnyCase reads results into structs without tags, as Call does; where there are tags the case
+// counts.
 func TestOperation_ResultsInAnyCase(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

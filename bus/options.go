@@ -75,11 +75,11 @@ func WithNATS(connection *nats.Conn) ConnectOption {
 }
 
 // WithNATSOptions passes further options of nats.go to the broker connection: TLS first, a dialer that goes through a
-// proxy, callbacks, an inbox prefix. Several of these options add up, and win over the environment. Busline keeps what it
-// relies on: how it reconnects, pings and times out, and batching, which surrounds a custom dialer. Its callbacks call
-// yours afterwards. Connections share a broker connection only if they have the same value of this option. Connect
-// returns an error for options that Busline cannot work with, such as nats.NoEcho, and for a combination with [WithNATS].
-// Default: none.
+// proxy, callbacks, an inbox prefix. Several of these options add up, and win over the environment. Busline keeps what
+// it relies on: how it reconnects, pings and times out, and batching, which surrounds a custom dialer. Its callbacks
+// call yours afterwards. Connections share a broker connection only if they have the same value of this option. Connect
+// returns an error for options that Busline cannot work with, such as nats.NoEcho, and for a combination with
+// [WithNATS]. Default: none.
 func WithNATSOptions(options ...nats.Option) ConnectOption {
 	same := &natsconn.Options{All: options}
 	return func(c *connectConfig) {
@@ -165,13 +165,13 @@ func WithMaxHandlers(limit int) ConnectOption {
 	return func(c *connectConfig) { c.handlerLimit = limit }
 }
 
-// WithMaxMessageBytes sets the largest request or response body in bytes that the connection sends or accepts (64 KiB to
-// 512 MiB). A larger body is answered 413, or 500 if it is the response of a service of this connection.
-// A body that exceeds the broker's own limit is sent in fragments. Default: 32 MiB.
+// WithMaxMessageBytes sets the largest request or response body in bytes that the connection sends or accepts (64 KiB
+// to 512 MiB). A larger body is answered 413, or 500 if it is the response of a service of this connection. A body that
+// exceeds the broker's own limit is sent in fragments. Default: 32 MiB.
 //
-// A connection holds at most 48 MiB for its peers, or a quarter of GOMEMLIMIT where that is set, and at least 1.5 times this size: messages
-// in parts, and what was not read of streams. One sender has three quarters of it; beyond that the answer is 503. [MaxBodyBytes]
-// sets how much an endpoint accepts within this limit.
+// A connection holds at most 48 MiB for its peers, or a quarter of GOMEMLIMIT where that is set, and at least 1.5 times
+// this size: messages in parts, and what was not read of streams. One sender has three quarters of it; beyond that the
+// answer is 503. [MaxBodyBytes] sets how much an endpoint accepts within this limit.
 func WithMaxMessageBytes(bytes int) ConnectOption {
 	return func(c *connectConfig) { c.messageLimit = bytes }
 }

@@ -101,7 +101,8 @@ func serveSlow(t *testing.T, conn *bus.Conn) {
 
 const slowURL = "GET https://slow.example/slow?for="
 
-// TestServe_WhileTheConnectionBreaks loses the broker at the moment at which it is asked whether it has the subscriptions.
+// TestServe_WhileTheConnectionBreaks loses the broker at the moment at which it is asked whether it has the
+// subscriptions.
 func TestServe_WhileTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t)}
@@ -183,8 +184,8 @@ func TestOutage_LateResponseIsLost(t *testing.T) {
 	})
 }
 
-// TestResponse_WaitsForItsCaller has the broker drop an instance and its caller at once, just before there is an answer, and the
-// caller come back later than the instance.
+// TestResponse_WaitsForItsCaller has the broker drop an instance and its caller at once, just before there is an
+// answer, and the caller come back later than the instance.
 func TestResponse_WaitsForItsCaller(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -212,8 +213,8 @@ func TestResponse_WaitsForItsCaller(t *testing.T) {
 	})
 }
 
-// TestOutage_CallsSurviveACut cuts the caller off, then the instance, each before there is an answer; and the instance when
-// there would be one. A broker client that reconnects cannot do so in a bubble, so that the clock is a real one.
+// TestOutage_CallsSurviveACut cuts the caller off, then the instance, each before there is an answer; and the instance
+// when there would be one. A broker client that reconnects cannot do so in a bubble, so that the clock is a real one.
 func TestOutage_CallsSurviveACut(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
@@ -270,8 +271,8 @@ func TestOutage_CallsSurviveACut(t *testing.T) {
 // onlyBroker hides that a broker may be quiet.
 type onlyBroker struct{ nats.InProcessConnProvider }
 
-// TestOutage_ClosedConnectionIsMadeAnew has a client publish what makes the broker close the connection, which nats.go does not
-// open again.
+// TestOutage_ClosedConnectionIsMadeAnew has a client publish what makes the broker close the connection, which nats.go
+// does not open again.
 func TestOutage_ClosedConnectionIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -376,8 +377,8 @@ func TestResponse_OfClosedGivenConnection(t *testing.T) {
 	})
 }
 
-// TestOutage_ReasonIsLogged loses the broker. At one address nothing listens any more, at the other a server with a certificate
-// of another authority. The environment belongs to the process, so it does not run beside others.
+// TestOutage_ReasonIsLogged loses the broker. At one address nothing listens any more, at the other a server with a
+// certificate of another authority. The environment belongs to the process, so it does not run beside others.
 func TestOutage_ReasonIsLogged(t *testing.T) {
 	here := net.IPv4(127, 0, 0, 1)
 	authority := certify(t, nil)
@@ -408,7 +409,8 @@ func (throttle) Busy() error {
 	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.ExecutedNo, RetryAfter: time.Second}
 }
 
-// TestBusyCallee holds that a handler which has run does not ask to be called again because another instance had no time.
+// TestBusyCallee holds that a handler which has run does not ask to be called again because another instance had no
+// time.
 func TestBusyCallee(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -426,8 +428,8 @@ func TestBusyCallee(t *testing.T) {
 	})
 }
 
-// TestRetryAfter holds that a service can say when to come again, and that it is heard at the far end of a chain of calls,
-// in whole seconds.
+// TestRetryAfter holds that a service can say when to come again, and that it is heard at the far end of a chain of
+// calls, in whole seconds.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -86,7 +86,8 @@ func checkNothingLeft(t *testing.T, conns ...*bus.Conn) {
 	}
 }
 
-// TestParts_EverySizeAroundTheBrokersLimit moves the end of a message over the end of what one message of the broker holds.
+// TestParts_EverySizeAroundTheBrokersLimit moves the end of a message over the end of what one message of the broker
+// holds.
 func TestParts_EverySizeAroundTheBrokersLimit(t *testing.T) {
 	t.Parallel()
 	const payload = 2048
@@ -413,7 +414,8 @@ func TestParts_CallerLeaves(t *testing.T) {
 	})
 }
 
-// TestParts_AnotherBrokerTakesLess replaces the broker by one that takes smaller messages, and by one that takes larger ones.
+// TestParts_AnotherBrokerTakesLess replaces the broker by one that takes smaller messages, and by one that takes larger
+// ones.
 func TestParts_AnotherBrokerTakesLess(t *testing.T) {
 	t.Parallel()
 	running, err := broker.Start(broker.Listen("127.0.0.1:0"))

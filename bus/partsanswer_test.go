@@ -129,8 +129,8 @@ func bodyOf(t *testing.T, response *http.Response) string {
 	return string(body)
 }
 
-// TestPartsOfResponse_AnotherStartsMeanwhile has an instance take the first part of a request and no other, while another instance has begun
-// to register: that it does not serve the path yet does not mean that no instance does.
+// TestPartsOfResponse_AnotherStartsMeanwhile has an instance take the first part of a request and no other, while
+// another instance has begun to register: that it does not serve the path yet does not mean that no instance does.
 func TestPartsOfResponse_AnotherStartsMeanwhile(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -181,7 +181,8 @@ func TestPartsOfResponse_ServesAsAck(t *testing.T) {
 	})
 }
 
-// TestPartsOfResponse_FirstPartIsTaken has instances that take the first part of a request, and then are not there for the others.
+// TestPartsOfResponse_FirstPartIsTaken has instances that take the first part of a request, and then are not there for
+// the others.
 func TestPartsOfResponse_FirstPartIsTaken(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -255,8 +256,8 @@ func TestPartsOfResponse_UnderPermissions(t *testing.T) {
 	}
 }
 
-// TestPartsOfResponse_TooFewAllowed has a broker that lets a service answer twice, with an ack and a response. One in parts is cut off:
-// the log of the service says why, and smaller ones still arrive.
+// TestPartsOfResponse_TooFewAllowed has a broker that lets a service answer twice, with an ack and a response. One in
+// parts is cut off: the log of the service says why, and smaller ones still arrive.
 func TestPartsOfResponse_TooFewAllowed(t *testing.T) {
 	t.Parallel()
 	options := []bus.ConnectOption{bus.WithAllowResponses()}
@@ -280,8 +281,8 @@ func TestPartsOfResponse_TooFewAllowed(t *testing.T) {
 	checkNothingLeft(t, caller)
 }
 
-// TestForgedParts answers in parts in the name of another, who is busy answering in parts. With allow_responses the broker
-// denies it where it would count, and where it does not, no client hears it.
+// TestForgedParts answers in parts in the name of another, who is busy answering in parts. With allow_responses the
+// broker denies it where it would count, and where it does not, no client hears it.
 func TestForgedParts(t *testing.T) {
 	t.Parallel()
 	options := []bus.ConnectOption{bus.WithAllowResponses()}

@@ -179,8 +179,8 @@ func TestHostileParts_Malformed(t *testing.T) {
 	})
 }
 
-// TestMalformedPart holds that a request is refused for good by a part of it that is malformed, and that nothing but that
-// happens.
+// TestMalformedPart holds that a request is refused for good by a part of it that is malformed, and that nothing but
+// that happens.
 func TestMalformedPart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -232,7 +232,8 @@ func TestMalformedPart(t *testing.T) {
 	})
 }
 
-// TestHostileParts_ThousandsUnfinished holds that they take no more memory than allowed, and none when their time is over.
+// TestHostileParts_ThousandsUnfinished holds that they take no more memory than allowed, and none when their time is
+// over.
 func TestHostileParts_ThousandsUnfinished(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -270,8 +271,8 @@ func TestHostileParts_ThousandsUnfinished(t *testing.T) {
 	})
 }
 
-// TestHostileParts_ForgedSenders floods an instance with first parts, those that are refused and those of many senders: they leave
-// nothing, and an honest sender has its large calls answered.
+// TestHostileParts_ForgedSenders floods an instance with first parts, those that are refused and those of many senders:
+// they leave nothing, and an honest sender has its large calls answered.
 func TestHostileParts_ForgedSenders(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -431,8 +432,8 @@ func (k slowKeys) become(t *testing.T, keys ...*claimstest.Key) {
 	k <- string(text)
 }
 
-// TestHostileParts_WhileTheTokenIsVerified holds that a request is answered once, whether its parts have come first or the key of
-// its token.
+// TestHostileParts_WhileTheTokenIsVerified holds that a request is answered once, whether its parts have come first or
+// the key of its token.
 func TestHostileParts_WhileTheTokenIsVerified(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -126,8 +126,8 @@ func TestPermissionProfiles_PrintedBlocksStayInside(t *testing.T) {
 	}
 }
 
-// TestPermissionProfiles_NoInstancePublishesToItself has a service announce something with the reply subject of a call that it may not make. If it got
-// its own announcement, the broker would let it publish there.
+// TestPermissionProfiles_NoInstancePublishesToItself has a service announce something with the reply subject of a call
+// that it may not make. If it got its own announcement, the broker would let it publish there.
 func TestPermissionProfiles_NoInstancePublishesToItself(t *testing.T) {
 	t.Parallel()
 	printed := func(setUp func(*bus.Conn), callees ...string) string {
@@ -179,9 +179,9 @@ func printedFor(t *testing.T, host string, options []bus.ConnectOption, setUp fu
 	return granted.String()
 }
 
-// TestForgedResponses answers in the name of another, knowing the id of a message that waits. Where every client may publish
-// to response subjects the forgery counts. With allow_responses the broker denies it, and where it does not, the caller
-// does not hear it.
+// TestForgedResponses answers in the name of another, knowing the id of a message that waits. Where every client may
+// publish to response subjects the forgery counts. With allow_responses the broker denies it, and where it does not,
+// the caller does not hear it.
 func TestForgedResponses(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {
@@ -423,8 +423,8 @@ func newOperatorOf(t *testing.T, e *enforcing) *operator {
 	return &operator{t, raw}
 }
 
-// TestService_ProtocolIsDenied has a broker that allows what the bus needs, and no more. All works, and there is one line
-// of the log for all services.
+// TestService_ProtocolIsDenied has a broker that allows what the bus needs, and no more. All works, and there is one
+// line of the log for all services.
 func TestService_ProtocolIsDenied(t *testing.T) {
 	t.Parallel()
 	e := newEnforcing(t, map[string]string{"shop": `permissions { subscribe { allow: ["bus.>"] } }`, "operator": ""})

@@ -56,9 +56,9 @@ const (
 //
 // Every instance of the host needs the same permissions. Hosts that share one broker connection need the union (see
 // [Permissions.With]). Anything outside the bus, such as a JetStream bucket, is not included. With [WithAllowResponses]
-// the result is the stricter of the two profiles in docs/guides/permissions.md: no service can answer requests that were meant
-// for another, unless the service may call its own host. Responses are then allowed for the longest time budget, 10
-// minutes; a shorter time saves memory of the broker.
+// the result is the stricter of the two profiles in docs/guides/permissions.md: no service can answer requests that
+// were meant for another, unless the service may call its own host. Responses are then allowed for the longest time
+// budget, 10 minutes; a shorter time saves memory of the broker.
 //
 // Call it after everything is registered, and before Close. It returns an error if a callee is invalid.
 func (c *Conn) Permissions(callees ...string) (Permissions, error) {

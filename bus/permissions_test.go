@@ -100,7 +100,8 @@ func TestPermissions_With(t *testing.T) {
 	}
 }
 
-// TestPermissions_WithResponses holds that the client that may answer at all may answer as much and as long as any of those in the sum.
+// TestPermissions_WithResponses holds that the client that may answer at all may answer as much and as long as any of
+// those in the sum.
 func TestPermissions_WithResponses(t *testing.T) {
 	t.Parallel()
 	type responses = bus.ResponsePermission
@@ -379,7 +380,8 @@ func (p *players) leave() {
 	}
 }
 
-// rehearse acts on a broker that allows everything. It returns what the players say they need, and what the shop has done.
+// rehearse acts on a broker that allows everything. It returns what the players say they need, and what the shop has
+// done.
 func rehearse(t *testing.T, options []bus.ConnectOption) (map[string]bus.Permissions, []operation) {
 	t.Helper()
 	open := newEnforcing(t, nil)
@@ -490,8 +492,8 @@ func asksForLife() operation {
 // tellsOfItself is what the shop does when an operator asks.
 func tellsOfItself() operation { return operation{verb: "PUB", subject: "_INBOX.operator"} }
 
-// TestPermissions_EachIsNeeded takes one line after the other out of the printed block. Of what the shop was seen to do, the
-// broker then denies exactly what that line is for, and with all lines nothing.
+// TestPermissions_EachIsNeeded takes one line after the other out of the printed block. Of what the shop was seen to
+// do, the broker then denies exactly what that line is for, and with all lines nothing.
 func TestPermissions_EachIsNeeded(t *testing.T) {
 	t.Parallel()
 	for name, options := range profiles() {

@@ -102,9 +102,9 @@ func entries(listed []Permission) (texts []string) {
 	return texts
 }
 
-// A broker with allow_responses lets a service publish only to the reply subjects of messages that were delivered to it, so
-// only a receiver of a request can answer it. The reply subject of a request is <response subject>.<message id>. Its sender
-// subscribes there anyway, for the broker's notice that no instance is there.
+// A broker with allow_responses lets a service publish only to the reply subjects of messages that were delivered to
+// it, so only a receiver of a request can answer it. The reply subject of a request is <response subject>.<message id>.
+// Its sender subscribes there anyway, for the broker's notice that no instance is there.
 
 // WithAllowResponses answers each request on its own reply subject, for a plane whose broker enforces allow_responses.
 // It is the stricter profile of docs/guides/permissions.md. The broker permits an instance to

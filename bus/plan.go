@@ -74,8 +74,8 @@ func interfaceOf[T any]() reflect.Type {
 	return nil
 }
 
-// checkOwnMethods returns an error for each method that a struct usually has for its own program, and that callers could call. There is none for a
-// service of an interface, or if an option names the method.
+// checkOwnMethods returns an error for each method that a struct usually has for its own program, and that callers
+// could call. There is none for a service of an interface, or if an option names the method.
 func checkOwnMethods(as reflect.Type, service *reflectapi.Service, config *serviceConfig) error {
 	if as != nil {
 		return nil

@@ -144,8 +144,8 @@ func (e *Error) response() *wire.Response {
 	return &wire.Response{Status: e.Status, Header: e.header(), Body: e.body()}
 }
 
-// notServedResponse is for [client.Config]: what the instance that was asked would have answered itself, had the broker delivered the
-// request.
+// notServedResponse is for [client.Config]: what the instance that was asked would have answered itself, had the broker
+// delivered the request.
 func notServedResponse(request *client.Outgoing, methods []string, meant string, by client.Peer) *wire.Response {
 	refused := notFoundError(request.Address, methods, meant)
 	refused.Host, refused.ID, refused.MsgID = by.Host, by.ID, request.MsgID
@@ -186,9 +186,9 @@ func responseError(res *wire.Response) *Error {
 // traceIDOf returns the trace ID in a header (W3C Trace Context, 3.2), "" for none.
 func traceIDOf(header wire.Header) string { return traceIDIn(header.Get("Traceparent")) }
 
-// traceIDIn returns the trace ID in a value of that field, such as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; "" for a
-// value that breaks a rule. It accepts the same values as OpenTelemetry, so that an error never names a trace that is not
-// continued.
+// traceIDIn returns the trace ID in a value of that field, such as
+// 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; "" for a value that breaks a rule. It accepts the same
+// values as OpenTelemetry, so that an error never names a trace that is not continued.
 func traceIDIn(parent string) string {
 	version, rest, _ := strings.Cut(parent, "-")
 	id, rest, _ := strings.Cut(rest, "-")
@@ -206,7 +206,8 @@ func isLowerHex(text string, length int) bool {
 	return len(text) == length && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// logLeftOut tells the author of a handler which details of its error do not reach the caller, which no other line does.
+// logLeftOut tells the author of a handler which details of its error do not reach the caller, which no other line
+// does.
 func (c *Conn) logLeftOut(failed *Error) {
 	if failed.leftOut != "" {
 		c.log(c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Path).Str("reason", failed.leftOut),
@@ -214,8 +215,8 @@ func (c *Conn) logLeftOut(failed *Error) {
 	}
 }
 
-// notFoundError is the error for a path of a host that is there: 405 with what is served, or 404 with the path that is probably meant, if
-// there is one.
+// notFoundError is the error for a path of a host that is there: 405 with what is served, or 404 with the path that is
+// probably meant, if there is one.
 func notFoundError(address subject.Address, methods []string, meant string) *Error {
 	if len(methods) == 0 {
 		if meant != "" {

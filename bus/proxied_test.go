@@ -13,8 +13,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestProxied_ErrorIsExecuted has a handler pass on, byte for byte, what another service has refused: that one has not run, but the handler
-// has, and may have done anything before.
+// TestProxied_ErrorIsExecuted has a handler pass on, byte for byte, what another service has refused: that one has not
+// run, but the handler has, and may have done anything before.
 func TestProxied_ErrorIsExecuted(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -16,7 +16,8 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// publishByHand publishes an event, with the arguments in the body of the request, as its publisher in this connection does.
+// publishByHand publishes an event, with the arguments in the body of the request, as its publisher in this connection
+// does.
 func publishByHand(ctx context.Context, in *serverCall) (*wire.Response, error) {
 	by, name, err := in.publicationToUse()
 	if err != nil {
@@ -51,8 +52,8 @@ func (in *serverCall) answerJSON(status int, value any) (*wire.Response, error) 
 	return &in.response, nil
 }
 
-// publicationToUse returns the event that the path names, if the caller may see and publish it: of the own host, else of another one for
-// which the connection publishes.
+// publicationToUse returns the event that the path names, if the caller may see and publish it: of the own host, else
+// of another one for which the connection publishes.
 func (in *serverCall) publicationToUse() (by publication, found eventName, err error) {
 	event, sources := in.Value("event"), &in.conn.events
 	var names []string // that the caller may see

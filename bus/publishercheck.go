@@ -17,9 +17,10 @@ import (
 	"github.com/busline/busline/reflectapi/similar"
 )
 
-// A service that subscribes with Durable gets nothing of a publisher without it, of one that does not exist, or of an event that is not
-// published. JetStream does not tell. So the service tells an instance of the publisher what it subscribes to, which answers what it
-// publishes: any instance at Subscribe and from time to time, and each that greets. Both sides log what does not fit, and tell operators.
+// A service that subscribes with Durable gets nothing of a publisher without it, of one that does not exist, or of an
+// event that is not published. JetStream does not tell. So the service tells an instance of the publisher what it
+// subscribes to, which answers what it publishes: any instance at Subscribe and from time to time, and each that
+// greets. Both sides log what does not fit, and tell operators.
 
 const (
 	checkWithin      = 5 * time.Second
@@ -120,8 +121,8 @@ func (p *publisherCheck) check() {
 	p.note(unfit, p.compare(events, subscriptions, unfit, there), err)
 }
 
-// awaitPublisher looks once for the publisher of events that are not stored, when it has had the time to start: who publishes by hand
-// names no events, and may come and go.
+// awaitPublisher looks once for the publisher of events that are not stored, when it has had the time to start: who
+// publishes by hand names no events, and may come and go.
 func (c *Conn) awaitPublisher(publisher string, endpoints []*endpoint) {
 	c.callees.note(subject.Address{Host: publisher, Port: subject.ControlPort}, nil) // Permissions may be called before
 	var events []string
@@ -214,7 +215,8 @@ func (p *publisherCheck) ask(ctx context.Context, host string, events []string) 
 	return published, answer.ID, nil
 }
 
-// compare has a sentence for each way in which the publisher does not fit. One that is away is no such way if events have come.
+// compare has a sentence for each way in which the publisher does not fit. One that is away is no such way if events
+// have come.
 func (p *publisherCheck) compare(events []string, subscriptions map[string]eventReader, unfit map[string]map[string]bool, there bool) (notes []string) {
 	if !there {
 		never := slices.DeleteFunc(slices.Clone(events), func(event string) bool { return subscriptions[event].HasCome() })
@@ -249,7 +251,8 @@ type unstored struct {
 	service, event string
 }
 
-// wanted notes the events of a publisher that a service wants to be stored and that are not, and returns those that are new.
+// wanted notes the events of a publisher that a service wants to be stored and that are not, and returns those that are
+// new.
 func (s *eventSources) wanted(publisher, service string, events []string) (added []unstored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

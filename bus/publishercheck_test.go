@@ -20,8 +20,9 @@ func awaitNotes(t *testing.T, conn *bus.Conn, want ...string) {
 	})
 }
 
-// TestDurable_BothSidesOrNeither has a service subscribe to a publisher that does not exist, then does not store, and then stores all but one
-// event, which it does not publish. Both sides tell so, in their logs and for operators, until it fits.
+// TestDurable_BothSidesOrNeither has a service subscribe to a publisher that does not exist, then does not store, and
+// then stores all but one event, which it does not publish. Both sides tell so, in their logs and for operators, until
+// it fits.
 func TestDurable_BothSidesOrNeither(t *testing.T) {
 	t.Parallel()
 	const (
@@ -86,7 +87,8 @@ func TestDurable_PublisherDropsDurable(t *testing.T) {
 	awaitNotes(t, mailing)
 }
 
-// A service that subscribes without Durable is told, once, that no instance has the name of the publisher, and of events that it does not have.
+// A service that subscribes without Durable is told, once, that no instance has the name of the publisher, and of
+// events that it does not have.
 func TestSubscribe_LooksForThePublisher(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -53,8 +53,8 @@ func (r *registry) servesBelow(port int, path string) bool {
 	})
 }
 
-// pathLike returns the path that resembles another one, "/products/{id}" for "/product/5"; "" if there is none. It tells only of what the
-// documents show without a token.
+// pathLike returns the path that resembles another one, "/products/{id}" for "/product/5"; "" if there is none. It
+// tells only of what the documents show without a token.
 func (r *registry) pathLike(port int, path string) string {
 	if len(path) > maxPathCompared {
 		return ""

@@ -157,8 +157,8 @@ func TestHandlers_ThatWereLeft(t *testing.T) {
 	})
 }
 
-// TestCall_Memory holds how many bytes a call takes, on both sides together: the least of many calls, as the collector, and the
-// race detector, take something out of the pools now and then. Without them a call takes 1650.
+// TestCall_Memory holds how many bytes a call takes, on both sides together: the least of many calls, as the collector,
+// and the race detector, take something out of the pools now and then. Without them a call takes 1650.
 func TestCall_Memory(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	const most = 700
 	w := transports()["short circuit"](newUncheckedBus(t))
@@ -192,8 +192,8 @@ func (g *gated) Double(n int) (doubled int) {
 	return 2 * n
 }
 
-// TestHandlers_ThatAnInterceptorLeft has an interceptor of the server give up on a handler, which ends while a later call of
-// the same caller is under way.
+// TestHandlers_ThatAnInterceptorLeft has an interceptor of the server give up on a handler, which ends while a later
+// call of the same caller is under way.
 func TestHandlers_ThatAnInterceptorLeft(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -398,7 +398,8 @@ func outcomeOf(result any, err error) string {
 	return fmt.Sprintf("%+v, %d %s %v", result, failed.Status, detail, failed.Executed)
 }
 
-// TestValues_HaveTheHeaderOfText looks at the header of a response, which says what its body is, even if that was never written.
+// TestValues_HaveTheHeaderOfText looks at the header of a response, which says what its body is, even if that was never
+// written.
 func TestValues_HaveTheHeaderOfText(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -412,8 +413,8 @@ func TestValues_HaveTheHeaderOfText(t *testing.T) {
 	})
 }
 
-// TestValues_KeepToTheLimitOfTheCaller calls a service that takes and sends more than its caller: what would be too large as
-// text for the caller is, whichever way it travels.
+// TestValues_KeepToTheLimitOfTheCaller calls a service that takes and sends more than its caller: what would be too
+// large as text for the caller is, whichever way it travels.
 func TestValues_KeepToTheLimitOfTheCaller(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

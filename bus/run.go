@@ -42,10 +42,10 @@ func WithCloseTimeout(timeout time.Duration) RunOption {
 	return runOption(func(c *runConfig) { c.closeTimeout = timeout })
 }
 
-// WithProbes serves HTTP for schedulers and Prometheus at an address, such as ":8081". GET /-/healthy answers 200
-// while the program runs, also before the broker is reached; GET /-/ready answers 200 when start has returned and the
-// connection is [Conn.Healthy], else 503 and the reason; GET /metrics is [Conn.ServeMetrics]. An empty address stands for
-// the default. Default: none.
+// WithProbes serves HTTP for schedulers and Prometheus at an address, such as ":8081". GET /-/healthy answers 200 while
+// the program runs, also before the broker is reached; GET /-/ready answers 200 when start has returned and the
+// connection is [Conn.Healthy], else 503 and the reason; GET /metrics is [Conn.ServeMetrics]. An empty address stands
+// for the default. Default: none.
 func WithProbes(address string) RunOption {
 	return runOption(func(c *runConfig) { c.probes = address })
 }
@@ -64,8 +64,8 @@ func newRunConfig(options []RunOption) (*runConfig, error) {
 	return config, nil
 }
 
-// Run is the main of a service: it connects as host, calls start, waits for SIGINT, SIGTERM or the end of ctx, and closes the
-// connection without losing a call, within 30 s (see [WithCloseTimeout]).
+// Run is the main of a service: it connects as host, calls start, waits for SIGINT, SIGTERM or the end of ctx, and
+// closes the connection without losing a call, within 30 s (see [WithCloseTimeout]).
 //
 //	func main() {
 //		err := bus.Run(context.Background(), "greeter.example", func(ctx context.Context, conn *bus.Conn) error {
@@ -76,8 +76,8 @@ func newRunConfig(options []RunOption) (*runConfig, error) {
 //		}
 //	}
 //
-// Unlike [Connect], Run waits for the broker for as long as it takes, unless [WithConnectTimeout] is given; it logs what it
-// waits for. What a retry cannot help, such as a refused login, is an error at once.
+// Unlike [Connect], Run waits for the broker for as long as it takes, unless [WithConnectTimeout] is given; it logs
+// what it waits for. What a retry cannot help, such as a refused login, is an error at once.
 //
 // start serves, and returns; Run logs then that the program is ready. start may also block until its ctx ends, as
 // ingress.Server.Serve does: then WithProbes never reports it as ready. Its ctx ends with the first signal, before the
@@ -85,8 +85,8 @@ func newRunConfig(options []RunOption) (*runConfig, error) {
 // The second signal ends the process at once. Programs with several hosts call Run in start: the inner connection is
 // closed first.
 //
-// Run returns nil after a signal or the end of ctx, also while it waits for the broker. Else it returns the error of Connect,
-// or the errors of start and Close, joined, and logs neither. It returns an error, too, if the application has
+// Run returns nil after a signal or the end of ctx, also while it waits for the broker. Else it returns the error of
+// Connect, or the errors of start and Close, joined, and logs neither. It returns an error, too, if the application has
 // closed the connection of [WithNATS], which never comes back.
 func Run(ctx context.Context, host string, start func(ctx context.Context, conn *Conn) error, options ...RunOption) error {
 	config, err := newRunConfig(options)

@@ -52,7 +52,8 @@ func startProgram(t *testing.T, b *bustest.Bus, start func(context.Context, *bus
 	return p
 }
 
-// TestRun_FinishesCalls holds that a program that is told to stop answers the calls that it has accepted, as long as the time lasts.
+// TestRun_FinishesCalls holds that a program that is told to stop answers the calls that it has accepted, as long as
+// the time lasts.
 func TestRun_FinishesCalls(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -117,7 +118,8 @@ func TestRun_StartFails(t *testing.T) {
 	})
 }
 
-// TestRun_StopsInStart holds that the end of the context while start waits is no error, unless start reports another one.
+// TestRun_StopsInStart holds that the end of the context while start waits is no error, unless start reports another
+// one.
 func TestRun_StopsInStart(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -255,7 +257,8 @@ func TestRun_WaitsForBroker(t *testing.T) {
 	assert.Error(t, err, "the probes are still there")
 }
 
-// TestRun_StopsWhileWaiting has a program that is told to stop before there is a broker, and one that has a limit of its own.
+// TestRun_StopsWhileWaiting has a program that is told to stop before there is a broker, and one that has a limit of
+// its own.
 func TestRun_StopsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	never := func(context.Context, *bus.Conn) error {

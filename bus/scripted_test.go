@@ -144,8 +144,8 @@ func TestScripted_OneResultOfEachInstanceInAnyOrder(t *testing.T) {
 	})
 }
 
-// TestScripted_OnlyTheInstanceThatAcked has others answer a call that was acked, as a broker without permissions allows: another
-// instance of the host, and a foreign client that says in the broker's place that no instance is there.
+// TestScripted_OnlyTheInstanceThatAcked has others answer a call that was acked, as a broker without permissions
+// allows: another instance of the host, and a foreign client that says in the broker's place that no instance is there.
 func TestScripted_OnlyTheInstanceThatAcked(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -182,7 +182,8 @@ func TestScripted_OnlyTheInstanceThatAcked(t *testing.T) {
 	})
 }
 
-// TestScripted_SecondAckIsIgnored has an instance ack twice and never answer: the error names it, and it is asked once to stop.
+// TestScripted_SecondAckIsIgnored has an instance ack twice and never answer: the error names it, and it is asked once
+// to stop.
 func TestScripted_SecondAckIsIgnored(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

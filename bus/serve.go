@@ -23,12 +23,14 @@ import (
 // A method is a function, Name([ctx context.Context,] arguments…) ([results…] [, error]), or a web endpoint, Name(w
 // http.ResponseWriter, r *http.Request) [error]. Functions are served as RPC, /name under GET and POST, or as REST if
 // they are named like Create, Read, Update, Delete, List and use a magic argument (httpRequestBody, httpResponseBody,
-// httpStatusCode). A function whose only result is an iter.Seq2[T, error] streams, as RPC. With an interface as type parameter, Serve[calculator.API](conn, impl), only its methods are served.
+// httpStatusCode). A function whose only result is an iter.Seq2[T, error] streams, as RPC. With an interface as type
+// parameter, Serve[calculator.API](conn, impl), only its methods are served.
 //
-// Every exported method counts, including those promoted from embedded types. Methods of a struct that are usually for its own program, such as Close,
-// Shutdown, Reset or String, are an error unless [ExcludeMethods] leaves them out, or [Method] or an interface T names them. The names of arguments and results must be
-// known in production, too: a binary built with -ldflags=-s does not contain them unless its source is embedded (see
-// [SourceFS]), and Serve then returns an error.
+// Every exported method counts, including those promoted from embedded types. Methods of a struct that are usually for
+// its own program, such as Close, Shutdown, Reset or String, are an error unless [ExcludeMethods] leaves them out, or
+// [Method] or an interface T names them. The names of arguments and results must be known in production, too: a binary
+// built with -ldflags=-s does not contain them unless its source is embedded (see [SourceFS]), and Serve then returns
+// an error.
 //
 // Handlers run concurrently, each on a separate goroutine, so impl must be safe for concurrent use.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
@@ -66,14 +68,16 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 // /files/private/{path+}, is logged as a warning. No path is cleaned before it reaches the handler, but a path whose
 // clean form would match a route of this connection with other claims, /files//private/x, is answered 404.
 //
-// A request body in memory has at most 32 MiB, unless [MaxBodyBytes] sets another limit; one that comes as a stream is read as it
-// comes. The response is sent when the handler returns. If the handler flushes it, writes more than 1 MiB or sets trailers, it goes out
-// as a stream, unless the caller takes none, as in a multicast. From then on the request body cannot be read. There is no http.Hijacker,
-// and informational statuses (1xx) are ignored. All this also holds for the web endpoints of [Serve].
+// A request body in memory has at most 32 MiB, unless [MaxBodyBytes] sets another limit; one that comes as a stream is
+// read as it comes. The response is sent when the handler returns. If the handler flushes it, writes more than 1 MiB or
+// sets trailers, it goes out as a stream, unless the caller takes none, as in a multicast. From then on the request
+// body cannot be read. There is no http.Hijacker, and informational statuses (1xx) are ignored. All this also holds for
+// the web endpoints of [Serve].
 //
-// The request is as from a server of net/http. Host is the called host, with the port unless that is 443, "web.example"; the ingress has its
-// own name in X-Forwarded-Host. RemoteAddr is the address from which the ingress was called, "203.0.113.7:0", else the calling instance,
-// "id.host:0". TLS is nil only if the ingress was called by plain HTTP; else its HandshakeComplete is set, and nothing else.
+// The request is as from a server of net/http. Host is the called host, with the port unless that is 443,
+// "web.example"; the ingress has its own name in X-Forwarded-Host. RemoteAddr is the address from which the ingress was
+// called, "203.0.113.7:0", else the calling instance, "id.host:0". TLS is nil only if the ingress was called by plain
+// HTTP; else its HandshakeComplete is set, and nothing else.
 func (c *Conn) Handle(method, path string, handler http.Handler, options ...HandleOption) error {
 	if function, ok := handler.(http.HandlerFunc); handler == nil || ok && function == nil {
 		return fmt.Errorf("handle %s %s on %s: the handler is nil", method, path, c.host)
@@ -163,8 +167,8 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 	return nil
 }
 
-// install puts endpoints into a router, which holds all their state, and only then subscribes. When it returns the broker knows of them.
-// after, if it is not nil, runs then, and takes them back if it fails.
+// install puts endpoints into a router, which holds all their state, and only then subscribes. When it returns the
+// broker knows of them. after, if it is not nil, runs then, and takes them back if it fails.
 func (c *Conn) install(ctx context.Context, into *server.Router, endpoints []*endpoint, subscriptions []*natsconn.Subscription, after func() error) error {
 	if err := c.chain(endpoints); err != nil {
 		return err
@@ -213,8 +217,9 @@ func (c *Conn) subscriptionsOf(endpoints []*endpoint) (subscriptions []*natsconn
 	return subscriptions
 }
 
-// warnOfOpenMethods warns of web endpoints that ask for claims under some methods, while a wider pattern answers the same paths
-// without these claims under others. One of the two was added. A wider GET beside claims on writing alone is no reason to warn.
+// warnOfOpenMethods warns of web endpoints that ask for claims under some methods, while a wider pattern answers the
+// same paths without these claims under others. One of the two was added. A wider GET beside claims on writing alone is
+// no reason to warn.
 func (c *Conn) warnOfOpenMethods(added []*endpoint) {
 	all := c.registry.all() // the added ones are among them
 	for _, e := range all {

@@ -307,7 +307,8 @@ func TestValues_NeedNoTags(t *testing.T) {
 	})
 }
 
-// TestArguments_HaveTags has calls with arguments that would not arrive be refused, by name, instead of computing with zeros.
+// TestArguments_HaveTags has calls with arguments that would not arrive be refused, by name, instead of computing with
+// zeros.
 func TestArguments_HaveTags(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -345,8 +346,8 @@ func TestArguments_HaveTags(t *testing.T) {
 	})
 }
 
-// TestError_OfInternalPackage holds that an error of a package below this one becomes an Error with all that it says, also if it
-// is wrapped.
+// TestError_OfInternalPackage holds that an error of a package below this one becomes an Error with all that it says,
+// also if it is wrapped.
 func TestError_OfInternalPackage(t *testing.T) {
 	t.Parallel()
 	full := internalstatus.Error{

@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// serverCall is a request as its interceptors and its handler see it; the server receives and answers what it embeds. Everything that a
-// request needs is in one piece of memory.
+// serverCall is a request as its interceptors and its handler see it; the server receives and answers what it embeds.
+// Everything that a request needs is in one piece of memory.
 type serverCall struct {
 	server.Incoming
 	conn    *Conn
@@ -171,8 +171,8 @@ func (c *Conn) completeError(in *serverCall, err error) *Error {
 	return &failed
 }
 
-// limitResponse is the [Interceptor] that makes an error of a response that is too large, so that the interceptors around it see what the
-// caller gets. What an error becomes is measured in service.Serve.
+// limitResponse is the [Interceptor] that makes an error of a response that is too large, so that the interceptors
+// around it see what the caller gets. What an error becomes is measured in service.Serve.
 func limitResponse(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		err := next(ctx, x)
@@ -198,8 +198,8 @@ func (c *Conn) logLost(in *server.Incoming, what string, err error) {
 	c.log(c.limitedLine(level, what+": "+err.Error()).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err), what+" lost")
 }
 
-// countRejected counts a request that is not handled, and returns the answer. A request whose caller has left does not count, as the
-// caller does not wait for the answer.
+// countRejected counts a request that is not handled, and returns the answer. A request whose caller has left does not
+// count, as the caller does not wait for the answer.
 func (c *Conn) countRejected(in *serverCall, why error) *wire.Response {
 	response := c.logAndEncode(in, why)
 	if in.Address.Port != subject.ControlPort && !errors.Is(why, ErrCallerLeft) {

@@ -145,9 +145,9 @@ func PostOnly() ServeOption {
 
 // DisallowUnknownFields rejects requests to functions with unknown fields, in a query, a form or at any depth of JSON.
 // The answer is 400 and names the field. So a misspelled argument is not taken for a missing one. Callers then cannot
-// send an argument that their callee does not know yet: update services before their callers. The option does not apply to
-// web endpoints or events. An ignored field that resembles a known one is logged once, as a warning. Default: unknown
-// fields are ignored, but on a bus of bustest.
+// send an argument that their callee does not know yet: update services before their callers. The option does not apply
+// to web endpoints or events. An ignored field that resembles a known one is logged once, as a warning. Default:
+// unknown fields are ignored, but on a bus of bustest.
 func DisallowUnknownFields() ServeOption {
 	return serveOption(func(c *serviceConfig) { c.strict = true })
 }
@@ -191,9 +191,9 @@ type methodOption func(*methodConfig)
 func (o methodOption) applyToMethod(c *methodConfig) { o(c) }
 
 // Path sets the path of a method, "/objects/{id}"; {name} stands for an argument, {name+} at the end for the rest of
-// the path. With [RPCAndREST] it applies only to the REST route. Where generated clients call the method, declare the path in
-// the comment of their interface instead: //busline:route POST /orders/{id}/cancel. Default: derived from the method's
-// name, or the path that its interface declares.
+// the path. With [RPCAndREST] it applies only to the REST route. Where generated clients call the method, declare the
+// path in the comment of their interface instead: //busline:route POST /orders/{id}/cancel. Default: derived from the
+// method's name, or the path that its interface declares.
 func Path(path string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Path = path })
 }
@@ -249,8 +249,8 @@ func NoQueue() HandlerOption {
 // In [Method] it replaces that of [Serve]. An empty expression is an error: see [AllowAnonymous]. A second expression
 // in the same place is an error as well: join both with "and".
 //
-// In [Conn.NewPublisher] it says which callers see the events in documents, and may publish them by hand. It does not restrict the program
-// itself, nor who subscribes.
+// In [Conn.NewPublisher] it says which callers see the events in documents, and may publish them by hand. It does not
+// restrict the program itself, nor who subscribes.
 func RequireClaims(expression string) ClaimsOption {
 	return claimsOption{handlerOption{func(c *endpointConfig) { c.judge(true, expression) }}}
 }
@@ -281,17 +281,17 @@ func Intercept(interceptors ...Interceptor) HandlerOption {
 // TimeBudget sets the longest time until the context of a handler ends, even if its caller allows more. A handler that
 // ignores its context is not interrupted, and its answer is sent when it returns, unless the caller's time budget has
 // ended before: that always ends the call for the caller. An http.Handler has to announce a Content-Length for such a
-// late answer: without it the answer may be truncated, and is replaced by 504. Once a response is a stream, longest counts
-// anew from each part with bytes of it, and the caller's time budget does not end the context any more: without this option the
-// stream lasts until the handler returns, the caller leaves, its token expires or the instance closes. 0 stands for the default.
-// Default: the caller's time budget, 20 s unless the caller sets another.
+// late answer: without it the answer may be truncated, and is replaced by 504. Once a response is a stream, longest
+// counts anew from each part with bytes of it, and the caller's time budget does not end the context any more: without
+// this option the stream lasts until the handler returns, the caller leaves, its token expires or the instance closes.
+// 0 stands for the default. Default: the caller's time budget, 20 s unless the caller sets another.
 func TimeBudget(longest time.Duration) HandlerOption {
 	return handlerOption{func(c *endpointConfig) { c.timeBudget = longest }}
 }
 
 // MaxBodyBytes sets the largest request body in bytes. A larger body is answered 413. A limit above that of
-// [WithMaxMessageBytes] has no effect on a body in memory, and 0 stands for the default. Default: 4 MiB for functions; for web
-// endpoints and http.Handlers 32 MiB in memory, and none for a body that comes as a stream.
+// [WithMaxMessageBytes] has no effect on a body in memory, and 0 stands for the default. Default: 4 MiB for functions;
+// for web endpoints and http.Handlers 32 MiB in memory, and none for a body that comes as a stream.
 func MaxBodyBytes(bytes int) HandlerOption {
 	return handlerOption{func(c *endpointConfig) { c.bodyLimit = bytes }}
 }
@@ -315,8 +315,8 @@ func (o webOption) applyToEndpoint(c *endpointConfig) {
 	o(c.web)
 }
 
-// ListedMethods lists a web endpoint that takes any HTTP method under these in the documents. It does not change what is
-// served. Default: GET, POST with a body.
+// ListedMethods lists a web endpoint that takes any HTTP method under these in the documents. It does not change what
+// is served. Default: GET, POST with a body.
 func ListedMethods(methods ...string) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) { w.Methods = append(slices.Clip(w.Methods), methods...) })
 }
@@ -335,15 +335,16 @@ func Consumes(mediaTypes ...string) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) { w.Consumes = append(slices.Clip(w.Consumes), mediaTypes...) })
 }
 
-// FormField describes a field or file of a form. A web endpoint reads it; documents, the portal and busline call have its fields.
-// The kind is "string", "integer", "number" or "boolean", for a file "file" or its media types, and begins with [] if there may
-// be several of the name. Text about it is keywords such as those of //busline:arg, a description or both. The handler itself
-// still has to check the form. Default: no form.
+// FormField describes a field or file of a form. A web endpoint reads it; documents, the portal and busline call have
+// its fields. The kind is "string", "integer", "number" or "boolean", for a file "file" or its media types, and begins
+// with [] if there may be several of the name. Text about it is keywords such as those of //busline:arg, a description
+// or both. The handler itself still has to check the form. Default: no form.
 //
 //	bus.FormField("title", "string", "required maxLength=80 title of the page")
 //	bus.FormField("photos", "[]image/png,image/jpeg", "what the page shows")
 //
-// An interface says the same in the comment of the method, with //busline:field title string required maxLength=80 title of the page.
+// An interface says the same in the comment of the method, with //busline:field title string required maxLength=80
+// title of the page.
 func FormField(name, kind, about string) DescriptionOption {
 	return webOption(func(w *openapi.WebDoc) {
 		w.Form = append(slices.Clip(w.Form), reflectapi.FormField{Name: name, Type: kind, About: about})

@@ -136,7 +136,8 @@ func number(t *testing.T, digits string) int {
 	return n
 }
 
-// TestSession_CallersAreReminded has calls take longer than callers wait without a timer, and less, and be left at any time.
+// TestSession_CallersAreReminded has calls take longer than callers wait without a timer, and less, and be left at any
+// time.
 func TestSession_CallersAreReminded(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -172,8 +173,8 @@ func TestSession_CallersAreReminded(t *testing.T) {
 	})
 }
 
-// TestSession_RenewedClientCertificate has the broker come back when the certificate of the service is no longer taken, and then
-// renews it in place. The environment belongs to the process, so it does not run beside others.
+// TestSession_RenewedClientCertificate has the broker come back when the certificate of the service is no longer taken,
+// and then renews it in place. The environment belongs to the process, so it does not run beside others.
 func TestSession_RenewedClientCertificate(t *testing.T) {
 	here := net.IPv4(127, 0, 0, 1)
 	authority := certify(t, nil)

@@ -16,7 +16,8 @@ import (
 	"github.com/busline/busline/bus/internal/server"
 )
 
-// shared is one broker connection, with what the connections of this process on it have in common. Its last user closes it.
+// shared is one broker connection, with what the connections of this process on it have in common. Its last user closes
+// it.
 type shared struct {
 	broker     *natsconn.Conn // nil until it is dialled
 	lines      logqueue.Queue
@@ -42,7 +43,8 @@ var links = struct { //nolint:gochecknoglobals // docs/decisions/0002
 	open map[natsconn.Config]*shared
 }{open: map[natsconn.Config]*shared{}}
 
-// acquireShared returns the broker connection that the configuration asks for. The first user dials, the others wait for it.
+// acquireShared returns the broker connection that the configuration asks for. The first user dials, the others wait
+// for it.
 func acquireShared(ctx context.Context, name string, config *connectConfig) (*shared, error) {
 	ctx, cancel := context.WithTimeout(ctx, config.broker.Timeout())
 	defer cancel()
@@ -141,8 +143,8 @@ func (s *shared) failed() bool {
 	}
 }
 
-// spare is the memory that the connections on one broker connection leave to each other. With pools of its own each would keep some, and a
-// pool that is used once takes 128 bytes for each core.
+// spare is the memory that the connections on one broker connection leave to each other. With pools of its own each
+// would keep some, and a pool that is used once takes 128 bytes for each core.
 type spare struct {
 	outgoing sync.Pool // of *clientCall
 	givens   sync.Pool // of *localValues

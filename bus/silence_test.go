@@ -78,8 +78,8 @@ func endings() map[string]ending {
 	}
 }
 
-// TestNoAck calls hosts that take messages and say nothing, so that the broker does not tell that no instance is there, and a path
-// that a host does not serve.
+// TestNoAck calls hosts that take messages and say nothing, so that the broker does not tell that no instance is there,
+// and a path that a host does not serve.
 func TestNoAck(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -181,7 +181,8 @@ func TestNoResponse_AfterAnAck(t *testing.T) {
 	})
 }
 
-// TestNoResponse_LateAnswer lets an answer come when its caller has gone: it counts as unmatched, and answers no other call.
+// TestNoResponse_LateAnswer lets an answer come when its caller has gone: it counts as unmatched, and answers no other
+// call.
 func TestNoResponse_LateAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -270,8 +271,8 @@ func TestNoResponse_HangingHandlersBlockNoOthers(t *testing.T) {
 	})
 }
 
-// TestNoResponse_TimeBudgetSparesOthers has a handler ignore its context, which ends after 2 s: it is answered when it returns, as long
-// as its caller waits.
+// TestNoResponse_TimeBudgetSparesOthers has a handler ignore its context, which ends after 2 s: it is answered when it
+// returns, as long as its caller waits.
 func TestNoResponse_TimeBudgetSparesOthers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -109,8 +109,8 @@ func TestStartup_OverTLS(t *testing.T) {
 	}
 }
 
-// TestStartup_WithCertificate is refused at once by a broker that asks clients for a certificate. The environment belongs to the
-// process, so it does not run beside others.
+// TestStartup_WithCertificate is refused at once by a broker that asks clients for a certificate. The environment
+// belongs to the process, so it does not run beside others.
 func TestStartup_WithCertificate(t *testing.T) {
 	here, authority := net.IPv4(127, 0, 0, 1), certify(t, nil)
 	as := certify(t, authority, here)
@@ -221,8 +221,8 @@ func seedOf(t *testing.T) (public, file string) {
 	return public, file
 }
 
-// TestStartup_WithCredentials has the environment name a token, a password, a key or a certificate. What the broker does
-// not take is an error at once, which names it only by its variable. It does not run beside others.
+// TestStartup_WithCredentials has the environment name a token, a password, a key or a certificate. What the broker
+// does not take is an error at once, which names it only by its variable. It does not run beside others.
 func TestStartup_WithCredentials(t *testing.T) {
 	authority := certify(t, nil)
 	server, client := certify(t, authority, net.IPv4(127, 0, 0, 1)), certify(t, authority)
@@ -318,8 +318,8 @@ func TestStartup_WithUserJWT(t *testing.T) {
 	}
 }
 
-// TestStartup_RevokedUserJWT takes a user away from a service that works, and puts another one into the file: nothing has to be
-// started again.
+// TestStartup_RevokedUserJWT takes a user away from a service that works, and puts another one into the file: nothing
+// has to be started again.
 func TestStartup_RevokedUserJWT(t *testing.T) {
 	o := newOperated(t)
 	file := filepath.Join(t.TempDir(), "user.creds")

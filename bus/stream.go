@@ -20,8 +20,8 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// runStream makes the run of a function that streams: each element of its iterator is a line of JSON, or an event if the caller asks for
-// events. They go out as they come, several in one part while the broker connection is busy.
+// runStream makes the run of a function that streams: each element of its iterator is a line of JSON, or an event if
+// the caller asks for events. They go out as they come, several in one part while the broker connection is busy.
 func runStream(e *endpoint) func(context.Context, *serverCall) (*wire.Response, error) {
 	if e.bodyLimit == 0 {
 		e.bodyLimit = functionBodyLimit
@@ -61,10 +61,12 @@ func errStreams() *Error {
 		"it streams: call it by Operation.Stream, a generated client or Conn.Do; on the wire, with Bus-Window in the request")
 }
 
-// openAfter is how long a stream may be without an element before its head goes out: an error before that has a status of its own.
+// openAfter is how long a stream may be without an element before its head goes out: an error before that has a status
+// of its own.
 const openAfter = 50 * time.Millisecond
 
-// endID is the id of the event at the end of a stream. A browser that connects again sends it, and stops when the answer is 204.
+// endID is the id of the event at the end of a stream. A browser that connects again sends it, and stops when the
+// answer is 204.
 const endID = "end"
 
 // wantsEvents reports whether a caller asks for the elements of a stream as events.
@@ -179,11 +181,12 @@ func (o *elements) finish() (*wire.Response, error) {
 	return o.response, o.writer.Close()
 }
 
-// Stream calls one instance of an endpoint that streams, and yields the elements as they come; Results is their type. Nothing is sent until the
-// sequence is ranged over; each range is a separate call. Elements that are not taken are not sent: the service waits. An error is the last that is
-// yielded, an [*Error]: without one the stream has come whole. Leaving the loop, or the end of ctx, ends the context of the handler.
-// The time budget, 20 s (see [WithTimeBudget]), is for the beginning, and then for the time without a sign of the service. A function that does
-// not stream, or a caller of another endpoint, yields an error.
+// Stream calls one instance of an endpoint that streams, and yields the elements as they come; Results is their type.
+// Nothing is sent until the sequence is ranged over; each range is a separate call. Elements that are not taken are not
+// sent: the service waits. An error is the last that is yielded, an [*Error]: without one the stream has come whole.
+// Leaving the loop, or the end of ctx, ends the context of the handler. The time budget, 20 s (see [WithTimeBudget]),
+// is for the beginning, and then for the time without a sign of the service. A function that does not stream, or a
+// caller of another endpoint, yields an error.
 func (o Operation[Arguments, Results]) Stream(ctx context.Context, arguments Arguments) iter.Seq2[Results, error] {
 	return func(yield func(Results, error) bool) {
 		var none Results

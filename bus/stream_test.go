@@ -143,7 +143,8 @@ func TestStream_Upload(t *testing.T) {
 	})
 }
 
-// TestStream_Panic has a handler that fails after its first part: the caller gets that part, and an error in place of the end.
+// TestStream_Panic has a handler that fails after its first part: the caller gets that part, and an error in place of
+// the end.
 func TestStream_Panic(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

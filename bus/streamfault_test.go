@@ -107,8 +107,8 @@ func TestStream_Idle(t *testing.T) {
 	})
 }
 
-// TestStream_ReaderStops has a caller that reads nothing: the handler's write fails after the time budget, and the caller gets an error after
-// what came before.
+// TestStream_ReaderStops has a caller that reads nothing: the handler's write fails after the time budget, and the
+// caller gets an error after what came before.
 func TestStream_ReaderStops(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -48,8 +48,8 @@ func countPrefix(texts []string, prefix string) (count int) {
 	return count
 }
 
-// TestStreamLimit_CollectedBodies has a sender that begins many bodies of a function, and sends no end. They count in the account of the
-// sender, others find room, and their time is bounded.
+// TestStreamLimit_CollectedBodies has a sender that begins many bodies of a function, and sends no end. They count in
+// the account of the sender, others find room, and their time is bounded.
 func TestStreamLimit_CollectedBodies(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -74,7 +74,8 @@ func TestStreamLimit_CollectedBodies(t *testing.T) {
 	})
 }
 
-// TestStreamLimit_Handlers holds that streams have a share of the handlers, and one sender half of it, so that calls find room.
+// TestStreamLimit_Handlers holds that streams have a share of the handlers, and one sender half of it, so that calls
+// find room.
 func TestStreamLimit_Handlers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -109,7 +110,8 @@ func TestStreamLimit_Handlers(t *testing.T) {
 	})
 }
 
-// TestStreamLimit_Control holds that requests of the framework have no bodies that are streams: nothing is kept of them.
+// TestStreamLimit_Control holds that requests of the framework have no bodies that are streams: nothing is kept of
+// them.
 func TestStreamLimit_Control(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -216,7 +218,8 @@ func TestStream_WrongParts(t *testing.T) {
 	})
 }
 
-// TestStream_SlowUpload holds that an upload may last longer than the time budget, on either transport, as long as it goes on.
+// TestStream_SlowUpload holds that an upload may last longer than the time budget, on either transport, as long as it
+// goes on.
 func TestStream_SlowUpload(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -444,7 +447,8 @@ func TestStreamLimit_Announced(t *testing.T) {
 	})
 }
 
-// TestStreamLimit_Executed holds that a handler whose stream finds no place has run, so that its caller does not call again.
+// TestStreamLimit_Executed holds that a handler whose stream finds no place has run, so that its caller does not call
+// again.
 func TestStreamLimit_Executed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -23,11 +23,11 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// Subscribe subscribes impl to the events of a publisher, a host such as "orders.example". Each method handles one event,
-// and its name begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type parameter,
-// Subscribe[ordersapi.Events](conn, ordersapi.Host, impl), only its methods count; to subscribe to some of the events,
-// declare an interface with only these. The subscriptions are live when Subscribe returns; on an error none is, and the
-// error names everything that is wrong. It waits for the broker for at most 5 s.
+// Subscribe subscribes impl to the events of a publisher, a host such as "orders.example". Each method handles one
+// event, and its name begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type
+// parameter, Subscribe[ordersapi.Events](conn, ordersapi.Host, impl), only its methods count; to subscribe to some of
+// the events, declare an interface with only these. The subscriptions are live when Subscribe returns; on an error none
+// is, and the error names everything that is wrong. It waits for the broker for at most 5 s.
 //
 // The service of conn gets each event at most once: its instances share them. With [NoQueue] every instance gets each
 // event. The error of a handler is logged on this side; the publisher does not learn of it.
@@ -35,9 +35,9 @@ import (
 // A warning names a publisher of which no instance is there a minute later, and events that it does not have.
 //
 // With [Durable] the service gets the events that the publisher has stored, at least once, including those published
-// while it was away; and it gets nothing else. So the publisher needs Durable, too: events of a publisher without it, and
-// those of [Conn.Publish], do not reach the service. A warning names the events of which none has ever come, and so does
-// /-/ready (see [WithProbes]) until one does.
+// while it was away; and it gets nothing else. So the publisher needs Durable, too: events of a publisher without it,
+// and those of [Conn.Publish], do not reach the service. A warning names the events of which none has ever come, and so
+// does /-/ready (see [WithProbes]) until one does.
 //
 // It takes the options of [Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
 // goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
@@ -197,8 +197,8 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 	return nil
 }
 
-// eventSources are the hosts whose events a connection handles or stores. The same path of two hosts is two events, so each host
-// has a separate router. The zero value is empty.
+// eventSources are the hosts whose events a connection handles or stores. The same path of two hosts is two events, so
+// each host has a separate router. The zero value is empty.
 type eventSources struct {
 	mu        sync.Mutex // protects all below
 	routers   map[string]*server.Router
@@ -271,8 +271,8 @@ func (s *eventSources) reading() []eventReader {
 	return s.readers
 }
 
-// startWaiting starts the events that wait for room: first those of the kinds that were subscribed to after the last one that had
-// a turn, and those of this kind at the end.
+// startWaiting starts the events that wait for room: first those of the kinds that were subscribed to after the last
+// one that had a turn, and those of this kind at the end.
 func (s *eventSources) startWaiting(last eventReader) {
 	readers := s.reading()
 	turn := 1 + slices.Index(readers, last)
@@ -288,7 +288,8 @@ func (s *eventSources) nakAll() {
 	}
 }
 
-// fetchNow fetches events again after an outage: the broker, or the one in its place, may have forgotten the last fetch.
+// fetchNow fetches events again after an outage: the broker, or the one in its place, may have forgotten the last
+// fetch.
 func (s *eventSources) fetchNow() {
 	for _, reader := range s.reading() {
 		reader.FetchNow()

@@ -11,7 +11,8 @@ import (
 	"github.com/busline/busline/bus/internal/status"
 )
 
-// callRecord is a call as a tap reports it: caller, callee and outcome. It has no body, no header, no query and no token.
+// callRecord is a call as a tap reports it: caller, callee and outcome. It has no body, no header, no query and no
+// token.
 type callRecord struct {
 	// Ended is when the call ended.
 	Ended time.Time `json:"ended"`
@@ -63,8 +64,8 @@ type tap struct {
 
 func newTap() *tap { return &tap{closed: make(chan struct{})} }
 
-// tapEnded keeps a call while a caller taps. It leaves out a call that was made here if an instance has answered: that instance
-// reports it.
+// tapEnded keeps a call while a caller taps. It leaves out a call that was made here if an instance has answered: that
+// instance reports it.
 func (c *Conn) tapEnded(x endedCall) {
 	if c.telemetry.tap.until.Load() == 0 || x.Side == ClientSide && x.answered(x.err) {
 		return
@@ -83,8 +84,8 @@ func (c *Conn) tapEnded(x endedCall) {
 	c.telemetry.tap.keep(record)
 }
 
-// answered reports whether an instance has answered a call that was made here. A 404 or 405 that this instance made itself, because
-// the host does not serve the path, is no such answer.
+// answered reports whether an instance has answered a call that was made here. A 404 or 405 that this instance made
+// itself, because the host does not serve the path, is no such answer.
 func (x *Exchange) answered(err error) bool {
 	if err != nil {
 		failed := asError(err)
@@ -113,8 +114,8 @@ func (t *tap) keep(record callRecord) {
 	}
 }
 
-// read returns the calls from a number on, the number for the next read, how many calls from that number on were dropped, and a
-// channel that is closed when a further call is kept.
+// read returns the calls from a number on, the number for the next read, how many calls from that number on were
+// dropped, and a channel that is closed when a further call is kept.
 func (t *tap) read(after int64) (calls []callRecord, next, missed int64, news <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,9 +148,10 @@ func (t *tap) close() {
 	}
 }
 
-// Tap returns the calls that have ended here, from number after on. If there is none yet, it waits for one, for wait nanoseconds,
-// 10 s at most. The first read gives a number below zero: it returns no calls, but in next the number for the next read. Calls are
-// kept while a caller reads, the latest 4096; missed is how many calls from number after on were dropped.
+// Tap returns the calls that have ended here, from number after on. If there is none yet, it waits for one, for wait
+// nanoseconds, 10 s at most. The first read gives a number below zero: it returns no calls, but in next the number for
+// the next read. Calls are kept while a caller reads, the latest 4096; missed is how many calls from number after on
+// were dropped.
 func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []callRecord, next, missed int64, err error) {
 	conn := servingConn(ctx)
 	t := conn.telemetry.tap

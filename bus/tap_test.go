@@ -125,7 +125,8 @@ func TestTap_IsBounded(t *testing.T) {
 	}
 }
 
-// TestTap_KeepsNoQueries taps calls with long queries, of which a record must not be a piece: there are thousands of records.
+// TestTap_KeepsNoQueries taps calls with long queries, of which a record must not be a piece: there are thousands of
+// records.
 func TestTap_KeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	for _, shortCircuit := range []bool{true, false} {
 		b := newBus(t)

@@ -104,8 +104,8 @@ func TestKeys_Unreachable(t *testing.T) {
 	awaitVerifiers(t, 0)
 }
 
-// TestKeys_Forgotten holds that a connection which would accept no token, though it is told whose, says so at once; unless
-// it is told not by the environment alone.
+// TestKeys_Forgotten holds that a connection which would accept no token, though it is told whose, says so at once;
+// unless it is told not by the environment alone.
 func TestKeys_Forgotten(t *testing.T) {
 	i, w := newIssuer(t), &testBus{newBus(t), withShortCircuit(true)}
 	for name, value := range map[string]string{"BUS_JWT_ISSUER": issuerName, "BUS_JWT_AUDIENCE": audienceName} {
@@ -211,8 +211,8 @@ func TestKeysRotate(t *testing.T) {
 	})
 }
 
-// TestToken_PassedOnUnverified has a token pass through a service that has no keys and asks for no claims. Only the service behind it
-// verifies the token, and nothing in between has its claims.
+// TestToken_PassedOnUnverified has a token pass through a service that has no keys and asks for no claims. Only the
+// service behind it verifies the token, and nothing in between has its claims.
 func TestToken_PassedOnUnverified(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -270,8 +270,8 @@ func (careless) Print(ctx context.Context) (context string) {
 	return fmt.Sprintf("%v %+v %s", ctx, ctx, bus.WithActor(ctx, bus.ActorOf(ctx)))
 }
 
-// TestToken_IsNotLogged makes calls with tokens, good and bad, that fail in every way there is, and searches all that is
-// written, answered and documented for any part of one.
+// TestToken_IsNotLogged makes calls with tokens, good and bad, that fail in every way there is, and searches all that
+// is written, answered and documented for any part of one.
 func TestToken_IsNotLogged(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -355,7 +355,8 @@ func TestToken_IsInNoContext(t *testing.T) {
 	}
 }
 
-// TestClaims_AreACopy has a handler write into the claims of its caller, which must not give the token any more than it says.
+// TestClaims_AreACopy has a handler write into the claims of its caller, which must not give the token any more than it
+// says.
 func TestClaims_AreACopy(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)

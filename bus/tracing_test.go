@@ -20,7 +20,8 @@ func (r tracedRelay) Divide(ctx context.Context, x, y int) error {
 	return r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }
 
-// TestTrace_UntracedChainForwards has headers travel on where no spans are made, and errors tell the trace all the same.
+// TestTrace_UntracedChainForwards has headers travel on where no spans are made, and errors tell the trace all the
+// same.
 func TestTrace_UntracedChainForwards(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -13,7 +13,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestVersions_NotServed holds that the answer to a call that no instance serves does not depend on which of two versions is asked.
+// TestVersions_NotServed holds that the answer to a call that no instance serves does not depend on which of two
+// versions is asked.
 func TestVersions_NotServed(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -32,8 +33,8 @@ func TestVersions_NotServed(t *testing.T) {
 	})
 }
 
-// TestVersions_AreLogged has an instance that comes with other documents be found by the others, once for all that it registers, until it
-// leaves.
+// TestVersions_AreLogged has an instance that comes with other documents be found by the others, once for all that it
+// registers, until it leaves.
 func TestVersions_AreLogged(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

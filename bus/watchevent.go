@@ -22,15 +22,16 @@ type WatchedEvent struct {
 	Body []byte
 }
 
-// WatchEvent has heard called for each event such as "on-ordered" of a publisher, a host, until stop is called. It is for tools: this
-// instance gets every event, whatever others get, does not check the arguments, and answers nothing. So the publisher neither waits for it nor
-// learns of it; but Outcomes of an event to which no service subscribes ends after 1 s, and not at once. Events are those of [Event.Publish], at
-// most once; the stored ones are those of eventlog.Tail. Some may be missing after an announcement with Missed, see
-// [Conn.WatchAnnouncements].
+// WatchEvent has heard called for each event such as "on-ordered" of a publisher, a host, until stop is called. It is
+// for tools: this instance gets every event, whatever others get, does not check the arguments, and answers nothing. So
+// the publisher neither waits for it nor learns of it; but Outcomes of an event to which no service subscribes ends
+// after 1 s, and not at once. Events are those of [Event.Publish], at most once; the stored ones are those of
+// eventlog.Tail. Some may be missing after an announcement with Missed, see [Conn.WatchAnnouncements].
 //
-// heard runs on the goroutine that receives all messages of the process, and must neither block nor call. It may be called concurrently, and
-// once more while stop runs. WatchEvent waits for the broker, as long as ctx allows; an error means that nothing is watched: 400 for a name that
-// is none, 403 if the broker denies it. WatchEvent and stop are safe for concurrent use.
+// heard runs on the goroutine that receives all messages of the process, and must neither block nor call. It may be
+// called concurrently, and once more while stop runs. WatchEvent waits for the broker, as long as ctx allows; an error
+// means that nothing is watched: 400 for a name that is none, 403 if the broker denies it. WatchEvent and stop are safe
+// for concurrent use.
 func (c *Conn) WatchEvent(ctx context.Context, publisher, event string, heard func(WatchedEvent)) (stop func(), err error) {
 	if err := validSource(publisher); err != nil {
 		return nil, unsent(err)

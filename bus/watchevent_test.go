@@ -16,7 +16,8 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// TestWatchEvent gets every event beside the service that subscribes, until it stops, and the publisher does not learn of it.
+// TestWatchEvent gets every event beside the service that subscribes, until it stops, and the publisher does not learn
+// of it.
 func TestWatchEvent(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
@@ -57,7 +58,8 @@ func TestWatchEvent(t *testing.T) {
 	assert.Empty(t, heard)
 }
 
-// TestWatchEvent_Alone holds that a publisher that waits for subscribers of an event that is only watched waits no longer than for an ack.
+// TestWatchEvent_Alone holds that a publisher that waits for subscribers of an event that is only watched waits no
+// longer than for an ack.
 func TestWatchEvent_Alone(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {

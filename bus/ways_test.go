@@ -124,8 +124,8 @@ type waysTest struct {
 	callers map[string]*bus.Conn
 }
 
-// What goes in comes out, whichever way it takes: by name, from a struct, through a client, as JSON, in a query and in a form; with
-// and without a body; over the broker and within the process.
+// What goes in comes out, whichever way it takes: by name, from a struct, through a client, as JSON, in a query and in
+// a form; with and without a body; over the broker and within the process.
 func TestWays(t *testing.T) {
 	b := bustest.New(t)
 	if err := bus.Serve(b.Connect("ways.example"), ways{}); err != nil {
@@ -280,8 +280,8 @@ func TestWays_FlatInJSON(t *testing.T) {
 	}
 }
 
-// What one way refuses, all refuse. The exception is what a query cannot tell: there a number and a boolean are texts, and one text is
-// a list of one.
+// What one way refuses, all refuse. The exception is what a query cannot tell: there a number and a boolean are texts,
+// and one text is a list of one.
 func TestWays_Refusals(t *testing.T) {
 	b := bustest.New(t)
 	if err := bus.Serve(b.Connect("ways.example"), ways{}); err != nil {
@@ -361,8 +361,8 @@ func goesThrough[T any](w waysTest, path string, values ...T) {
 	}
 }
 
-// textOf returns a value as a query or a form has it: nothing for null, a list of texts one by one, other texts as they are, and
-// everything else as JSON; false if a query cannot tell the value from another one.
+// textOf returns a value as a query or a form has it: nothing for null, a list of texts one by one, other texts as they
+// are, and everything else as JSON; false if a query cannot tell the value from another one.
 func textOf[T any](value T) (values url.Values, exact bool) {
 	t := reflect.TypeFor[T]()
 	written := jsonOf(value)

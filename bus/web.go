@@ -158,8 +158,8 @@ func removeUploads(request *http.Request) {
 	}
 }
 
-// fromIngress returns a header field in which an ingress says where a request from outside came from, "" if the request does not come
-// directly from one: calls that a service makes to serve it have the same fields.
+// fromIngress returns a header field in which an ingress says where a request from outside came from, "" if the request
+// does not come directly from one: calls that a service makes to serve it have the same fields.
 func fromIngress(message *wire.Request, name string) string {
 	if message.CallDepth > 1 {
 		return ""
@@ -167,8 +167,8 @@ func fromIngress(message *wire.Request, name string) string {
 	return message.Header.Get(name)
 }
 
-// remoteAddr returns the peer of a request, with port 0, because the bus has none: the address from which the ingress was called, which is
-// the last one in X-Forwarded-For, else the calling instance.
+// remoteAddr returns the peer of a request, with port 0, because the bus has none: the address from which the ingress
+// was called, which is the last one in X-Forwarded-For, else the calling instance.
 func remoteAddr(message *wire.Request) string {
 	if clients := fromIngress(message, "X-Forwarded-For"); clients != "" {
 		last := clients[strings.LastIndexByte(clients, ',')+1:]
@@ -179,8 +179,8 @@ func remoteAddr(message *wire.Request) string {
 	return message.FromID + "." + message.FromHost + ":0"
 }
 
-// tlsOf returns the state of TLS of a request: nil if it came to the ingress by plain HTTP. Addresses on the bus are https, so there is one
-// for a call from there. As with net/http, requests share it.
+// tlsOf returns the state of TLS of a request: nil if it came to the ingress by plain HTTP. Addresses on the bus are
+// https, so there is one for a call from there. As with net/http, requests share it.
 func (s *shared) tlsOf(message *wire.Request) *tls.ConnectionState {
 	if fromIngress(message, "X-Forwarded-Proto") == "http" {
 		return nil

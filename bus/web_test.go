@@ -66,7 +66,8 @@ func broken(t *testing.T) map[string]http.Handler {
 	}
 }
 
-// TestWeb_ResponseEndsEarly holds that half an answer is never taken for a whole one, as it is not with net/http either.
+// TestWeb_ResponseEndsEarly holds that half an answer is never taken for a whole one, as it is not with net/http
+// either.
 func TestWeb_ResponseEndsEarly(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -95,7 +96,8 @@ func TestWeb_ResponseEndsEarly(t *testing.T) {
 	})
 }
 
-// TestWeb_ContentLengthsThatDoNotCount holds that answers are sent whose Content-Length says nothing of their body, and that others arrive.
+// TestWeb_ContentLengthsThatDoNotCount holds that answers are sent whose Content-Length says nothing of their body, and
+// that others arrive.
 func TestWeb_ContentLengthsThatDoNotCount(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -166,8 +168,8 @@ func TestWeb_WrappersOfNetHTTP(t *testing.T) {
 	})
 }
 
-// TestWeb_ResponseAfterTheContextEnded holds that what a handler has written when its context ends is taken for a whole answer only if it is
-// as long as announced, or has no body.
+// TestWeb_ResponseAfterTheContextEnded holds that what a handler has written when its context ends is taken for a whole
+// answer only if it is as long as announced, or has no body.
 func TestWeb_ResponseAfterTheContextEnded(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -285,7 +287,8 @@ func TestWeb_StatusesWithoutContent(t *testing.T) {
 	})
 }
 
-// TestWeb_ContentLengthOfHead tells a client that asks with HEAD how long the body is that it does not get, as net/http does.
+// TestWeb_ContentLengthOfHead tells a client that asks with HEAD how long the body is that it does not get, as net/http
+// does.
 func TestWeb_ContentLengthOfHead(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -298,8 +301,8 @@ func TestWeb_ContentLengthOfHead(t *testing.T) {
 	})
 }
 
-// TestWeb_UploadsLeaveNoFiles has handlers put an upload into a temporary file, and return or panic: it is gone then, as in a server of
-// net/http.
+// TestWeb_UploadsLeaveNoFiles has handlers put an upload into a temporary file, and return or panic: it is gone then,
+// as in a server of net/http.
 func TestWeb_UploadsLeaveNoFiles(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -338,8 +341,8 @@ func TestWeb_UploadsLeaveNoFiles(t *testing.T) {
 	})
 }
 
-// TestRefusedHTTPMethods holds that a service is told of methods that no document could list, rather than each caller that asks for
-// its document.
+// TestRefusedHTTPMethods holds that a service is told of methods that no document could list, rather than each caller
+// that asks for its document.
 func TestRefusedHTTPMethods(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect(calculatorHost)
@@ -423,8 +426,8 @@ func TestWeb_PathsThatLookAlike(t *testing.T) {
 	})
 }
 
-// TestWeb_EveryByteArrives sends each byte in each place that a caller fills, and has it sent back. What a header cannot hold
-// becomes a blank, and no byte makes another header.
+// TestWeb_EveryByteArrives sends each byte in each place that a caller fills, and has it sent back. What a header
+// cannot hold becomes a blank, and no byte makes another header.
 func TestWeb_EveryByteArrives(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

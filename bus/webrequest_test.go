@@ -18,8 +18,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestHead_OfPeers holds what peers get that write HEAD in the request line, as no connection of ours does, with Bus-Method, or not at
-// all, as older ones do.
+// TestHead_OfPeers holds what peers get that write HEAD in the request line, as no connection of ours does, with
+// Bus-Method, or not at all, as older ones do.
 func TestHead_OfPeers(t *testing.T) {
 	t.Parallel()
 	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}

@@ -17,8 +17,9 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// webResponse is the http.ResponseWriter of a web endpoint. It keeps what the handler writes until that returns, so that a handler that fails
-// halfway answers only with its error. What the handler flushes, and what is large, goes out as a stream, if the caller takes one.
+// webResponse is the http.ResponseWriter of a web endpoint. It keeps what the handler writes until that returns, so
+// that a handler that fails halfway answers only with its error. What the handler flushes, and what is large, goes out
+// as a stream, if the caller takes one.
 type webResponse struct {
 	in       *serverCall
 	ctx      context.Context //nolint:containedctx // of the handler, for CloseNotify
@@ -37,8 +38,8 @@ type webResponse struct {
 }
 
 const (
-	// streamAfter is how many bytes of a body are kept for a handler that does not flush. One that announces more has a stream from the
-	// beginning.
+	// streamAfter is how many bytes of a body are kept for a handler that does not flush. One that announces more has a
+	// stream from the beginning.
 	streamAfter = 1 << 20
 	// uncounted is how many bytes of a body are kept even if the memory for slow readers is tight.
 	uncounted = 16 << 10
@@ -90,7 +91,8 @@ func (w *webResponse) Write(data []byte) (int, error) {
 	return first + n, err
 }
 
-// keeps reports whether so many more bytes are kept until the handler returns: the body is small, as far as is known, and there is memory.
+// keeps reports whether so many more bytes are kept until the handler returns: the body is small, as far as is known,
+// and there is memory.
 func (w *webResponse) keeps(more int) bool {
 	size := w.body.Len() + more
 	if size <= max(uncounted, w.counted) {
@@ -134,7 +136,8 @@ func (w *webResponse) begin() error {
 // Flush sends what was written, see FlushError.
 func (w *webResponse) Flush() { _ = w.FlushError() }
 
-// FlushError sends what was written, if the caller takes a stream. Otherwise the response is sent when the handler returns.
+// FlushError sends what was written, if the caller takes a stream. Otherwise the response is sent when the handler
+// returns.
 func (w *webResponse) FlushError() error {
 	w.WriteHeader(http.StatusOK)
 	if !w.mayStream() {
@@ -172,8 +175,8 @@ func (w *webResponse) EnableFullDuplex() error {
 	return fmt.Errorf("%w: on the bus a response that begins ends the reading of its request, so read the request first", http.ErrNotSupported)
 }
 
-// CloseNotify returns a channel that gets a value when the caller has left, or the handler has returned. It is for handlers that are older than
-// contexts, such as those that stream with gin.
+// CloseNotify returns a channel that gets a value when the caller has left, or the handler has returned. It is for
+// handlers that are older than contexts, such as those that stream with gin.
 func (w *webResponse) CloseNotify() <-chan bool {
 	left := make(chan bool, 1)
 	context.AfterFunc(w.ctx, func() { left <- true })
@@ -223,7 +226,8 @@ func (w *webResponse) fields() wire.Header {
 	return kept
 }
 
-// trailer returns the fields that come after the body: those with [http.TrailerPrefix], and those that the field Trailer announced.
+// trailer returns the fields that come after the body: those with [http.TrailerPrefix], and those that the field
+// Trailer announced.
 func (w *webResponse) trailer() wire.Header {
 	found := make(http.Header)
 	for name, values := range w.header {
@@ -248,8 +252,8 @@ func (w *webResponse) isTrailer(name string) bool {
 	return false
 }
 
-// detectType sets the type of the body, as net/http does: not if the body is encoded, because the type is that of the decoded bytes, and not
-// if the handler has set the type to nil.
+// detectType sets the type of the body, as net/http does: not if the body is encoded, because the type is that of the
+// decoded bytes, and not if the handler has set the type to nil.
 func (w *webResponse) detectType() {
 	if _, typed := w.sent["Content-Type"]; !typed && w.body.Len() > 0 && w.sent.Get("Content-Encoding") == "" {
 		w.sent.Set("Content-Type", http.DetectContentType(w.body.Bytes()))
@@ -265,8 +269,8 @@ func (w *webResponse) announced() (length int64, valid bool) {
 // maxAnnounced is the largest Content-Length that a response can announce: see [wire.Response].
 const maxAnnounced = 999_999_999_999_999_999
 
-// announceLength replaces the body of a response to HEAD by its length: the Content-Length that the handler has written, else the length of
-// the body that it has written, if any.
+// announceLength replaces the body of a response to HEAD by its length: the Content-Length that the handler has
+// written, else the length of the body that it has written, if any.
 func (w *webResponse) announceLength(response *wire.Response) {
 	if length, announced := w.announced(); announced {
 		response.ContentLength = strconv.FormatInt(length, 10)
@@ -276,9 +280,9 @@ func (w *webResponse) announceLength(response *wire.Response) {
 	response.Body = nil
 }
 
-// checkLength returns an error for a body that may be truncated: one whose length differs from the announced Content-Length, for example
-// because a copied stream ended early, or one without a Content-Length if ctx has ended. A server of net/http breaks the connection then.
-// Like there, an invalid Content-Length announces nothing.
+// checkLength returns an error for a body that may be truncated: one whose length differs from the announced
+// Content-Length, for example because a copied stream ended early, or one without a Content-Length if ctx has ended. A
+// server of net/http breaks the connection then. Like there, an invalid Content-Length announces nothing.
 func (w *webResponse) checkLength(ctx context.Context) error {
 	if !restmap.HasContent(w.status) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBook holds that the start page links to every page of the book, but for decisions and recipes, which have lists of their
-// own.
+// TestBook holds that the start page links to every page of the book, but for decisions and recipes, which have lists
+// of their own.
 func TestBook(t *testing.T) {
 	t.Parallel()
 	read := documents(t)

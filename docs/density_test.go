@@ -11,12 +11,14 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// density is how closely the files of a package hang together. A name of one file that another one uses is an arrow, methods and fields
-// included. Two files are a mutual pair if each uses a name of the other. A circle is a set of files that use each other, directly or not.
+// density is how closely the files of a package hang together. A name of one file that another one uses is an arrow,
+// methods and fields included. Two files are a mutual pair if each uses a name of the other. A circle is a set of files
+// that use each other, directly or not.
 type density struct{ files, arrows, pairs, circle int }
 
-// densest holds the files and mutual pairs of the largest packages to what was reached: what is new may lower these numbers, and not
-// raise them. go test ./docs -run Density -v prints all, and the names on which each mutual pair hangs.
+// densest holds the files and mutual pairs of the largest packages to what was reached: what is new may lower these
+// numbers, and not raise them. go test ./docs -run Density -v prints all, and the names on which each mutual pair
+// hangs.
 func densest() map[string]density {
 	return map[string]density{
 		"bus":                          {files: 52, pairs: 46},

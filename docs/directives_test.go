@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// TestDirectives holds the table of directives in docs/guides/service.md to the code: each that an author can write is in it
-// once, and no other.
+// TestDirectives holds the table of directives in docs/guides/service.md to the code: each that an author can write is
+// in it once, and no other.
 func TestDirectives(t *testing.T) {
 	t.Parallel()
 	_, table, found := strings.Cut(readFile(t, "docs/guides/service.md"), "\n| directive | declares |\n|---|---|\n")

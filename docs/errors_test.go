@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestErrors holds the words of docs/reference/errors.md to the code: what a row quotes stands in a text of the program, so that a
-// reader who searches for a message finds its row.
+// TestErrors holds the words of docs/reference/errors.md to the code: what a row quotes stands in a text of the
+// program, so that a reader who searches for a message finds its row.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder

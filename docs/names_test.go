@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNames holds that what pages and comments name is there: in code spans of a page "bus.Serve", "Conn.Call", "conn.Call", options, and the
-// flags of busline; in comments the links, and names with their package or type. What examples declare does not count, as other pages and
-// comments have examples of their own.
+// TestNames holds that what pages and comments name is there: in code spans of a page "bus.Serve", "Conn.Call",
+// "conn.Call", options, and the flags of busline; in comments the links, and names with their package or type. What
+// examples declare does not count, as other pages and comments have examples of their own.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	names := readNames(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPackagePicture holds the picture in docs/ARCHITECTURE.md to the import table: an arrow for each allowed import that
-// no longer way has already. Examples, benchmarks and what only tests import are left out.
+// TestPackagePicture holds the picture in docs/ARCHITECTURE.md to the import table: an arrow for each allowed import
+// that no longer way has already. Examples, benchmarks and what only tests import are left out.
 func TestPackagePicture(t *testing.T) {
 	t.Parallel()
 	imports := make(map[string][]string)

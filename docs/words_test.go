@@ -44,8 +44,8 @@ var wordBudgets = map[string]int{
 	"docs/guides/portal.md":           740,
 }
 
-// TestWords holds each page to a number of words, code and tables included and pictures left out, so that pages do not grow back unseen. A page that
-// needs more gets a row, and another page has to give.
+// TestWords holds each page to a number of words, code and tables included and pictures left out, so that pages do not
+// grow back unseen. A page that needs more gets a row, and another page has to give.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	all := 0

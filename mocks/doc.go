@@ -1,5 +1,5 @@
-// Package mocks has gomock mocks of the interfaces that a test may want to replace: those of the examples' services, and of
-// the product store below one of them.
+// Package mocks has gomock mocks of the interfaces that a test may want to replace: those of the examples' services,
+// and of the product store below one of them.
 //
 // A test can use a mock without a bus, in place of a client:
 //
@@ -16,15 +16,15 @@
 //	calculator.EXPECT().Add(gomock.Any(), 5, 6).Return(11, nil)
 //	err := bus.Serve[calculatorapi.Calculator](b.Connect(calculatorapi.Host), calculator)
 //
-// The type parameter is necessary: a mock has more methods than the interface, and no names for its results. An unexpected
-// call makes the controller end the test's goroutine, but a handler runs on another one. So give the controller a
-// [bustest.Reporter] instead of the test: then the test fails at once, and the caller gets 500.
+// The type parameter is necessary: a mock has more methods than the interface, and no names for its results. An
+// unexpected call makes the controller end the test's goroutine, but a handler runs on another one. So give the
+// controller a [bustest.Reporter] instead of the test: then the test fails at once, and the caller gets 500.
 //
 // The tests of examples/checkout/checkoutsvc show both ways, and a third one without mocks.
 //
-// To generate mocks of your own interfaces, copy the go:generate lines of doc.go; docs/guides/testing.md says what your module needs for
-// them. They use github.com/golang/mock, which still works but is no longer developed; for its successor, go.uber.org/mock, only
-// the import path changes: see the module in the folder successor.
+// To generate mocks of your own interfaces, copy the go:generate lines of doc.go; docs/guides/testing.md says what your
+// module needs for them. They use github.com/golang/mock, which still works but is no longer developed; for its
+// successor, go.uber.org/mock, only the import path changes: see the module in the folder successor.
 //
 // [bustest.Reporter]: https://pkg.go.dev/github.com/busline/busline/bus/bustest#Reporter
 package mocks

@@ -54,7 +54,8 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestNames holds that every mock can be served: a mock has no names for its results, so the interface has to have them.
+// TestNames holds that every mock can be served: a mock has no names for its results, so the interface has to have
+// them.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	bustest.CheckNames[calculatorapi.Calculator](t, mocks.NewMockCalculator(nil))

@@ -157,7 +157,7 @@ func (p *peers) except(heard map[string]struct{}) (missing []string) {
 // isGone tells a replica that has left, by the broker's word, from one that is slow.
 func isGone(err error) bool { return errors.Is(err, bus.ErrNoResponder) }
 
-// isUnheard tells a replica that may have left or may be slow: while a client listens to all of the plane the broker finds a
-// subscriber for every question. It has failed this question; a later one is not put to it alone again, as it may never
-// answer. If it is there after all, it is met when it asks, or answers a multicast.
+// isUnheard tells a replica that may have left or may be slow: while a client listens to all of the plane the broker
+// finds a subscriber for every question. It has failed this question; a later one is not put to it alone again, as it
+// may never answer. If it is there after all, it is met when it asks, or answers a multicast.
 func isUnheard(err error) bool { return errors.Is(err, bus.ErrNoAck) }

@@ -60,7 +60,8 @@ func TestBucket_Limits(t *testing.T) {
 	assert.Equal(t, jetstream.DiscardOld, config.Discard)
 }
 
-// TestBucket_OfAnOperator holds that where entries are kept stays as an operator has chosen it, and what makes it a cache does not.
+// TestBucket_OfAnOperator holds that where entries are kept stays as an operator has chosen it, and what makes it a
+// cache does not.
 func TestBucket_OfAnOperator(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
@@ -108,7 +109,8 @@ func TestBucket_IsMadeAnew(t *testing.T) {
 	expect(t, replicas[1], "key", "again")
 }
 
-// TestBucket_OverAnotherConnection holds that the cache goes on when the broker connection was closed for good, and replaced.
+// TestBucket_OverAnotherConnection holds that the cache goes on when the broker connection was closed for good, and
+// replaced.
 func TestBucket_OverAnotherConnection(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))

@@ -79,8 +79,8 @@ func openSharedCache(ctx context.Context, conn *bus.Conn, c config) (*sharedCach
 	return s, nil
 }
 
-// join makes this replica known to the others. It does not wait: a replica that misses it hears of this replica with the
-// first question.
+// join makes this replica known to the others. It does not wait: a replica that misses it hears of this replica with
+// the first question.
 func (s *sharedCache) join(ctx context.Context) {
 	askAll[struct{}](ctx, s, "/join", bus.Args{})(func(struct{}, error) bool { return false })
 }

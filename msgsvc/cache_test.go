@@ -139,7 +139,8 @@ func TestRefusedEntries(t *testing.T) {
 	})
 }
 
-// TestLargeValues holds that what is taken travels: to the instance that loads it, and to the instance that it is handed over to.
+// TestLargeValues holds that what is taken travels: to the instance that loads it, and to the instance that it is
+// handed over to.
 func TestLargeValues(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, b *bustest.Bus, options ...msgsvc.Option) {
@@ -277,8 +278,8 @@ func TestClocksDisagree(t *testing.T) {
 	}
 }
 
-// TestCache_AgeWhereClocksDisagree holds that the age of an entry is counted where it is: neither a version that had to be after that of
-// another machine, nor the clock of the one that hands it over, makes it older or younger.
+// TestCache_AgeWhereClocksDisagree holds that the age of an entry is counted where it is: neither a version that had to
+// be after that of another machine, nor the clock of the one that hands it over, makes it older or younger.
 func TestCache_AgeWhereClocksDisagree(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -393,8 +394,8 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
-// TestLeftoverAlone holds that what was replaced does not come back when what replaced it is gone, neither from a replica
-// that was cut off nor in a message that comes late.
+// TestLeftoverAlone holds that what was replaced does not come back when what replaced it is gone, neither from a
+// replica that was cut off nor in a message that comes late.
 func TestLeftoverAlone(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -417,7 +418,8 @@ func TestLeftoverAlone(t *testing.T) {
 	expect(t, first, "key", "again")
 }
 
-// TestCache_ReplacedWhileAsked has a replica that is asked before it has an entry, while the one that held the last is asked after.
+// TestCache_ReplacedWhileAsked has a replica that is asked before it has an entry, while the one that held the last is
+// asked after.
 func TestCache_ReplacedWhileAsked(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -495,8 +497,8 @@ func ask(t *testing.T, replica instance, endpoint string, arguments bus.Args, an
 	}
 }
 
-// TestCache_LeaveSendsNoEntryTwice holds that replicas which have left fail one call each at most, while the broker cannot tell that
-// they have, because a client listens to everything.
+// TestCache_LeaveSendsNoEntryTwice holds that replicas which have left fail one call each at most, while the broker
+// cannot tell that they have, because a client listens to everything.
 func TestCache_LeaveSendsNoEntryTwice(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {

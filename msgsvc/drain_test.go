@@ -85,7 +85,8 @@ type notMessaging struct{}
 
 func (notMessaging) Home() (text string) { return "somebody else" }
 
-// TestHandOver_ToTheServed holds that no entries go to a connection on which New has failed: no instance would hand them over again.
+// TestHandOver_ToTheServed holds that no entries go to a connection on which New has failed: no instance would hand
+// them over again.
 func TestHandOver_ToTheServed(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -101,7 +102,8 @@ func TestHandOver_ToTheServed(t *testing.T) {
 	expectFilled(t, 10, replicas[1])
 }
 
-// TestHandOver_ByUse holds that where there is not room for all, the entries used least recently go, whichever instance held them.
+// TestHandOver_ByUse holds that where there is not room for all, the entries used least recently go, whichever instance
+// held them.
 func TestHandOver_ByUse(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -143,7 +145,8 @@ func TestHandOver_InBatches(t *testing.T) {
 	}
 }
 
-// candidate is a replica to hand over to. While an entry is on its way there, the entry is replaced, which both are told.
+// candidate is a replica to hand over to. While an entry is on its way there, the entry is replaced, which both are
+// told.
 type candidate struct {
 	id   string
 	told chan string
@@ -187,8 +190,8 @@ func TestHandOver_ReplacedMeanwhile(t *testing.T) {
 	assert.Zero(t, more)
 }
 
-// TestHandOver_StoreThroughAClosingInstance holds that an instance keeps its word up to its last call: what is stored through it
-// after it has handed over is handed over too.
+// TestHandOver_StoreThroughAClosingInstance holds that an instance keeps its word up to its last call: what is stored
+// through it after it has handed over is handed over too.
 func TestHandOver_StoreThroughAClosingInstance(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)

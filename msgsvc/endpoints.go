@@ -69,7 +69,8 @@ func (t *tour) visit(heading string, call caller, whom, endpoint string) (last s
 	return t.list(call, address)
 }
 
-// list writes a line for each answer, or for what went wrong. It returns the instance that answered last, or noInstance.
+// list writes a line for each answer, or for what went wrong. It returns the instance that answered last, or
+// noInstance.
 func (t *tour) list(call caller, address string) (last string) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()

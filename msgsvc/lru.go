@@ -19,8 +19,8 @@ type lru struct {
 	bytes int
 }
 
-// node is an entry with its place in the order of use; or what is left of one that was replaced: its key, with the version
-// of the store through another replica that replaced it.
+// node is an entry with its place in the order of use; or what is left of one that was replaced: its key, with the
+// version of the store through another replica that replaced it.
 type node struct {
 	entry
 	replaced       bool
@@ -109,8 +109,8 @@ func (l *lru) get(key []byte) (e entry, found bool) {
 	return held.entry, true
 }
 
-// invalidate drops the entry of a key when it is older than a version, and returns its version when it is newer. What is left
-// of an entry is smaller than it was, and the first to go when there is no more room.
+// invalidate drops the entry of a key when it is older than a version, and returns its version when it is newer. What
+// is left of an entry is smaller than it was, and the first to go when there is no more room.
 func (l *lru) invalidate(key []byte, by version) (newer version) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -150,7 +150,8 @@ type entry struct {
 
 func (e entry) size() int { return entrySize(len(e.Key), len(e.Value)) }
 
-// handed is an entry on its way to another replica. The clocks of two machines may disagree: it tells how long ago, not when.
+// handed is an entry on its way to another replica. The clocks of two machines may disagree: it tells how long ago, not
+// when.
 type handed struct {
 	entry
 

@@ -64,9 +64,9 @@ func isRoute(method, pattern string) bool {
 	return strings.HasPrefix(pattern, "/") && !strings.Contains(method, "(")
 }
 
-// canSee reports whether a caller may know of an operation. A document lists a handler for any method under the first free
-// method, and with other handlers on the same path it does not say which is which: then either all of them are visible,
-// or none. beside counts the handlers of each path.
+// canSee reports whether a caller may know of an operation. A document lists a handler for any method under the first
+// free method, and with other handlers on the same path it does not say which is which: then either all of them are
+// visible, or none. beside counts the handlers of each path.
 func (h *hostView) canSee(key operationKey, beside map[operationKey]routes) bool {
 	method, pattern, _ := strings.Cut(key.name, " ")
 	if !isRoute(method, pattern) {

@@ -22,8 +22,8 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// crowded is a plane of 1000 services with three operations each, all in this process, a portal, and a reader of its documents, which asks for
-// what has changed. The clock of the portal stands still between reads.
+// crowded is a plane of 1000 services with three operations each, all in this process, a portal, and a reader of its
+// documents, which asks for what has changed. The clock of the portal stands still between reads.
 type crowded struct {
 	b        *testing.B
 	bus      *bustest.Bus
@@ -86,7 +86,8 @@ func (c *crowded) replace(isOther bool) {
 	c.later.Add(int64(4 * time.Second))
 }
 
-// open starts a portal that knows nothing, in place of the last one. Its calls go over the broker, as those to other processes do.
+// open starts a portal that knows nothing, in place of the last one. Its calls go over the broker, as those to other
+// processes do.
 func (c *crowded) open() {
 	c.b.Helper()
 	if c.portal != nil {

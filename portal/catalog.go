@@ -174,8 +174,8 @@ func (p *presence) overflow() []string {
 // maxMemberBytes bounds the size of the document of one place.
 const maxMemberBytes = 4 << 20
 
-// fetch returns the document of a place; it has none if the place has none. to is the host, or an instance of it. The error is a sentence that
-// says why the place is left out.
+// fetch returns the document of a place; it has none if the place has none. to is the host, or an instance of it. The
+// error is a sentence that says why the place is left out.
 func (c *catalog) fetch(ctx context.Context, from hostPort, to string, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
 	body, err := c.get(ctx, "https://"+hostPort{to, from.port}.String()+"/openapi.json")
 	if err != nil {
@@ -224,8 +224,8 @@ func (c *catalog) notFetched(host string, err error) error {
 	}
 }
 
-// hasDotSegments reports whether a path has a segment . or .., escaped or not. Browsers and other clients resolve such segments
-// (RFC 3986, 5.2.4) and request a different path, possibly of another service.
+// hasDotSegments reports whether a path has a segment . or .., escaped or not. Browsers and other clients resolve such
+// segments (RFC 3986, 5.2.4) and request a different path, possibly of another service.
 func hasDotSegments(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if plain := strings.ReplaceAll(strings.ToLower(segment), "%2e", "."); plain == "." || plain == ".." {
@@ -235,8 +235,9 @@ func hasDotSegments(path string) bool {
 	return false
 }
 
-// hasUnsafeChars reports whether a path has a character that browsers treat unlike others (https://url.spec.whatwg.org/#url-parsing):
-// they take \ for /, leave out tabs and line ends, also within two dots, and end a path at ? and #.
+// hasUnsafeChars reports whether a path has a character that browsers treat unlike others
+// (https://url.spec.whatwg.org/#url-parsing): they take \ for /, leave out tabs and line ends, also within two dots,
+// and end a path at ? and #.
 func hasUnsafeChars(path string) bool {
 	return strings.ContainsAny(path, `\?#`) || strings.ContainsFunc(path, unicode.IsControl)
 }
@@ -295,8 +296,8 @@ func (c *catalog) gather(ctx context.Context, began time.Time) (*snapshot, error
 	return made, nil
 }
 
-// fetchAll fetches the documents of all places in their order, unless they are known. It returns them, and which are missing and why or are
-// not those of all instances, both sorted by place.
+// fetchAll fetches the documents of all places in their order, unless they are known. It returns them, and which are
+// missing and why or are not those of all instances, both sorted by place.
 func (c *catalog) fetchAll(ctx context.Context, found *presence, began time.Time) (members []openapi.Member, leftOut []string) {
 	places := found.places
 	documents, errs := c.documents.refresh(places, began, func(at hostPort) uint64 { return found.generations[at.host] },

@@ -148,8 +148,8 @@ func (g *trafficCollector) admit() *trafficSnapshot {
 	return &g.look
 }
 
-// leaveOut leaves out the instances that have not even acked the question, and have answered it before: they have died. It returns all that have
-// not acked.
+// leaveOut leaves out the instances that have not even acked the question, and have answered it before: they have died.
+// It returns all that have not acked.
 func (s *trafficSnapshot) leaveOut(known map[plane.Peer]knownTraffic) (silent []plane.Peer) {
 	for from := range s.silent {
 		silent = append(silent, from)

@@ -17,16 +17,17 @@ import (
 	"github.com/busline/busline/portal/internal/outside"
 )
 
-// A reader that has an older version of a document gets the difference to the newest one, as RFC 3229 (Delta encoding in HTTP) says: its
-// request has
+// A reader that has an older version of a document gets the difference to the newest one, as RFC 3229 (Delta encoding
+// in HTTP) says: its request has
 //
 //	If-None-Match: W/"8Jk2x"
 //	A-IM: merge-patch
 //
-// and the response is 304, or 226 with a JSON Merge Patch (RFC 7396), or 200 with the whole document. Entity tags are weak, so that the
-// ingress compresses the documents: a patch applies to a JSON value, not to its bytes.
+// and the response is 304, or 226 with a JSON Merge Patch (RFC 7396), or 200 with the whole document. Entity tags are
+// weak, so that the ingress compresses the documents: a patch applies to a JSON value, not to its bytes.
 
-// Limits of what is kept of a document for one caller. A reader that was away for longer than versionAge gets the whole document.
+// Limits of what is kept of a document for one caller. A reader that was away for longer than versionAge gets the whole
+// document.
 const (
 	maxVersions = 4
 	versionAge  = 40 * time.Second // since another one has replaced it
@@ -55,7 +56,8 @@ func (v *version) tag(salt string) string {
 	return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-// add returns the version of a body, which becomes the newest, and those before it, the latest first. A body must not be changed afterwards.
+// add returns the version of a body, which becomes the newest, and those before it, the latest first. A body must not
+// be changed afterwards.
 func (s *versions) add(body []byte) (newest *version, older []*version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +83,8 @@ func (s *versions) add(body []byte) (newest *version, older []*version) {
 // isSame reports whether two slices are one.
 func isSame(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
-// patchTo returns what makes the newest version of an older one; nil if the whole document is better. It is worked out once.
+// patchTo returns what makes the newest version of an older one; nil if the whole document is better. It is worked out
+// once.
 func (s *versions) patchTo(newest, older *version) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +98,8 @@ func (s *versions) patchTo(newest, older *version) []byte {
 	return older.patch
 }
 
-// serve answers a request for the document, which is body; whole returns what is sent of it, other than body, to readers with this salt.
+// serve answers a request for the document, which is body; whole returns what is sent of it, other than body, to
+// readers with this salt.
 func (s *versions) serve(w http.ResponseWriter, r *http.Request, body []byte, salt string, whole func() []byte) {
 	newest, older := s.add(body)
 	tag, asked := newest.tag(salt), entityTags(r.Header)
@@ -185,8 +189,8 @@ func entityTags(header http.Header) tagSet {
 	return found
 }
 
-// createMergePatch returns the JSON Merge Patch (RFC 7396) that makes one JSON object into another. It returns false if there is none, because
-// what is new has a member that is null.
+// createMergePatch returns the JSON Merge Patch (RFC 7396) that makes one JSON object into another. It returns false if
+// there is none, because what is new has a member that is null.
 func createMergePatch(from, to []byte) (patch []byte, ok bool) {
 	before, after := members(from), members(to)
 	if before == nil || after == nil {

@@ -58,7 +58,8 @@ func anyObject(depth int) *rapid.Generator[map[string]any] {
 	return rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c", "~/d"}), anyJSON(depth), 0, 4)
 }
 
-// TestMergePatch_RoundTrip holds that a patch makes the new document of the old one, and that there is one if no member is null.
+// TestMergePatch_RoundTrip holds that a patch makes the new document of the old one, and that there is one if no member
+// is null.
 func TestMergePatch_RoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

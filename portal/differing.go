@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/restmap/openapi/compare"
 )
 
-// Instances of one host can serve different documents, while two versions run. The portal then shows the one that most instances have, and
-// asks one of these for it, so that what is shown does not depend on chance.
+// Instances of one host can serve different documents, while two versions run. The portal then shows the one that most
+// instances have, and asks one of these for it, so that what is shown does not depend on chance.
 
 // maxDigest is the largest length in bytes of what an instance tells its documents apart by.
 const maxDigest = 64
@@ -30,7 +30,8 @@ type variant struct {
 	instances []instance // sorted by ID
 }
 
-// variants returns the variants of a place, the one to show first; nil unless there are several. Instances that tell no digest do not count.
+// variants returns the variants of a place, the one to show first; nil unless there are several. Instances that tell no
+// digest do not count.
 func (p *presence) variants(at hostPort) []variant {
 	byDigest := make(map[string][]instance)
 	for _, each := range p.instances[at.host] {
@@ -89,8 +90,8 @@ func compareVersions(a, b string) int {
 	}), strings.Compare(a, b))
 }
 
-// fetchShown returns the document to show of a place. Its note is a sentence about instances with another one; "" for none that matter to the
-// caller.
+// fetchShown returns the document to show of a place. Its note is a sentence about instances with another one; "" for
+// none that matter to the caller.
 func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
 	all := found.variants(at)
 	if all == nil {
@@ -116,7 +117,8 @@ func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort, 
 	return shown, nil
 }
 
-// fetchOf returns the document of the first instance of a variant, or of the second one if the first has left meanwhile.
+// fetchOf returns the document of the first instance of a variant, or of the second one if the first has left
+// meanwhile.
 func (c *catalog) fetchOf(ctx context.Context, at hostPort, of variant, before *keptDocument[openapi.Document]) (found *keptDocument[openapi.Document], err error) {
 	const tries = 2
 	for _, each := range of.instances[:min(len(of.instances), tries)] {

@@ -18,18 +18,20 @@ import (
 )
 
 const (
-	// pingAge is how long the portal relies on announcements while it is looked at. Then it asks the whole plane, to find instances that
-	// died without an announcement.
+	// pingAge is how long the portal relies on announcements while it is looked at. Then it asks the whole plane, to find
+	// instances that died without an announcement.
 	pingAge = time.Minute
-	// missedAge is how long the portal does not ask the whole plane again although announcements were missed: in a flood some always are.
+	// missedAge is how long the portal does not ask the whole plane again although announcements were missed: in a flood
+	// some always are.
 	missedAge = 5 * time.Second
 	// maxAsked is how many instances are asked one by one; if more have announced themselves, the whole plane is asked.
 	maxAsked = 128
 )
 
-// discovery knows which instances run on the plane, for all callers. It asks the whole plane at first, when announcements may have been
-// missed, every 5 s at most, and once a minute; in between, only instances that have announced that they come, leave or changed. An instance that
-// announces that it leaves is asked, too: others could say so in its name. Without a reader nothing is asked. It is safe for concurrent use.
+// discovery knows which instances run on the plane, for all callers. It asks the whole plane at first, when
+// announcements may have been missed, every 5 s at most, and once a minute; in between, only instances that have
+// announced that they come, leave or changed. An instance that announces that it leaves is asked, too: others could say
+// so in its name. Without a reader nothing is asked. It is safe for concurrent use.
 type discovery struct {
 	conn     *bus.Conn
 	ports    []int // the public ones
@@ -83,7 +85,8 @@ func (d *discovery) markLocked(of plane.Peer) {
 	}
 }
 
-// doubt has the next look ask instances that should have answered something else. It does so once between two looks at the whole plane.
+// doubt has the next look ask instances that should have answered something else. It does so once between two looks at
+// the whole plane.
 func (d *discovery) doubt(all ...plane.Peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +98,8 @@ func (d *discovery) doubt(all ...plane.Peer) {
 	}
 }
 
-// doubtHost has the next look ask the instances of a host, or one instance: "3k8qz1v0.calculator.example". Only those that run can be doubted.
+// doubtHost has the next look ask the instances of a host, or one instance: "3k8qz1v0.calculator.example". Only those
+// that run can be doubted.
 func (d *discovery) doubtHost(host string) {
 	d.mu.Lock()
 	found := d.latest
@@ -220,8 +224,8 @@ func (a *attendance) askAll(ctx context.Context) error {
 	return nil
 }
 
-// ask asks instances at the same time, so that none that takes its time keeps another from answering. Those that do not answer are left out,
-// and asked once more by the next look if they are there.
+// ask asks instances at the same time, so that none that takes its time keeps another from answering. Those that do not
+// answer are left out, and asked once more by the next look if they are there.
 func (a *attendance) ask(ctx context.Context, all []plane.Peer) {
 	ctx, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()

@@ -24,8 +24,8 @@ import (
 	"github.com/busline/busline/portal/internal/portaltest"
 )
 
-// plane counts how often a portal asks instances whether they run, and announces what the test likes. It needs a bubble. A client of the broker
-// that listened to the questions would hide that no instance gets them.
+// plane counts how often a portal asks instances whether they run, and announces what the test likes. It needs a
+// bubble. A client of the broker that listened to the questions would hide that no instance gets them.
 type plane struct {
 	t          *testing.T
 	name       string
@@ -86,8 +86,8 @@ func (w *watched) hosts() string {
 	return strings.Join(slices.Sorted(maps.Keys(listed.Hosts)), " ")
 }
 
-// TestDiscovery_Announcements holds that the portal hears who comes and goes, and asks the whole plane only at first, if it may have missed
-// something, and once a minute.
+// TestDiscovery_Announcements holds that the portal hears who comes and goes, and asks the whole plane only at first,
+// if it may have missed something, and once a minute.
 func TestDiscovery_Announcements(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -167,7 +167,8 @@ func TestDiscovery_Died(t *testing.T) {
 	}
 }
 
-// TestDiscovery_Storm has 100 000 instances announced that are not there. Those that are stay listed, and few of the others are asked.
+// TestDiscovery_Storm has 100 000 instances announced that are not there. Those that are stay listed, and few of the
+// others are asked.
 func TestDiscovery_Storm(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -185,7 +186,8 @@ func TestDiscovery_Storm(t *testing.T) {
 	assert.Equal(t, 128, portal.Marked(100_000))
 }
 
-// TestDiscovery_Flood holds that the whole plane is asked every 5 s at most while so much is announced that some is missed.
+// TestDiscovery_Flood holds that the whole plane is asked every 5 s at most while so much is announced that some is
+// missed.
 func TestDiscovery_Flood(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -202,7 +204,8 @@ func TestDiscovery_Flood(t *testing.T) {
 	})
 }
 
-// TestDocumentCache_Hello counts how often documents are fetched: at first, when the host announces something, and about once a minute.
+// TestDocumentCache_Hello counts how often documents are fetched: at first, when the host announces something, and
+// about once a minute.
 func TestDocumentCache_Hello(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {

@@ -1,5 +1,6 @@
-// Package portal serves one OpenAPI document of all services, a page to explore and try them, a map of who calls whom, and the figures of
-// events. It is a service on the bus, with the host "portal", and package ingress is the way to it from the outside:
+// Package portal serves one OpenAPI document of all services, a page to explore and try them, a map of who calls whom,
+// and the figures of events. It is a service on the bus, with the host "portal", and package ingress is the way to it
+// from the outside:
 //
 //	browser, curl                                  services
 //	     │ GET /calculator.example/add?x=5&y=6        ▲

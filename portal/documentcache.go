@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// documentAge is how long a document is kept at most if its host announces nothing: what the caller may see can have changed. Documents grow
-// too old at different times, from half of it on, so that not all are fetched at once.
+// documentAge is how long a document is kept at most if its host announces nothing: what the caller may see can have
+// changed. Documents grow too old at different times, from half of it on, so that not all are fetched at once.
 const documentAge = time.Minute
 
-// documentCache keeps the documents that one caller was given, by place or by host. Use it from one goroutine at a time.
+// documentCache keeps the documents that one caller was given, by place or by host. Use it from one goroutine at a
+// time.
 type documentCache[K comparable, D any] struct {
 	parallel int // how many documents are fetched at a time
 	kept     map[K]*keptDocument[D]
@@ -26,8 +27,8 @@ type keptDocument[D any] struct {
 	due        time.Time
 }
 
-// next returns what a place has that answers with a body, nil for one that has no document. The document stays the same one if the body does,
-// so that all that was made of it can stay, too.
+// next returns what a place has that answers with a body, nil for one that has no document. The document stays the same
+// one if the body does, so that all that was made of it can stay, too.
 func (k *keptDocument[D]) next(body []byte, parse func([]byte) (*D, error)) (*keptDocument[D], error) {
 	if body == nil {
 		return new(keptDocument[D]), nil
@@ -40,8 +41,8 @@ func (k *keptDocument[D]) next(body []byte, parse func([]byte) (*D, error)) (*ke
 	return &keptDocument[D]{document: document, sum: sum}, err
 }
 
-// refresh returns the documents of all places, or why there are none. It fetches those that are missing, are too old, or whose host has another
-// generation. fetch gets the earlier document, nil for none. An error is not kept.
+// refresh returns the documents of all places, or why there are none. It fetches those that are missing, are too old,
+// or whose host has another generation. fetch gets the earlier document, nil for none. An error is not kept.
 func (c *documentCache[K, D]) refresh(places []K, now time.Time, generation func(K) uint64, fetch func(at K, before *keptDocument[D]) (*keptDocument[D], error)) (all []*keptDocument[D], errs []error) {
 	all, errs = make([]*keptDocument[D], len(places)), make([]error, len(places))
 	var old []int
@@ -73,7 +74,8 @@ func (c *documentCache[K, D]) refresh(places []K, now time.Time, generation func
 	return all, errs
 }
 
-// How many calls are made at a time. That a host has no events takes 250 ms when it is asked first, and nothing but waiting.
+// How many calls are made at a time. That a host has no events takes 250 ms when it is asked first, and nothing but
+// waiting.
 const (
 	parallelFetches = 16
 	parallelEvents  = 1024

@@ -267,7 +267,8 @@ func countKinds(log *eventlog.Log) map[string]int {
 	return stored
 }
 
-// count returns how many events of a kind were stored. Those that the log has dropped meanwhile count in proportion to the kinds.
+// count returns how many events of a kind were stored. Those that the log has dropped meanwhile count in proportion to
+// the kinds.
 func (c *logChange) count(event string) float64 {
 	return max(0, float64(c.after[event])-float64(c.before[event])*(1-c.dropped))
 }
@@ -280,7 +281,8 @@ func (c *logChange) stored(event string) float64 {
 	return c.count(event) / c.seconds
 }
 
-// handled returns how many events a subscription has handled, per second: those that were stored less the growth of the backlog.
+// handled returns how many events a subscription has handled, per second: those that were stored less the growth of the
+// backlog.
 func (c *logChange) handled(of *eventlog.Subscription) float64 {
 	if c.seconds == 0 {
 		return 0

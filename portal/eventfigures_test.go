@@ -181,7 +181,8 @@ func TestEventFigures(t *testing.T) {
 	assert.Zero(t, e.eventFigures().Window, "the earlier look is too old")
 }
 
-// TestEventFigures_ForEach shows each caller the events that are in its document, and no size of what others have stored.
+// TestEventFigures_ForEach shows each caller the events that are in its document, and no size of what others have
+// stored.
 func TestEventFigures_ForEach(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
@@ -254,7 +255,8 @@ authorization { users: [ {user: all, password: all}, {user: portal, password: po
 	return entrance
 }
 
-// TestEventFigures_Denied has the broker deny the portal what JetStream is asked for, and allow it what docs/guides/portal.md says.
+// TestEventFigures_Denied has the broker deny the portal what JetStream is asked for, and allow it what
+// docs/guides/portal.md says.
 func TestEventFigures_Denied(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

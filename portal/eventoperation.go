@@ -136,8 +136,8 @@ func (o *deadLetterOutcome) note(sequence uint64, err error) {
 	o.Failed = append(o.Failed, deadLetterFailure{sequence, outside.DetailOf(err)})
 }
 
-// selected yields the dead letters that a request names. A dead letter with an error has no more than its sequence number, 0 if the error is
-// not about a certain one.
+// selected yields the dead letters that a request names. A dead letter with an error has no more than its sequence
+// number, 0 if the error is not about a certain one.
 func (o *eventOperations) selected(ctx context.Context, wanted *deadLetterOperation) iter.Seq2[eventlog.DeadLetter, error] {
 	of := eventlog.Of(wanted.Service, wanted.Event)
 	if wanted.All {

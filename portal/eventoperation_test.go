@@ -180,7 +180,8 @@ func TestDeadLetters_Refuses(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, e.Get("/portal/deadletters.json").Problem(t).Status)
 }
 
-// TestDeadLetters_Permissions has the broker allow the portal what docs/guides/portal.md says, and else say what is denied.
+// TestDeadLetters_Permissions has the broker allow the portal what docs/guides/portal.md says, and else say what is
+// denied.
 func TestDeadLetters_Permissions(t *testing.T) {
 	t.Parallel()
 	const figures = `"*.888.>", "*.r.>", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.STREAM.MSG.GET.*"`

@@ -35,8 +35,8 @@ type eventsDocument struct {
 	leftOut []string                   // sentences
 }
 
-// gatherEvents makes the AsyncAPI document with the rights of the caller. Hosts without events, or without some for this caller, have none. It is
-// the same as before if nothing has changed.
+// gatherEvents makes the AsyncAPI document with the rights of the caller. Hosts without events, or without some for
+// this caller, have none. It is the same as before if nothing has changed.
 func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDocument, error) {
 	ctx = bus.WithActor(ctx, c.token)
 	found, err := c.discovery.read(ctx)

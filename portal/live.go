@@ -188,8 +188,8 @@ type liveOperation struct {
 	liveFigures
 }
 
-// liveLost are the recent calls from one host to one that no instance serves; "" stands for hosts that the caller has never
-// been shown.
+// liveLost are the recent calls from one host to one that no instance serves; "" stands for hosts that the caller has
+// never been shown.
 type liveLost struct {
 	From  string  `json:"from"`
 	To    string  `json:"to"`
@@ -250,8 +250,8 @@ type drawing struct {
 	edges   map[callPair]map[servedKey]calls
 }
 
-// draw returns what a caller with this visibility may see of a summary. Hosts that no instance serves are named only if they
-// are in known: the hosts that the caller has been shown before.
+// draw returns what a caller with this visibility may see of a summary. Hosts that no instance serves are named only if
+// they are in known: the hosts that the caller has been shown before.
 func draw(p *trafficSummary, visible accessView, known map[string]time.Time) liveView {
 	d := &drawing{trafficSummary: p, visible: visible, edges: make(map[callPair]map[servedKey]calls)}
 	d.view = liveView{

@@ -475,8 +475,8 @@ func (f *fragile) be(away bool) {
 	f.conns = nil
 }
 
-// TestLive_WithoutBroker says that it knows nothing, and goes on when the broker is back. Time is real here: nats.go keeps
-// timers for the whole process when it connects again.
+// TestLive_WithoutBroker says that it knows nothing, and goes on when the broker is back. Time is real here: nats.go
+// keeps timers for the whole process when it connects again.
 func TestLive_WithoutBroker(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -607,7 +607,8 @@ func TestLiveOf_BackwardCounters(t *testing.T) {
 	})
 }
 
-// FuzzTraffic holds that whatever an instance tells becomes a view that can be read and has nothing in it that cannot be.
+// FuzzTraffic holds that whatever an instance tells becomes a view that can be read and has nothing in it that cannot
+// be.
 func FuzzTraffic(f *testing.F) {
 	for _, seed := range []string{
 		traffic(servedBy("a", `"buckets":[1,2],"took":1,"failed":1`)), traffic(servedBy("", `"buckets":[]`)),

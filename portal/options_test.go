@@ -11,7 +11,8 @@ import (
 	"github.com/busline/busline/portal/ingress"
 )
 
-// TestNoOption hands over options that are nil, as a function may return that has none to set, and a connection that is.
+// TestNoOption hands over options that are nil, as a function may return that has none to set, and a connection that
+// is.
 func TestNoOption(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect("portal")

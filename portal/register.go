@@ -55,9 +55,10 @@ type portsOption []int
 
 func (o portsOption) applyToPortal(c *portalConfig) { c.ports = o }
 
-// WithEventOperators says which callers may operate events on the portal's pages: publish by hand, and read, redeliver and delete dead
-// letters, whose arguments they see. The rule is an expression on claims as in [bus.RequireClaims]; "" allows it to everyone who reaches the
-// portal. Default: BUS_EVENT_OPERATORS, where * stands for everyone; else it is allowed to no caller.
+// WithEventOperators says which callers may operate events on the portal's pages: publish by hand, and read, redeliver
+// and delete dead letters, whose arguments they see. The rule is an expression on claims as in [bus.RequireClaims]; ""
+// allows it to everyone who reaches the portal. Default: BUS_EVENT_OPERATORS, where * stands for everyone; else it is
+// allowed to no caller.
 func WithEventOperators(rule string) RegisterOption { return eventOperatorsOption(rule) }
 
 type eventOperatorsOption string
@@ -68,24 +69,26 @@ func (o eventOperatorsOption) applyToPortal(c *portalConfig) { c.operators = (*s
 const everyCaller = "*"
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
-// /openapi.json one document of everything that is served on public ports of the plane. At /asyncapi.json is one of all events.
+// /openapi.json one document of everything that is served on public ports of the plane. At /asyncapi.json is one of all
+// events.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
-// Nothing is asked unless a client looks. The document is at most 2 s behind what instances announce, however many ask for it, and a minute behind
-// those that die without an announcement; documents are fetched again after at most a minute. The portal asks the instances for their traffic every
-// second and 4 ms for each instance, and JetStream once a second. A client that has an older version of a JSON document
-// gets what has changed: 304, or with A-IM: merge-patch a JSON Merge Patch (RFC 3229, RFC 7396). A service is left out if its document does not
-// come in time, cannot be read, or describes other hosts; the description of the document, which the page shows, names
-// it.
+// Nothing is asked unless a client looks. The document is at most 2 s behind what instances announce, however many ask
+// for it, and a minute behind those that die without an announcement; documents are fetched again after at most a
+// minute. The portal asks the instances for their traffic every second and 4 ms for each instance, and JetStream once a
+// second. A client that has an older version of a JSON document gets what has changed: 304, or with A-IM: merge-patch a
+// JSON Merge Patch (RFC 3229, RFC 7396). A service is left out if its document does not come in time, cannot be read,
+// or describes other hosts; the description of the document, which the page shows, names it.
 //
 // The page has two helpers, which the document does not list: /instances.json, the running instances of the services in
 // a caller's document, and POST /multicast, with which the page calls all instances of a service, as its caller and
 // only under the ports of the document.
 //
 // /live.json says which services run and who calls whom, how often and how fast, limited to what the document
-// describes; /events.json says how full the logs of stored events are, limited to the events in /asyncapi.json; see docs/guides/portal.md.
-// Callers that [WithEventOperators] allows to get dead letters from /deadletters.json, POST /deadletters redelivers or deletes them, and POST /publish publishes an event.
+// describes; /events.json says how full the logs of stored events are, limited to the events in /asyncapi.json; see
+// docs/guides/portal.md. Callers that [WithEventOperators] allows to get dead letters from /deadletters.json, POST
+// /deadletters redelivers or deletes them, and POST /publish publishes an event.
 //
 // All of it is live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {

@@ -381,8 +381,8 @@ func TestPage_UnderPrefix(t *testing.T) {
 	assert.Equal(t, files(t)["index.html"], w.Body.String())
 }
 
-// TestRegister_LoadsNothingFromElsewhere holds that the page works without any other host, under any prefix, and that nothing which
-// a service says can become part of it.
+// TestRegister_LoadsNothingFromElsewhere holds that the page works without any other host, under any prefix, and that
+// nothing which a service says can become part of it.
 func TestRegister_LoadsNothingFromElsewhere(t *testing.T) {
 	t.Parallel()
 	const namespace = "http://www.w3.org/2000/svg"
@@ -402,8 +402,8 @@ func TestRegister_LoadsNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestProblem_HidesReasonsOfLeftOutServices has the portal itself fail to fetch a document, with a text that is not for its
-// readers.
+// TestProblem_HidesReasonsOfLeftOutServices has the portal itself fail to fetch a document, with a text that is not for
+// its readers.
 func TestProblem_HidesReasonsOfLeftOutServices(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)

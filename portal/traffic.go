@@ -11,7 +11,8 @@ import (
 	"github.com/busline/busline/portal/internal/plane"
 )
 
-// windowLength is the length of time that the recent figures cover, unless looks are so rare that it would not cover several.
+// windowLength is the length of time that the recent figures cover, unless looks are so rare that it would not cover
+// several.
 const windowLength = 15 * time.Second
 
 // window compares each look with the previous one while readers ask: what instances have counted in between is recent
@@ -142,8 +143,8 @@ func (w *window) length() time.Duration {
 	return w.latest.taken.Sub(w.steps[0].from)
 }
 
-// trafficSummary is the traffic of the whole plane at one moment, without regard to visibility. It is not changed once it is
-// made.
+// trafficSummary is the traffic of the whole plane at one moment, without regard to visibility. It is not changed once
+// it is made.
 type trafficSummary struct {
 	taken     time.Time
 	window    time.Duration // that the recent figures cover

@@ -164,7 +164,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestCall_Allocations holds how often a call allocates: for the context, the list of results, each of two, and the output.
+// TestCall_Allocations holds how often a call allocates: for the context, the list of results, each of two, and the
+// output.
 func TestCall_Allocations(t *testing.T) {
 	add := method(t, describe(t, &Calculator{}), "Add")
 	in, ctx := input(add, 1, 2), t.Context()

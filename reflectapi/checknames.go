@@ -109,9 +109,9 @@ func (k *nameCheck) docRemedy() string {
 	}
 }
 
-// clientNameErrors returns an error for each method that the clients of an interface call by other names, if it is not described by
-// that interface: they would send arguments that the service ignores, as it does not know them, and zero would take their place
-// without an error.
+// clientNameErrors returns an error for each method that the clients of an interface call by other names, if it is not
+// described by that interface: they would send arguments that the service ignores, as it does not know them, and zero
+// would take their place without an error.
 func (s *inspection) clientNameErrors(methods []*Method) (errs []error) {
 	if s.as.Kind() == reflect.Interface {
 		return nil // its names count, unless others are given in code: see namesGiven
@@ -129,8 +129,8 @@ func (s *inspection) clientNameErrors(methods []*Method) (errs []error) {
 	return errs
 }
 
-// namedByClients puts one error in place of those of methods without names, if an interface that has clients names them: nothing is
-// missing then but the interface.
+// namedByClients puts one error in place of those of methods without names, if an interface that has clients names
+// them: nothing is missing then but the interface.
 func (s *inspection) namedByClients(errs []error) []error {
 	if s.as.Kind() == reflect.Interface {
 		return errs

@@ -16,8 +16,8 @@ type Default struct {
 	Value reflect.Value
 }
 
-// Defaults returns the declared defaults of a function's arguments. The error says which one is not of the type of its argument, or
-// breaks what is declared beside it.
+// Defaults returns the declared defaults of a function's arguments. The error says which one is not of the type of its
+// argument, or breaks what is declared beside it.
 func (m *Method) Defaults() (defaults []Default, err error) {
 	if !slices.ContainsFunc(m.Args, Value.hasDefault) {
 		return nil, nil
@@ -54,8 +54,8 @@ func (v Value) MayBeMissing() bool { return v.Optional || v.hasDefault() }
 // hasDefault reports whether directives declare a default.
 func (v Value) hasDefault() bool { return schema.HasDefault(v.Tag) }
 
-// IsOmittable reports whether a caller may leave the argument out, although a zero value that is sent is refused. Generated clients
-// leave a zero out then.
+// IsOmittable reports whether a caller may leave the argument out, although a zero value that is sent is refused.
+// Generated clients leave a zero out then.
 func (m *Method) IsOmittable(argument int) bool {
 	value := m.Args[argument]
 	if !value.MayBeMissing() {

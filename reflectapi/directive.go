@@ -34,8 +34,9 @@ import (
 //		OnSent(ctx context.Context, id int, carrier string) error
 //	}
 //
-// apigen copies them to the signature table, from which services read them, so that these and the generated client agree. Like
-// all comments of this form (https://go.dev/doc/comment#syntax) they are no part of the text that people read.
+// apigen copies them to the signature table, from which services read them, so that these and the generated client
+// agree. Like all comments of this form (https://go.dev/doc/comment#syntax) they are no part of the text that people
+// read.
 const DirectivePrefix = "//busline:"
 
 // The directives, as [Directives] describes them.
@@ -165,8 +166,8 @@ func listed(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// CheckScope returns an error for the first directive that belongs to none of the places: it "has //busline:key id, which is for
-// events", and what the places may have.
+// CheckScope returns an error for the first directive that belongs to none of the places: it "has //busline:key id,
+// which is for events", and what the places may have.
 func (d Declared) CheckScope(places Scope) error {
 	for _, line := range d.Lines {
 		if known, err := directive(line); err == nil && known.Scope&places == 0 {
@@ -180,9 +181,9 @@ func (d Declared) CheckScope(places Scope) error {
 // almostDirective is a line of a comment that begins like a directive.
 var almostDirective = regexp.MustCompile(`(?im)^[ \t/*]*busline([ \t]*[:-][ \t]*|[ \t]+)([a-z]+)\b(.*)$`)
 
-// MeantAsDirective finds the first line in a comment that was probably meant as a directive, be it one or not: "// busline:key id"
-// has a blank too many. It returns the line and where that begins in the comment, and how the directive is written,
-// "//busline:key id"; "" if there is none. A line that only mentions a directive does not begin with it.
+// MeantAsDirective finds the first line in a comment that was probably meant as a directive, be it one or not: "//
+// busline:key id" has a blank too many. It returns the line and where that begins in the comment, and how the directive
+// is written, "//busline:key id"; "" if there is none. A line that only mentions a directive does not begin with it.
 func MeantAsDirective(comment string) (line string, offset int, write string) {
 	for _, at := range almostDirective.FindAllStringSubmatchIndex(comment, -1) {
 		separator, word := comment[at[2]:at[3]], strings.ToLower(comment[at[4]:at[5]])
@@ -194,8 +195,8 @@ func MeantAsDirective(comment string) (line string, offset int, write string) {
 	return "", 0, ""
 }
 
-// meant returns the directive that was meant by a name and the text after it; "" if that is prose. A misspelt name counts behind
-// "busline:", and a name without a colon only if the text is that of the directive.
+// meant returns the directive that was meant by a name and the text after it; "" if that is prose. A misspelt name
+// counts behind "busline:", and a name without a colon only if the text is that of the directive.
 func meant(separator, name, text string) string {
 	if separator == ":" {
 		name = cmp.Or(similarTo(name), name)

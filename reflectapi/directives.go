@@ -50,8 +50,8 @@ type valueDirective struct {
 	optional bool     // it may be missing although the zero value does not fit
 }
 
-// DirectivesIn returns what a comment declares. The error says what is wrong with a directive, also with a line that was meant as
-// one, and the remedy. Whether it fits the method is checked when that is described.
+// DirectivesIn returns what a comment declares. The error says what is wrong with a directive, also with a line that
+// was meant as one, and the remedy. Whether it fits the method is checked when that is described.
 func DirectivesIn(comment *ast.CommentGroup) (declared Declared, err error) {
 	if comment == nil {
 		return declared, nil
@@ -340,7 +340,8 @@ func (m *Method) checkKey(name string) error {
 	return nil
 }
 
-// IsKey reports whether a value of a type, or what it points to, can order events: a text, an integer, or a type that marshals as text.
+// IsKey reports whether a value of a type, or what it points to, can order events: a text, an integer, or a type that
+// marshals as text.
 func IsKey(t reflect.Type) bool {
 	t = gotype.Base(t)
 	switch t.Kind() {

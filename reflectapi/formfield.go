@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/reflectapi/similar"
 )
 
-// FormField describes a field or a file of the form that a web method reads. It changes nothing of what is served: the method
-// itself still has to check what it reads.
+// FormField describes a field or a file of the form that a web method reads. It changes nothing of what is served: the
+// method itself still has to check what it reads.
 type FormField struct {
 	Name  string // "photo"
 	Type  string // "string", "integer", "number", "boolean"; "file", or the media types of a file: "image/png,image/jpeg"; after "[]" for several of the name
@@ -27,8 +27,8 @@ type Form struct {
 	HasFiles   bool              // it can be sent only as multipart/form-data
 }
 
-// DescribeForm describes a form. The error joins what is wrong with its fields, each with the remedy: a bad name, one that is
-// declared twice, an unknown type, or keywords that do not fit the type.
+// DescribeForm describes a form. The error joins what is wrong with its fields, each with the remedy: a bad name, one
+// that is declared twice, an unknown type, or keywords that do not fit the type.
 func DescribeForm(fields []FormField) (*Form, error) {
 	form := &Form{MediaTypes: make(map[string]string)}
 	var (

@@ -18,8 +18,8 @@ import (
 type Kind int
 
 const (
-	// Function is Name([ctx context.Context,] args…) ([results…][, error]), or, if it streams, Name([ctx context.Context,] args…)
-	// iter.Seq2[T, error].
+	// Function is Name([ctx context.Context,] args…) ([results…][, error]), or, if it streams, Name([ctx context.Context,]
+	// args…) iter.Seq2[T, error].
 	Function Kind = iota
 	// Web is Name(w http.ResponseWriter, r *http.Request) [error].
 	Web
@@ -33,7 +33,8 @@ type Value struct {
 	Optional bool              // an argument may be missing although its zero value does not fit
 }
 
-// Method is one exported method, described and ready to be called. Describe makes it; it is immutable, and is safe for concurrent use.
+// Method is one exported method, described and ready to be called. Describe makes it; it is immutable, and is safe for
+// concurrent use.
 type Method struct {
 	Name string // e.g. "Add"
 	Doc  string // its doc comment, "" if there is none or no source is available
@@ -163,7 +164,8 @@ func (s signature) unsupported(args, results []Value) (misfits []string) {
 	return misfits
 }
 
-// valueName returns what a message calls a value. That a result without a name of its own is called "result" says nothing.
+// valueName returns what a message calls a value. That a result without a name of its own is called "result" says
+// nothing.
 func valueName(kind, name string, position int) string {
 	if name == "" || name == kind {
 		name = strconv.Itoa(position + 1)
@@ -188,8 +190,8 @@ func disguisedError(last reflect.Type) string {
 	return fmt.Sprintf("is of type %v, which implements error: declare it as error, or add an error after it", last)
 }
 
-// unsupportedType returns why a type is not allowed as an argument or a result, or "". Types that are allowed elsewhere in a
-// shape get an explanation of their own.
+// unsupportedType returns why a type is not allowed as an argument or a result, or "". Types that are allowed elsewhere
+// in a shape get an explanation of their own.
 func unsupportedType(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[context.Context]():
@@ -205,8 +207,8 @@ func unsupportedType(t reflect.Type) string {
 	return ""
 }
 
-// methodDecl is one method at the place that declares it, which is what a source is asked about. A service method has one
-// subject, or two if an interface describes it: the interface's and the implementation's.
+// methodDecl is one method at the place that declares it, which is what a source is asked about. A service method has
+// one subject, or two if an interface describes it: the interface's and the implementation's.
 type methodDecl struct {
 	method   string       // e.g. "Add"; "" if the subject is only the type
 	receiver reflect.Type // the type that declares it: a named type, never a pointer, or an interface

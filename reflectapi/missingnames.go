@@ -32,8 +32,8 @@ func (e missingNamesError) inProduction() string {
 	return production + "it has no names: " + e.remedy
 }
 
-// errInvalidTable is why a method has no names if its signature table is invalid. The error itself is reported once, not
-// for each method.
+// errInvalidTable is why a method has no names if its signature table is invalid. The error itself is reported once,
+// not for each method.
 var errInvalidTable = errors.New("its signature table is wrong")
 
 // missingNames returns an error that says which names are missing, and what to do.
@@ -113,8 +113,8 @@ func (of *methodDecl) place() string {
 	return filepath.Base(of.file) + ":" + strconv.Itoa(of.line)
 }
 
-// missingParamsError lists the values that a declaration leaves unnamed. To fill it the declaration has to be edited, or names given
-// in code.
+// missingParamsError lists the values that a declaration leaves unnamed. To fill it the declaration has to be edited,
+// or names given in code.
 type missingParamsError struct {
 	found         declaration
 	args, results []int // positions of unnamed values, from 1, not counting context and error

@@ -249,8 +249,8 @@ func (m *Method) values() string {
 	return strings.Join(parts, " and ")
 }
 
-// takeDeclared takes what directives declare from the first source that has the declaration. It counts only where every build finds
-// it, or a service would depend on the build.
+// takeDeclared takes what directives declare from the first source that has the declaration. It counts only where every
+// build finds it, or a service would depend on the build.
 func (s *nameSearch) takeDeclared(found declaration, from source, about *methodDecl) error {
 	if s.read || from.origin() == originCode {
 		return nil

@@ -45,8 +45,9 @@ func ExcludeMethods(methods ...string) Option {
 	return func(s *settings) { s.without = append(s.without, methods...) }
 }
 
-// RequirePortableNames ignores source files on disk and the debug information of the program: names and comments come only from
-// what the program contains in every build and on every machine, which is code, signature tables and embedded source.
+// RequirePortableNames ignores source files on disk and the debug information of the program: names and comments come
+// only from what the program contains in every build and on every machine, which is code, signature tables and embedded
+// source.
 func RequirePortableNames() Option {
 	return func(s *settings) { s.portable = true }
 }

@@ -34,8 +34,8 @@ func newPlan(receiver reflect.Value, name string, kind Kind) plan {
 }
 
 // Call runs a Function method. in is a value of type m.In, addressable or not; it is read and not retained. out is a
-// value of type m.Out, even if the method returns an error: it then holds the other results. Of a method that streams, it
-// is the iterator, which runs as it is ranged over. ctx must not be nil. A panic of the method is passed on. For a
+// value of type m.Out, even if the method returns an error: it then holds the other results. Of a method that streams,
+// it is the iterator, which runs as it is ranged over. ctx must not be nil. A panic of the method is passed on. For a
 // Web method it returns an error.
 func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value, err error) {
 	if m.Kind != Function {

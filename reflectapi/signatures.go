@@ -108,7 +108,8 @@ type candidate struct {
 	subjects []*methodDecl
 }
 
-// candidatesOf returns the methods of a type, or of an interface, whose implementation is the zero Value if there is none.
+// candidatesOf returns the methods of a type, or of an interface, whose implementation is the zero Value if there is
+// none.
 func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 	var candidates []*candidate
 	for m := range t.Methods() {

@@ -68,8 +68,8 @@ func absence(of *methodDecl) unknown {
 	return unknown(fmt.Sprintf("%s:%d is not in it, or not as it was compiled", filepath.Base(of.file), of.line))
 }
 
-// comment returns the comment of the type that declares the subject, nil if it has none, and the file with the type, nil if it
-// was not found.
+// comment returns the comment of the type that declares the subject, nil if it has none, and the file with the type,
+// nil if it was not found.
 func (s *textSource) comment(of *methodDecl) (comment *ast.CommentGroup, in *goFile) {
 	files, err := s.filesFor(of)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/busline/busline/reflectapi/schema"
 )
 
-// streamed returns the type of the elements if the only outcome of a function is a stream, an iter.Seq2[T, error]; nil if not.
+// streamed returns the type of the elements if the only outcome of a function is a stream, an iter.Seq2[T, error]; nil
+// if not.
 func streamed(outcomes []reflect.Type) reflect.Type {
 	if len(outcomes) == 1 {
 		if yielded := yieldedBy(outcomes[0]); isStreamOf(yielded) {
@@ -18,8 +19,8 @@ func streamed(outcomes []reflect.Type) reflect.Type {
 	return nil
 }
 
-// yieldedBy returns what an iterator yields, one type or two: an iter.Seq, an iter.Seq2, or a function type of that shape. It
-// returns nil for other types, and for those with their own encoding.
+// yieldedBy returns what an iterator yields, one type or two: an iter.Seq, an iter.Seq2, or a function type of that
+// shape. It returns nil for other types, and for those with their own encoding.
 func yieldedBy(t reflect.Type) (yielded []reflect.Type) {
 	if t.Kind() != reflect.Func || t.NumIn() != 1 || t.NumOut() != 0 || schema.WritesJSON(t) || schema.WritesText(t) {
 		return nil

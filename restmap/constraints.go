@@ -235,8 +235,9 @@ func writtenAsJSON(texts []string) (written any, ok bool) {
 	return written, err == nil
 }
 
-// withPart copies one part of a parsed value into JSON; way holds the names and indexes that lead to it, and of is what has that
-// part. The parsed value has all parts, whether or not the form mentions them, except those that its type omits if they are zero.
+// withPart copies one part of a parsed value into JSON; way holds the names and indexes that lead to it, and of is what
+// has that part. The parsed value has all parts, whether or not the form mentions them, except those that its type
+// omits if they are zero.
 func withPart(into, read any, way []string, of formPart) any {
 	if len(way) == 0 {
 		return read
@@ -306,8 +307,8 @@ func (b *formBody) given(body reflect.Value, text string) any {
 	return members
 }
 
-// namesGiven returns the names of arguments in a query or a form that have a value. An empty value does not count: browsers
-// send it for fields that were left blank.
+// namesGiven returns the names of arguments in a query or a form that have a value. An empty value does not count:
+// browsers send it for fields that were left blank.
 func (f *form) namesGiven(text, place string) map[string]bool {
 	names := make(map[string]bool)
 	values, err := url.ParseQuery(text)

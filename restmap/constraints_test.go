@@ -184,8 +184,8 @@ func TestManyViolations(t *testing.T) {
 	assert.True(t, strings.HasSuffix(input.Detail, "; and 80 more"), input.Detail)
 }
 
-// A type whose tags only describe pays nothing for those that ask for something, which pay little. The least of many times
-// counts: the race detector takes something out of pools at random.
+// A type whose tags only describe pays nothing for those that ask for something, which pay little. The least of many
+// times counts: the race detector takes something out of pools at random.
 func TestConstraints_CostNothing(t *testing.T) { //nolint:paralleltest // it counts allocations
 	request := &restmap.Request{ContentType: jsonType, Body: []byte(`{"at":{"x":1,"y":2}}`)}
 	cost := func(method string) float64 {
@@ -306,8 +306,8 @@ type (
 	}
 )
 
-// TestConstraintsOf_RecursiveTypes: at whatever depth something is wrong, a request passes when a validator that knows only
-// the document lets it pass, and no other does.
+// TestConstraintsOf_RecursiveTypes: at whatever depth something is wrong, a request passes when a validator that knows
+// only the document lets it pass, and no other does.
 func TestConstraintsOf_RecursiveTypes(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []reflect.Type{

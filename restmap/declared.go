@@ -42,8 +42,8 @@ func clientRoute(routes []Route) Route {
 	return route
 }
 
-// ClientRoutes returns the route of each function that a generated client of the service's interface calls, by the method's name. It
-// depends on nothing but the interface.
+// ClientRoutes returns the route of each function that a generated client of the service's interface calls, by the
+// method's name. It depends on nothing but the interface.
 func ClientRoutes(service *reflectapi.Service) (map[string]Route, error) {
 	m := newMapper(service, Options{})
 	called := make(map[string]Route)

@@ -24,7 +24,8 @@ type Request struct {
 	PathValue   func(name string) string // of a parameter of the path, decoded; nil when there is none
 	Body        []byte                   // whole, not compressed
 
-	// Misspelt are unknown names that were ignored and resemble a known one, at most 20: "limt; did you mean limit?". Decode sets it.
+	// Misspelt are unknown names that were ignored and resemble a known one, at most 20: "limt; did you mean limit?".
+	// Decode sets it.
 	Misspelt []string
 }
 
@@ -259,8 +260,8 @@ func (p *input) formBody(in reflect.Value, request *Request) error {
 	}
 }
 
-// unmarshal parses JSON into the arguments, or into the one for the whole body. Unknown members are an error at first, because one
-// may be known in another case, and are only then ignored. A body that cannot be heavy is not weighed.
+// unmarshal parses JSON into the arguments, or into the one for the whole body. Unknown members are an error at first,
+// because one may be known in another case, and are only then ignored. A body that cannot be heavy is not weighed.
 func (p *input) unmarshal(body []byte, into reflect.Value, request *Request) error {
 	v := into.Addr().Interface()
 	light := len(body) <= p.lightBytes

@@ -581,8 +581,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// TestDecode_Allocations holds how often plain arguments allocate: for themselves, and for each text. The race detector adds some, since
-// it takes something out of the pools of the JSON library at random.
+// TestDecode_Allocations holds how often plain arguments allocate: for themselves, and for each text. The race detector
+// adds some, since it takes something out of the pools of the JSON library at random.
 func TestDecode_Allocations(t *testing.T) {
 	for _, test := range []struct {
 		method, body string

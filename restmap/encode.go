@@ -61,9 +61,9 @@ func newOutput(method *reflectapi.Method) *output {
 	return p
 }
 
-// Encode makes a response from a method's results, a value of its Out type. It is for functions that do not stream. Text that is
-// not UTF-8 is sent with U+FFFD, because the method has run.
-// An error means that the method returned something that cannot be sent: an error of its own, not of the caller.
+// Encode makes a response from a method's results, a value of its Out type. It is for functions that do not stream.
+// Text that is not UTF-8 is sent with U+FFFD, because the method has run. An error means that the method returned
+// something that cannot be sent: an error of its own, not of the caller.
 func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	response := Response{Status: e.output.status}
 	if i := e.output.statusIndex; i >= 0 {
@@ -105,9 +105,9 @@ func (p *output) content(out reflect.Value) reflect.Value {
 	return object
 }
 
-// copiers pass arguments and results as Go values, if both sides are in one process and the types contain no references. A
-// copy then has the same result as [Endpoint.Decode] and [Endpoint.Encode] via JSON. They are those for one type of a caller,
-// each made on first use, and nil if there is none.
+// copiers pass arguments and results as Go values, if both sides are in one process and the types contain no
+// references. A copy then has the same result as [Endpoint.Decode] and [Endpoint.Encode] via JSON. They are those for
+// one type of a caller, each made on first use, and nil if there is none.
 type copiers struct {
 	arguments, results, anyCase func() *strictjson.Copier
 }
@@ -232,7 +232,8 @@ func unsupportedBody(contentType string) string {
 	return "the body has to be application/json or application/x-www-form-urlencoded"
 }
 
-// otherCharset returns the charset of a content type if it is not the one that is understood, "" if it is or none is given.
+// otherCharset returns the charset of a content type if it is not the one that is understood, "" if it is or none is
+// given.
 func otherCharset(parameters map[string]string) string {
 	if charset := parameters["charset"]; !strings.EqualFold(charset, "utf-8") {
 		return charset

@@ -94,8 +94,8 @@ func TestEncode_Refuses(t *testing.T) {
 	}
 }
 
-// TestEncode_Allocations holds how often plain results allocate: once, for the body. It takes the least of many times: the
-// race detector takes something out of pools at random.
+// TestEncode_Allocations holds how often plain results allocate: once, for the body. It takes the least of many times:
+// the race detector takes something out of pools at random.
 func TestEncode_Allocations(t *testing.T) {
 	e := endpointOf(t, Outputs{}, "Sum", restmap.Options{})
 	out := results(e, 11, []string{"a"})

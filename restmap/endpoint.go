@@ -46,7 +46,8 @@ type Route struct {
 // String returns the route as in "GET /products/{id}".
 func (r Route) String() string { return r.Method + " " + r.Pattern.String() }
 
-// Endpoint is one way to call a method, or a plain handler. It is immutable, and its methods are safe for concurrent use.
+// Endpoint is one way to call a method, or a plain handler. It is immutable, and its methods are safe for concurrent
+// use.
 type Endpoint struct {
 	Name   string             // of the method, "Add"; of a plain handler its route, "GET /files/{path+}"
 	Style  Style              // Web for a plain handler
@@ -119,8 +120,8 @@ type Options struct {
 	Resource string
 	// PostOnly serves methods in RPC style under POST alone, where Methods does not say otherwise. Default: GET and POST.
 	PostOnly bool
-	// Strict refuses requests that name what the service does not read, in a query, a form or a JSON object, with 400. Default:
-	// it is ignored.
+	// Strict refuses requests that name what the service does not read, in a query, a form or a JSON object, with 400.
+	// Default: it is ignored.
 	Strict bool
 	// Methods has options for single methods, by their Go name.
 	Methods map[string]MethodOptions

@@ -22,9 +22,9 @@ import (
 //	p.x=1&line.0.n=2   a struct or a list of structs, in parts
 //	m.a=1&m.b=2        a map, by its keys
 //
-// gorilla/schema converts the texts of whole arguments, into a separate struct, the shape, so that fields that a request does not mention keep their
-// values. It gets the names of the shape, and no more values than allowed. Parts are set where their names lead, by the rules of JSON: members of
-// embedded structs are members.
+// gorilla/schema converts the texts of whole arguments, into a separate struct, the shape, so that fields that a
+// request does not mention keep their values. It gets the names of the shape, and no more values than allowed. Parts
+// are set where their names lead, by the rules of JSON: members of embedded structs are members.
 type form struct {
 	fields  map[string]formField
 	shape   reflect.Type
@@ -44,8 +44,8 @@ type formField struct {
 	hasDefault bool // an empty text leaves it as it is
 }
 
-// leavesDefault reports whether texts leave the field at its default: browsers send blank fields of a form. In a query an empty text is a value of a
-// string.
+// leavesDefault reports whether texts leave the field at its default: browsers send blank fields of a form. In a query
+// an empty text is a value of a string.
 func (f formField) leavesDefault(place string, texts []string) bool {
 	if !f.hasDefault || strings.Join(texts, "") != "" {
 		return false
@@ -53,8 +53,8 @@ func (f formField) leavesDefault(place string, texts []string) bool {
 	return place != inQuery || !takesEmpty(f.typ)
 }
 
-// isGiven reports whether the texts of a name are a value of the field, or of a part of it. A single empty one is none, but for a
-// pointer to a string, for a string with a default, and under a key.
+// isGiven reports whether the texts of a name are a value of the field, or of a part of it. A single empty one is none,
+// but for a pointer to a string, for a string with a default, and under a key.
 func (f formField) isGiven(place, name string, texts []string) bool {
 	argument, behind, dotted := strings.Cut(name, ".")
 	switch {
@@ -80,7 +80,8 @@ func (f formField) of(filled reflect.Value) (reflect.Value, bool) {
 }
 
 // decode fills dst, an addressable struct, and returns the errs of the values, sorted by name. Unknown names are
-// ignored, unless the form is strict, and so are arguments that are replaced. misspelt are ignored names that resemble a known one.
+// ignored, unless the form is strict, and so are arguments that are replaced. misspelt are ignored names that resemble
+// a known one.
 func (f *form) decode(dst reflect.Value, values url.Values, place string, replaced map[string]json.RawMessage) (errs []ArgumentError, misspelt []string) {
 	d := &formDecoding{form: f, dst: dst, place: place, replaced: replaced}
 	values, written := f.inFull(values)
@@ -220,8 +221,8 @@ func remedy(t reflect.Type, argument string) string {
 // unknownName is what is wrong with a name that is not read, where that is refused.
 const unknownName = "is unknown"
 
-// unknown takes a name that is none of an argument. It tells a caller that sends tag[]=a, as some libraries do, what to send
-// instead.
+// unknown takes a name that is none of an argument. It tells a caller that sends tag[]=a, as some libraries do, what to
+// send instead.
 func (d *formDecoding) unknown(argument, name string) {
 	before, _, found := strings.Cut(argument, "[")
 	_, known := d.form.fields[before]

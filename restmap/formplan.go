@@ -115,8 +115,8 @@ func (p *formPlanner) structParts(t reflect.Type) map[string]formPart {
 	return parts
 }
 
-// converts registers a converter from text to a type with gorilla/schema, and reports whether it can decode the type: it follows one pointer, and
-// looks into structs for tags of its own.
+// converts registers a converter from text to a type with gorilla/schema, and reports whether it can decode the type:
+// it follows one pointer, and looks into structs for tags of its own.
 func (p *formPlanner) converts(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -152,7 +152,8 @@ type formPart struct {
 	parts   map[string]formPart // the names allowed after a dot; nil if there are none
 }
 
-// step leads from a value to a part of it: to a field of a struct, an element of a list, or, if neither is set, to the value of a key in a map.
+// step leads from a value to a part of it: to a field of a struct, an element of a list, or, if neither is set, to the
+// value of a key in a map.
 type step struct {
 	field   []int
 	element int
@@ -160,8 +161,8 @@ type step struct {
 	isKey   bool
 }
 
-// follow resolves the names after an argument's dot: "x", "0.sku", "child.name". It returns the last part, the way to it, and whether all names
-// are known.
+// follow resolves the names after an argument's dot: "x", "0.sku", "child.name". It returns the last part, the way to
+// it, and whether all names are known.
 func (p formPart) follow(argument, behind string, lists *listSizes) (last formPart, way []step, known bool, err error) {
 	if strings.Count(behind, ".") >= maxParts {
 		return p, nil, false, fmt.Errorf("has more than %d parts", maxParts)
@@ -199,7 +200,8 @@ func (p formPart) nameless() bool {
 	return t.Kind() == reflect.Interface || p.list && (isText(t.Elem()) || t.Elem().Kind() == reflect.Interface)
 }
 
-// walk returns the part of an addressable value that a way leads to, which it allocates. Before a key it ends at the map.
+// walk returns the part of an addressable value that a way leads to, which it allocates. Before a key it ends at the
+// map.
 func walk(v reflect.Value, way []step) (reflect.Value, error) {
 	for _, next := range way {
 		v = reached(v)
@@ -222,7 +224,8 @@ func walk(v reflect.Value, way []step) (reflect.Value, error) {
 	return v, nil
 }
 
-// miscased returns what is wrong with the names after an argument's dot, if one differs from a known one only in case; "" if none does.
+// miscased returns what is wrong with the names after an argument's dot, if one differs from a known one only in case;
+// "" if none does.
 func (p formPart) miscased(behind string) string {
 	at := p
 	for name := range strings.SplitSeq(behind, ".") {
@@ -239,8 +242,8 @@ func (p formPart) miscased(behind string) string {
 	return ""
 }
 
-// indivisible says what to send instead of a name with a dot after this part. After a plain value no names are known, and unknown names are
-// ignored.
+// indivisible says what to send instead of a name with a dot after this part. After a plain value no names are known,
+// and unknown names are ignored.
 func (p formPart) indivisible(argument, name string) error {
 	switch {
 	case p.list:

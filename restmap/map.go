@@ -16,10 +16,11 @@ import (
 // both styles. It prepares everything that does not depend on a request. The error joins all errs, each of which
 // names its method.
 //
-// A stream is served in RPC style. Any other method is served in REST style if its name ends in REST, or if its name is a CRUD verb (Create; Read, Get, Load;
-// Update; Patch; Delete; List, ListAll), alone or before a noun, and one of the methods with that noun uses a magic
-// argument. A method is served in RPC style if another one has the same name with REST appended (Read beside ReadREST), or if
-// the options say so. One that would be RPC and is shaped like REST is an error.
+// A stream is served in RPC style. Any other method is served in REST style if its name ends in REST, or if its name is
+// a CRUD verb (Create; Read, Get, Load; Update; Patch; Delete; List, ListAll), alone or before a noun, and one of the
+// methods with that noun uses a magic argument. A method is served in RPC style if another one has the same name with
+// REST appended (Read beside ReadREST), or if the options say so. One that would be RPC and is shaped like REST is an
+// error.
 func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 	m := newMapper(service, options)
 	var endpoints []*Endpoint
@@ -142,8 +143,8 @@ func (m *mapper) styles(method *reflectapi.Method, options MethodOptions) []Styl
 	}
 }
 
-// optionsOf returns the options of a method. A route that its interface declares is one of them, which no other may change: the
-// clients of the interface call it.
+// optionsOf returns the options of a method. A route that its interface declares is one of them, which no other may
+// change: the clients of the interface call it.
 func (m *mapper) optionsOf(method *reflectapi.Method) (MethodOptions, error) {
 	options := m.options.Methods[method.Name]
 	declared := method.Declared
@@ -161,8 +162,8 @@ func (m *mapper) optionsOf(method *reflectapi.Method) (MethodOptions, error) {
 	return options, nil
 }
 
-// listable returns the HTTP methods that a document can list, but for HEAD and OPTIONS, which are answered as GET and by the
-// ingress.
+// listable returns the HTTP methods that a document can list, but for HEAD and OPTIONS, which are answered as GET and
+// by the ingress.
 func listable() []string {
 	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 }
@@ -318,8 +319,8 @@ func (s Segment) breadth() int {
 	}
 }
 
-// SameShape reports whether two patterns differ at most in the names of parameters, and in whether the last one takes the rest:
-// /a/{x} and /a/{y+}.
+// SameShape reports whether two patterns differ at most in the names of parameters, and in whether the last one takes
+// the rest: /a/{x} and /a/{y+}.
 func (p Pattern) SameShape(q Pattern) bool {
 	return slices.EqualFunc(p.segments, q.segments, func(s, t Segment) bool {
 		return (s.Name != "") == (t.Name != "") && s.Literal == t.Literal

@@ -17,8 +17,8 @@ const (
 	heavyWeight = 4 << 20 // heavier texts of an endpoint are parsed one after the other
 )
 
-// memoryCost are the memory that the values of a text take at most when it is decoded into a type. The bytes of strings do
-// not count, because the text itself is as long, nor does anything that exists only once, such as a field.
+// memoryCost are the memory that the values of a text take at most when it is decoded into a type. The bytes of strings
+// do not count, because the text itself is as long, nor does anything that exists only once, such as a field.
 type memoryCost struct {
 	element, member, container, filled int // bytes for each of those that strictjson.Text counts
 }

@@ -71,7 +71,8 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// TestMemory_HeavyBodiesTakeTurns decodes more of them at a time than there are turns; one is malformed, and gives its turn back.
+// TestMemory_HeavyBodiesTakeTurns decodes more of them at a time than there are turns; one is malformed, and gives its
+// turn back.
 func TestMemory_HeavyBodiesTakeTurns(t *testing.T) {
 	t.Parallel()
 	e := endpoint(t, "Echo")
@@ -133,8 +134,8 @@ type narrow struct {
 	Beyond uint8  `json:"beyond,omitempty" jsonschema:"exclusiveMaximum=256"`
 }
 
-// TestMemory_IntegerWidthsOfTheDocument: an integer fits its type when the document says so, and not otherwise, wherever it
-// stands. No tag makes a document wider than the type.
+// TestMemory_IntegerWidthsOfTheDocument: an integer fits its type when the document says so, and not otherwise,
+// wherever it stands. No tag makes a document wider than the type.
 func TestMemory_IntegerWidthsOfTheDocument(t *testing.T) {
 	t.Parallel()
 	numbers := []int64{

@@ -16,7 +16,8 @@ import (
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
-// The library stops reading JSON at the first mistake. A text with one is read again, so that its sender learns of all of them.
+// The library stops reading JSON at the first mistake. A text with one is read again, so that its sender learns of all
+// of them.
 
 // mistakes are what is wrong in one JSON text.
 type mistakes []*strictjson.Error
@@ -30,8 +31,9 @@ func (m mistakes) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// mistakeReader reads a JSON text of a type for mistakes. Where a struct has no member of a name, the name is one if it differs from a
-// member only in case: like any unknown name it would be ignored, and what it was meant for would be zero.
+// mistakeReader reads a JSON text of a type for mistakes. Where a struct has no member of a name, the name is one if it
+// differs from a member only in case: like any unknown name it would be ignored, and what it was meant for would be
+// zero.
 type mistakeReader struct {
 	*jsontext.Decoder
 	values bool // wrong values are mistakes, too
@@ -53,7 +55,8 @@ func mistakenNames(body []byte, t reflect.Type, strict bool) (found mistakes, mi
 	return r.found, misspelt
 }
 
-// allMistakes returns all that is wrong in a JSON text, given what is known of it. If the text is no JSON or is long, it returns that.
+// allMistakes returns all that is wrong in a JSON text, given what is known of it. If the text is no JSON or is long,
+// it returns that.
 func allMistakes(body []byte, t reflect.Type, strict bool, known mistakes) mistakes {
 	if len(body) > smallBody || !jsontext.Value(body).IsValid() {
 		return known
@@ -155,7 +158,8 @@ func (r *mistakeReader) unknown(name string, members map[string]schema.JSONMembe
 	}
 }
 
-// insideOf says inside which members a name that is not known belongs, as a query has it: "limit" or "filter.limit"; nothing if in none.
+// insideOf says inside which members a name that is not known belongs, as a query has it: "limit" or "filter.limit";
+// nothing if in none.
 func insideOf(name string, members map[string]schema.JSONMember) string {
 	last, subject := name[strings.LastIndexByte(name, '.')+1:], "it"
 	if last != name {
@@ -173,7 +177,8 @@ func insideOf(name string, members map[string]schema.JSONMember) string {
 	return "; write " + subject + " inside " + strings.Join(places, " or ")
 }
 
-// pathsTo returns the paths of the members of that name in a struct and in the structs in it, each type of which counts once.
+// pathsTo returns the paths of the members of that name in a struct and in the structs in it, each type of which counts
+// once.
 func pathsTo(name string, t reflect.Type, seen map[reflect.Type]bool) (paths []string) {
 	t = pointed(t)
 	if t.Kind() != reflect.Struct || readsText(t) || readsJSON(t) || seen[t] {

@@ -182,7 +182,8 @@ func usesMagic(m *reflectapi.Method) bool {
 	return indexOf(m.Args, RequestBody) >= 0 || indexOf(m.Results, ResponseBody) >= 0 || indexOf(m.Results, StatusCode) >= 0
 }
 
-// checkMagic returns an error for magic arguments in a place where they have no meaning, and for names that are meant as such.
+// checkMagic returns an error for magic arguments in a place where they have no meaning, and for names that are meant
+// as such.
 func checkMagic(m *reflectapi.Method) error {
 	var errs []error
 	for _, value := range slices.Concat(m.Args, m.Results) {

@@ -9,9 +9,9 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// A near miss is a method that its author most likely means to be served as REST, and that would be served as RPC without a word.
-// It is an error that tells both ways out. A choice silences it: the option RPC, a path, an HTTP method, or a route in the comment
-// of the interface.
+// A near miss is a method that its author most likely means to be served as REST, and that would be served as RPC
+// without a word. It is an error that tells both ways out. A choice silences it: the option RPC, a path, an HTTP
+// method, or a route in the comment of the interface.
 
 // checkNearMiss returns an error for a method with the name of a CRUD verb that would be served as RPC by mistake.
 func (m *mapper) checkNearMiss(method *reflectapi.Method, options MethodOptions) error {
@@ -39,8 +39,8 @@ func (m *mapper) checkNearMiss(method *reflectapi.Method, options MethodOptions)
 		Kebab(method.Name), name.operation.method, m.likelyPath(method, name), remedy, chooseRPC(method))
 }
 
-// takesID reports whether a method is a verb alone, such as Read, of which the only argument is id: it is one of a resource. What a noun
-// or another name adds, as in GetPrice(id) and Read(path), may be meant as RPC.
+// takesID reports whether a method is a verb alone, such as Read, of which the only argument is id: it is one of a
+// resource. What a noun or another name adds, as in GetPrice(id) and Read(path), may be meant as RPC.
 func takesID(method *reflectapi.Method, name parsedName) bool {
 	return name.noun == "" && len(method.Args) == 1 && method.Args[0].Name == "id" && isText(method.Args[0].Type)
 }
@@ -78,8 +78,8 @@ func checkNearNames(method *reflectapi.Method) error {
 	return errors.Join(errs...)
 }
 
-// nearArgument returns the magic argument that a name, in lower case and without underscores, is close to; "" for none. A short
-// name counts only after "http".
+// nearArgument returns the magic argument that a name, in lower case and without underscores, is close to; "" for none.
+// A short name counts only after "http".
 func nearArgument(plain string) string {
 	switch plain {
 	case "requestbody", "reqbody", "httprequestbody", "httpreqbody", "httpbody", "httprequest":
@@ -101,7 +101,8 @@ func nearResult(plain string) string {
 	}
 }
 
-// missingMagic returns which value of a method should have which magic name to be what its verb says; "" if its shape is another.
+// missingMagic returns which value of a method should have which magic name to be what its verb says; "" if its shape
+// is another.
 func missingMagic(method *reflectapi.Method, name parsedName) string {
 	args, results, operation := method.Args, method.Results, name.operation
 	switch {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The members of a struct argument are parameters of their own in a query: text=tea for filter.text=tea, unless another argument has
-// that name, or a struct argument has a member of it, too. Both spellings are accepted.
+// The members of a struct argument are parameters of their own in a query: text=tea for filter.text=tea, unless another
+// argument has that name, or a struct argument has a member of it, too. Both spellings are accepted.
 
 // shorten determines which names stand for a member of a struct argument. arguments are the names of all arguments.
 func (f *form) shorten(arguments []string) {
@@ -89,9 +89,9 @@ type QueryPart struct {
 	Type reflect.Type
 }
 
-// QueryParts returns the members of a struct argument that a query has in its place, in the order of their declaration. It returns
-// none for any other argument, and for a struct with a member that is no plain text, such as a list of structs: that is one parameter,
-// in JSON.
+// QueryParts returns the members of a struct argument that a query has in its place, in the order of their declaration.
+// It returns none for any other argument, and for a struct with a member that is no plain text, such as a list of
+// structs: that is one parameter, in JSON.
 func (e *Endpoint) QueryParts(argument string) []QueryPart {
 	f := e.input.form()
 	parts, whole := f.fields[argument].leaves(nil, nil)
@@ -104,8 +104,8 @@ func (e *Endpoint) QueryParts(argument string) []QueryPart {
 	return parts
 }
 
-// leaves returns the plain values in a struct; whole is false if there is something else in it, such as the struct itself. within
-// are the types that the struct is a part of.
+// leaves returns the plain values in a struct; whole is false if there is something else in it, such as the struct
+// itself. within are the types that the struct is a part of.
 func (p formPart) leaves(path []string, within []reflect.Type) (leaves []QueryPart, whole bool) {
 	if p.members() == nil || slices.Contains(within, pointed(p.typ)) {
 		return nil, false

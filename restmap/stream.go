@@ -22,10 +22,10 @@ func (e *Endpoint) Element() reflect.Type {
 	return e.Method.Results[0].Type
 }
 
-// Stream returns what the iterator of a method that streams yields: the JSON of each element, without a newline, or an error. out
-// is what [reflectapi.Method.Call] returned; nil yields nothing. Each text is the consumer's to keep. Text that is not UTF-8
-// is sent with U+FFFD. An element that cannot be written is an error of the method, not of the caller. Leaving the loop stops the
-// iterator, and a panic of either side passes through.
+// Stream returns what the iterator of a method that streams yields: the JSON of each element, without a newline, or an
+// error. out is what [reflectapi.Method.Call] returned; nil yields nothing. Each text is the consumer's to keep. Text
+// that is not UTF-8 is sent with U+FFFD. An element that cannot be written is an error of the method, not of the
+// caller. Leaving the loop stops the iterator, and a panic of either side passes through.
 func (e *Endpoint) Stream(out reflect.Value) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if out.IsNil() {

@@ -128,8 +128,8 @@ func TestStream_StopsWithItsConsumer(t *testing.T) {
 	assert.True(t, left)
 }
 
-// TestStream_Allocations holds what an element costs beside its text: what reflection needs to call a function. The race detector takes something
-// out of pools at random.
+// TestStream_Allocations holds what an element costs beside its text: what reflection needs to call a function. The
+// race detector takes something out of pools at random.
 func TestStream_Allocations(t *testing.T) {
 	const elements, ofReflection, text, race = 100, 3, 1, 1
 	all := stream(t, "Count", elements)

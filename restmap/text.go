@@ -17,8 +17,8 @@ import (
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
-// fromText parses a text as a value of type t. The empty text is the zero value, but for a pointer to a string, and so is null for a
-// pointer to what is written as JSON. The error says what was expected, see [argumentError].
+// fromText parses a text as a value of type t. The empty text is the zero value, but for a pointer to a string, and so
+// is null for a pointer to what is written as JSON. The error says what was expected, see [argumentError].
 func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 	value = reflect.New(t).Elem()
 	switch {
@@ -31,8 +31,9 @@ func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 	return value, setValid(value, text)
 }
 
-// fromTexts parses the texts of one name as a value of type t: for a list its elements, otherwise the only one. A list whose elements
-// are no plain texts may also be one JSON value. A single empty text is no element: browsers send it for blank fields.
+// fromTexts parses the texts of one name as a value of type t: for a list its elements, otherwise the only one. A list
+// whose elements are no plain texts may also be one JSON value. A single empty text is no element: browsers send it for
+// blank fields.
 func fromTexts(t reflect.Type, texts []string) (value reflect.Value, err error) {
 	if !isRepeated(t) || len(texts) == 1 && (texts[0] == "" || !isElement(t, texts[0])) {
 		return fromText(t, texts[0])
@@ -253,8 +254,8 @@ func inside(t reflect.Type, data []byte, err error) error {
 	return &insideError{strictjson.Path(data, invalid.Pointer), invalid.Detail}
 }
 
-// checkNames returns an error for a name in a JSON text that a type does not have: any, if it is strict, else one that differs from a
-// known one only in case. The texts have been read.
+// checkNames returns an error for a name in a JSON text that a type does not have: any, if it is strict, else one that
+// differs from a known one only in case. The texts have been read.
 func checkNames(t reflect.Type, texts []string, strict bool) error {
 	if IsText(t) || readsJSON(pointed(t)) {
 		return nil
@@ -270,8 +271,9 @@ func checkNames(t reflect.Type, texts []string, strict bool) error {
 	return nil
 }
 
-// setJSONOrString accepts JSON for any, and for a type with its own unmarshalling; if that fails it tries the text as a JSON
-// string, so that the quotes around a name may be omitted. What takes every string would take a mistake in an object, too.
+// setJSONOrString accepts JSON for any, and for a type with its own unmarshalling; if that fails it tries the text as a
+// JSON string, so that the quotes around a name may be omitted. What takes every string would take a mistake in an
+// object, too.
 func setJSONOrString(v reflect.Value, text string) error {
 	err := setJSON(v, []byte(text))
 	takesAll := v.Kind() == reflect.Interface || v.Type() == reflect.TypeFor[json.RawMessage]()
@@ -291,8 +293,8 @@ func setQuoted(v reflect.Value, text string) error {
 	return setJSON(v, quoted)
 }
 
-// IsText reports whether an argument of type t is written as text in a query, or by repeating its name for a list of texts, and
-// not as JSON.
+// IsText reports whether an argument of type t is written as text in a query, or by repeating its name for a list of
+// texts, and not as JSON.
 func IsText(t reflect.Type) bool { return isText(t) || isTextList(t) }
 
 // isText reports whether a value of type t is written as plain text in a path, a query
@@ -317,8 +319,8 @@ func isTextList(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && !isText(t) && !readsJSON(t) && isText(t.Elem())
 }
 
-// isRepeated reports whether a value of type t may be written by repeating its name: the elements of a text list as texts, others as
-// any value of theirs.
+// isRepeated reports whether a value of type t may be written by repeating its name: the elements of a text list as
+// texts, others as any value of theirs.
 func isRepeated(t reflect.Type) bool {
 	t = pointed(t)
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !isText(t) && !readsJSON(t)

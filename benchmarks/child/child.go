@@ -1,5 +1,5 @@
-// Package child runs parts of a benchmark in processes of their own, each of which is the same program again, so that their processor time
-// and memory can be told apart.
+// Package child runs parts of a benchmark in processes of their own, each of which is the same program again, so that
+// their processor time and memory can be told apart.
 package child
 
 import (
@@ -14,15 +14,16 @@ import (
 	"strings"
 )
 
-// Role is what a child does. It starts, and returns a line that it tells its parent, such as an address; answer answers the commands of the
-// parent, one at a time, and is nil if there are none. Its context ends when the parent closes the child, or ends.
+// Role is what a child does. It starts, and returns a line that it tells its parent, such as an address; answer answers
+// the commands of the parent, one at a time, and is nil if there are none. Its context ends when the parent closes the
+// child, or ends.
 type Role func(ctx context.Context, arguments []string) (told string, answer func(command string) (string, error), err error)
 
 // variable has the role of a child and its arguments, as JSON.
 const variable = "BUSLINE_BENCHMARK_CHILD"
 
-// Run reports whether this process is a child. If so, it plays its role until the parent closes it. A program whose children these are
-// calls it first.
+// Run reports whether this process is a child. If so, it plays its role until the parent closes it. A program whose
+// children these are calls it first.
 func Run(ctx context.Context, roles map[string]Role) (isChild bool, err error) {
 	text := os.Getenv(variable)
 	if text == "" {

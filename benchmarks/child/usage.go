@@ -28,10 +28,12 @@ func CPU(id int) time.Duration {
 	return time.Duration(used+kernel) * tick
 }
 
-// Memory returns the bytes of memory in which a process is resident; 0 if the system, which is not Linux, does not report it.
+// Memory returns the bytes of memory in which a process is resident; 0 if the system, which is not Linux, does not
+// report it.
 func Memory(id int) int64 { return figure(id, "status", "VmRSS:") << 10 } //nolint:mnd // from KiB
 
-// Writes returns the number of write system calls of a process; 0 if the system, which is not Linux, does not report it.
+// Writes returns the number of write system calls of a process; 0 if the system, which is not Linux, does not report
+// it.
 func Writes(id int) int64 { return figure(id, "io", "syscw:") }
 
 // figure returns the number behind a name in a file of /proc.

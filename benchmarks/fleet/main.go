@@ -3,9 +3,9 @@
 //	go run ./benchmarks/fleet                                  # about three minutes; needs 1 GiB of memory
 //	go run ./benchmarks/fleet -instances 50,200 -processes 2
 //
-// The broker, the instances and the portal run in processes of their own, in as many for the instances as -processes says. Each instance has a
-// connection of its own to the broker, as if it were alone in its process, and serves three operations. The tables are in Markdown;
-// docs/guides/size.md explains them.
+// The broker, the instances and the portal run in processes of their own, in as many for the instances as -processes
+// says. Each instance has a connection of its own to the broker, as if it were alone in its process, and serves three
+// operations. The tables are in Markdown; docs/guides/size.md explains them.
 package main
 
 import (

@@ -158,7 +158,8 @@ func (f *fleet) measure(ctx context.Context, m *figures, set *settings) (err err
 	return err
 }
 
-// multicasts calls all instances as a caller that has just come, and again when it knows them and has heard its own announcement.
+// multicasts calls all instances as a caller that has just come, and again when it knows them and has heard its own
+// announcement.
 func multicasts(ctx context.Context, url string, count int) (first, next time.Duration, err error) {
 	caller, err := bus.Connect(ctx, "caller.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
 	if err != nil {

@@ -73,7 +73,8 @@ type line struct{ base, each float64 }
 
 func (l line) at(instances int) float64 { return max(0, l.base+l.each*float64(instances)) }
 
-// fit returns the line with the smallest sum of squares of relative errors, so that small fleets count as much as large ones.
+// fit returns the line with the smallest sum of squares of relative errors, so that small fleets count as much as large
+// ones.
 func fit(fleets []figures, of func(*figures) float64) line {
 	var w, wx, wy, wxx, wxy float64
 	for i := range fleets {
@@ -106,7 +107,8 @@ func newModel(fleets []figures) *model {
 // restart is how long a rolling restart of the whole fleet takes.
 const restart = 10 * time.Minute
 
-// report writes what the model says of the largest fleet that was measured, beside what was measured, and of larger ones.
+// report writes what the model says of the largest fleet that was measured, beside what was measured, and of larger
+// ones.
 func (m *model) report(stdout io.Writer, largest *figures) error {
 	fmt.Fprintf(stdout, "\nA model of the fleets in %d processes but the largest, beside what the largest has, and of larger ones:\n\n", m.processes)
 	sizes := []int{largest.instances, 10_000, 100_000}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets that are 3 % wide. It never allocates, so that it can stand in a benchmark. The zero value is empty;
-// use it from one goroutine at a time.
+// Histogram counts durations in buckets that are 3 % wide. It never allocates, so that it can stand in a benchmark. The
+// zero value is empty; use it from one goroutine at a time.
 type Histogram struct{ counts [buckets]uint32 }
 
 const (

@@ -4,9 +4,10 @@
 //	go run . -rounds 9 -readme ../README.md  # writes them there
 //	go run . -rounds 1 -time 10ms            # a quick look
 //
-// All peers run in this process, with their brokers and servers, or each part in a process of its own, one after the other. A round measures each of them;
-// the order changes from round to round. A ratio is the median of the ratios of the rounds: a temporary disturbance of
-// the machine affects both sides of it. README.md of the folder above explains the columns.
+// All peers run in this process, with their brokers and servers, or each part in a process of its own, one after the
+// other. A round measures each of them; the order changes from round to round. A ratio is the median of the ratios of
+// the rounds: a temporary disturbance of the machine affects both sides of it. README.md of the folder above explains
+// the columns.
 package main
 
 import (

@@ -107,8 +107,8 @@ func (b *Broker) URL() string { return b.url }
 // JetStreamEnabled reports whether [JetStream] is enabled.
 func (b *Broker) JetStreamEnabled() bool { return b.server.JetStreamEnabled() }
 
-// Close ends every connection, writes what JetStream has not yet stored, and returns when the server has stopped. Further
-// calls do nothing else, and return when the server has stopped, too.
+// Close ends every connection, writes what JetStream has not yet stored, and returns when the server has stopped.
+// Further calls do nothing else, and return when the server has stopped, too.
 func (b *Broker) Close() {
 	b.close()
 	b.restoring.Wait()

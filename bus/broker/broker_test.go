@@ -104,8 +104,8 @@ func TestJetStream(t *testing.T) {
 	assert.False(t, start(t).JetStreamEnabled())
 }
 
-// TestJetStream_FullDisk holds that JetStream is restarted with the data on its disk once the disk has space. The restart is over when
-// the stream in memory is gone.
+// TestJetStream_FullDisk holds that JetStream is restarted with the data on its disk once the disk has space. The
+// restart is over when the stream in memory is gone.
 func TestJetStream_FullDisk(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.JetStream(t.TempDir()))

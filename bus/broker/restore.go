@@ -14,8 +14,8 @@ const (
 	restoreInterval = time.Second
 )
 
-// restoreJetStream restarts JetStream after its disk was full and has space again. After a failed write nats-server stores nothing
-// more in a stream, and answers no publisher, until a restart.
+// restoreJetStream restarts JetStream after its disk was full and has space again. After a failed write nats-server
+// stores nothing more in a stream, and answers no publisher, until a restart.
 func (b *Broker) restoreJetStream() {
 	for {
 		select {

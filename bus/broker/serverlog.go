@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// serverLog is the server's logger. It prints nothing. It keeps the first fatal message, as the server reports in no other
-// way why it could not start, and signals writes that failed because a disk was full.
+// serverLog is the server's logger. It prints nothing. It keeps the first fatal message, as the server reports in no
+// other way why it could not start, and signals writes that failed because a disk was full.
 type serverLog struct {
 	diskFull chan struct{} // buffered for one signal
 

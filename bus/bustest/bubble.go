@@ -13,14 +13,15 @@ import (
 	"time"
 )
 
-// bubble runs a test in a synctest bubble, and finds what keeps it from ending: open connections and waiting goroutines.
+// bubble runs a test in a synctest bubble, and finds what keeps it from ending: open connections and waiting
+// goroutines.
 type bubble struct {
 	name string   // "synctest bubble 3"
 	open []string // hosts of the connections that the test did not close
 }
 
-// maxVirtualTime is the virtual time after which a test is considered hung. The clock never stops by itself, because the
-// broker and its clients ping.
+// maxVirtualTime is the virtual time after which a test is considered hung. The clock never stops by itself, because
+// the broker and its clients ping.
 const maxVirtualTime = 7 * 24 * time.Hour
 
 // run runs a test in a bubble. The panic of a bubble that ends with goroutines left becomes an error, so that
@@ -44,16 +45,16 @@ func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 	return nil
 }
 
-// beginSignals starts the goroutines with which the process takes signals. If bus.Run started them, they and their channels would
-// belong to the bubble, and the process would crash.
+// beginSignals starts the goroutines with which the process takes signals. If bus.Run started them, they and their
+// channels would belong to the bubble, and the process would crash.
 func beginSignals() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	signal.Stop(signals)
 }
 
-// refuseBubble fails the test if it is in a bubble other than that of [Virtual]: closing a connection there leaks timers of
-// the bubble to the whole process, and crashes another test.
+// refuseBubble fails the test if it is in a bubble other than that of [Virtual]: closing a connection there leaks
+// timers of the bubble to the whole process, and crashes another test.
 func refuseBubble(t testing.TB) {
 	t.Helper()
 	if bubbleName() != "" {
@@ -101,8 +102,8 @@ func (b *bubble) giveUp(test string) {
 		test, maxVirtualTime, strings.Join(waiting, "\n\n")))
 }
 
-// goroutines returns the stacks of the goroutines in the bubble. It omits stacks that contain one of the texts, those of
-// NATS, and those of connections, which are reported by their hosts.
+// goroutines returns the stacks of the goroutines in the bubble. It omits stacks that contain one of the texts, those
+// of NATS, and those of connections, which are reported by their hosts.
 func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	silent := natsCode()
 	if len(b.open) > 0 {
@@ -118,8 +119,8 @@ func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	return found
 }
 
-// natsCode returns the prefixes of the functions in the stack of a goroutine that runs only NATS code. Every client has a
-// dozen of these goroutines.
+// natsCode returns the prefixes of the functions in the stack of a goroutine that runs only NATS code. Every client has
+// a dozen of these goroutines.
 func natsCode() []string {
 	return []string{"github.com/nats-io/", "runtime.", "internal/", "sync.", "time.", "net.", "bufio.", "io."}
 }

@@ -13,12 +13,12 @@
 // Nothing has to be installed, nothing listens on a socket, and everything is closed when the test ends. Tests
 // with a bus of their own may run in parallel.
 //
-// A response of a function that does not fit its OpenAPI document fails the test; see [Bus.AllowWrongResponses]. Services refuse
-// arguments that they do not know, as with bus.DisallowUnknownFields; see [Bus.AllowUnknownFields].
+// A response of a function that does not fit its OpenAPI document fails the test; see [Bus.AllowWrongResponses].
+// Services refuse arguments that they do not know, as with bus.DisallowUnknownFields; see [Bus.AllowUnknownFields].
 //
-// [Virtual] gives a test a bus in virtual time, in which time-outs cost no time. [Reporter] receives the reports of mocks on
-// the bus, also late ones, [MaxCalls] limits the calls that a handler makes, [NewIssuer] makes tokens for callers with claims,
-// and [Bus.CheckShortCircuit] finds calls that only work while both sides are in one process.
+// [Virtual] gives a test a bus in virtual time, in which time-outs cost no time. [Reporter] receives the reports of
+// mocks on the bus, also late ones, [MaxCalls] limits the calls that a handler makes, [NewIssuer] makes tokens for
+// callers with claims, and [Bus.CheckShortCircuit] finds calls that only work while both sides are in one process.
 package bustest
 
 import (
@@ -38,8 +38,8 @@ import (
 // closeTimeout bounds how long the end of a test waits for running handlers.
 const closeTimeout = 10 * time.Second
 
-// ackWait is longer than the default, so that tests do not fail on a machine that is busy for a second. A multicast to a
-// host that has only a raw subscriber, such as a wiretap of the test, takes as long.
+// ackWait is longer than the default, so that tests do not fail on a machine that is busy for a second. A multicast to
+// a host that has only a raw subscriber, such as a wiretap of the test, takes as long.
 const ackWait = 10 * time.Second
 
 // Bus is a broker and a plane for one test.
@@ -79,13 +79,14 @@ func start(t testing.TB, options ...broker.Option) *Bus {
 // other goroutine connects.
 func (b *Bus) CheckShortCircuit() { b.checks = true }
 
-// AllowWrongResponses lets connections send responses of functions that do not fit their OpenAPI documents; by default each of
-// them fails the test, once per endpoint and kind of mistake. It applies to connections that are made later; call it before any other
-// goroutine connects.
+// AllowWrongResponses lets connections send responses of functions that do not fit their OpenAPI documents; by default
+// each of them fails the test, once per endpoint and kind of mistake. It applies to connections that are made later;
+// call it before any other goroutine connects.
 func (b *Bus) AllowWrongResponses() { b.answers = nil }
 
-// AllowUnknownFields has services ignore arguments that they do not know, as outside of tests, unless they are served with
-// bus.DisallowUnknownFields. It applies to connections that are made later; call it before any other goroutine connects.
+// AllowUnknownFields has services ignore arguments that they do not know, as outside of tests, unless they are served
+// with bus.DisallowUnknownFields. It applies to connections that are made later; call it before any other goroutine
+// connects.
 func (b *Bus) AllowUnknownFields() { b.lenient = true }
 
 // Connect joins the test's bus. The connection logs to the test, and is closed when the test ends: handlers that then
@@ -110,7 +111,8 @@ func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 }
 
 // Options returns the options that Connect uses, for code under test that calls bus.Connect itself. That code has to
-// close its connections before the test ends. If it passes bus.WithNATS or bus.WithURL, too, that option selects the broker.
+// close its connections before the test ends. If it passes bus.WithNATS or bus.WithURL, too, that option selects the
+// broker.
 func (b *Bus) Options() []bus.ConnectOption {
 	options := []bus.ConnectOption{
 		bus.WithBroker(b.testBroker()),

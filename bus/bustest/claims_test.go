@@ -18,8 +18,8 @@ func TestSalary(t *testing.T) {
 	testSalary(t)
 }
 
-// TestIssuer_WithActor_WithoutBus holds that ClaimsOf returns the claims of the token as decoded from JSON, and none if the
-// token is not valid.
+// TestIssuer_WithActor_WithoutBus holds that ClaimsOf returns the claims of the token as decoded from JSON, and none if
+// the token is not valid.
 func TestIssuer_WithActor_WithoutBus(t *testing.T) {
 	t.Parallel()
 	issuer := bustest.NewIssuer(t)
@@ -54,8 +54,8 @@ func (d deputy) Who(ctx context.Context) (name string, known bool) {
 	return name, known
 }
 
-// TestIssuer_WithActor_InHandler holds that ClaimsOf returns the claims of the request in a handler, even if the context has
-// another actor.
+// TestIssuer_WithActor_InHandler holds that ClaimsOf returns the claims of the request in a handler, even if the
+// context has another actor.
 func TestIssuer_WithActor_InHandler(t *testing.T) {
 	t.Parallel()
 	issuer, b := bustest.NewIssuer(t), bustest.New(t)

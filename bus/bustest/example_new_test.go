@@ -32,7 +32,8 @@ func total(ctx context.Context, conn *bus.Conn, items ...string) (sum int, err e
 	return sum, nil
 }
 
-// testTotal is func TestTotal(t *testing.T) of a test file. The calls in it are real: they are routed, acked and answered.
+// testTotal is func TestTotal(t *testing.T) of a test file. The calls in it are real: they are routed, acked and
+// answered.
 func testTotal(t *testing.T) {
 	b := bustest.New(t) // a broker in the process, a plane of its own, closed with the test
 	if err := bus.Serve[Prices](b.Connect("prices.example"), fixedPrices{"tea": 450, "cup": 990}); err != nil {

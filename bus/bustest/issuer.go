@@ -23,8 +23,9 @@ type Issuer struct {
 	verifier *claims.Verifier
 }
 
-// NewIssuer returns an issuer with a key of its own. Make it before the connections that trust it: its verifier is closed when the
-// test ends, and has to be closed after them. In [Virtual] pass the t of the function, as tokens expire by the clock there.
+// NewIssuer returns an issuer with a key of its own. Make it before the connections that trust it: its verifier is
+// closed when the test ends, and has to be closed after them. In [Virtual] pass the t of the function, as tokens expire
+// by the clock there.
 func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
 	key, err := claimstest.NewKey()
@@ -46,8 +47,8 @@ func NewIssuer(t testing.TB) *Issuer {
 // Trust returns the option of connections that accept the tokens of this issuer, and no others.
 func (i *Issuer) Trust() bus.ConnectOption { return bus.WithVerifier(i.verifier) }
 
-// Token returns a token with these claims and, unless exp is among them, an hour to live. It fails the test if a claim cannot be
-// written as JSON; call it on the goroutine of the test.
+// Token returns a token with these claims and, unless exp is among them, an hour to live. It fails the test if a claim
+// cannot be written as JSON; call it on the goroutine of the test.
 func (i *Issuer) Token(c claims.Claims) string {
 	i.t.Helper()
 	payload := claims.Claims{"exp": time.Now().Add(tokenLifetime).Unix()}
@@ -59,9 +60,10 @@ func (i *Issuer) Token(c claims.Claims) string {
 	return token
 }
 
-// WithActor returns a context whose calls carry a token with these claims: bus.WithActor with the result of Token. A test may also call
-// a method directly with it, without a bus: bus.ClaimsOf then returns the claims of the token, as in a service that trusts this issuer,
-// and none if the token is not valid now. Inside a handler bus.ClaimsOf still returns the claims of the request.
+// WithActor returns a context whose calls carry a token with these claims: bus.WithActor with the result of Token. A
+// test may also call a method directly with it, without a bus: bus.ClaimsOf then returns the claims of the token, as in
+// a service that trusts this issuer, and none if the token is not valid now. Inside a handler bus.ClaimsOf still
+// returns the claims of the request.
 func (i *Issuer) WithActor(ctx context.Context, c claims.Claims) context.Context {
 	i.t.Helper()
 	token := i.Token(c)

@@ -15,8 +15,8 @@ import (
 // pingTimeout bounds the search for open connections, in virtual time.
 const pingTimeout = time.Minute
 
-// openHosts returns the hosts of the connections that the test has opened itself and not closed. It pings them over the bus,
-// but only if the broker has clients, so that a test that has closed everything is not delayed.
+// openHosts returns the hosts of the connections that the test has opened itself and not closed. It pings them over the
+// bus, but only if the broker has clients, so that a test that has closed everything is not delayed.
 func (b *Bus) openHosts(quiet *quietBroker) (hosts []string) {
 	if quiet.clients.Load() == 0 {
 		return nil

@@ -9,9 +9,9 @@ import (
 )
 
 // LockAPI compares the API of a service with a committed file, by convention testdata/<name>.api.json. A change that
-// would break callers fails the test, with a sentence that names the change and the callers: an operation that is gone, an
-// argument that is now required, a type that accepts less, a result that is gone, a stricter constraint, other claims,
-// another path, an HTTP method less. A mere addition to the API passes, and is logged.
+// would break callers fails the test, with a sentence that names the change and the callers: an operation that is gone,
+// an argument that is now required, a type that accepts less, a result that is gone, a stricter constraint, other
+// claims, another path, an HTTP method less. A mere addition to the API passes, and is logged.
 //
 //	func TestAPI(t *testing.T) {
 //		bustest.LockAPI[calculatorapi.Calculator](t, "testdata/calculator.api.json", calculatorsvc.Calculator{})
@@ -47,17 +47,17 @@ func subscribeOptions(options []bus.ServeOption) (both []bus.SubscribeOption) {
 	return both
 }
 
-// LockEvents is [LockAPI] for the events of a publisher, with reversed rules: the publisher writes the arguments, and each
-// subscriber checks them by the interface that it was built with. An argument may be added, but not removed, nor allowed
-// more values, and an event may not be removed.
+// LockEvents is [LockAPI] for the events of a publisher, with reversed rules: the publisher writes the arguments, and
+// each subscriber checks them by the interface that it was built with. An argument may be added, but not removed, nor
+// allowed more values, and an event may not be removed.
 //
 //	func TestEvents(t *testing.T) {
 //		bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), bus.Durable())
 //	}
 //
-// It takes what [bus.Subscribe] takes, and needs no bus; impl may be the generated publisher. [bus.Durable] says that the
-// events are stored: then new subscribers must accept what was stored before, so that arguments may not be restricted,
-// either, and the events have to remain stored. Subscribers' own options, such as claims, are not locked.
+// It takes what [bus.Subscribe] takes, and needs no bus; impl may be the generated publisher. [bus.Durable] says that
+// the events are stored: then new subscribers must accept what was stored before, so that arguments may not be
+// restricted, either, and the events have to remain stored. Subscribers' own options, such as claims, are not locked.
 func LockEvents[T any](t testing.TB, path string, impl T, options ...bus.SubscribeOption) {
 	t.Helper()
 	document, err := bus.EventsOpenAPIOf("source", impl, options...)

@@ -180,7 +180,8 @@ func (widerDesk) OnLent(_ context.Context, _ WiderLoan) error       { return nil
 func (narrowerDesk) OnLent(_ context.Context, _ NarrowerLoan) error { return nil }
 func (narrowerDesk) OnReturned(_ context.Context, _ string) error   { return nil }
 
-// TestLockEvents holds that old subscribers accept or refuse events as the lock predicts, and new subscribers stored events.
+// TestLockEvents holds that old subscribers accept or refuse events as the lock predicts, and new subscribers stored
+// events.
 func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environment
 	path := filepath.Join(t.TempDir(), "events.api.json")
 	names := []bus.SubscribeOption{bus.ParamNames("OnLent", "loan", "")}

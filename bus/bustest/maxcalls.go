@@ -6,8 +6,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// MaxCalls fails the test if conn makes more than limit calls while do runs, for example one for each item of a
-// list where one call suffices. It counts the unicast and multicast calls of that connection by any goroutine; see the Calls
+// MaxCalls fails the test if conn makes more than limit calls while do runs, for example one for each item of a list
+// where one call suffices. It counts the unicast and multicast calls of that connection by any goroutine; see the Calls
 // of [bus.Stats].
 func MaxCalls(t testing.TB, conn *bus.Conn, limit int, do func()) {
 	t.Helper()

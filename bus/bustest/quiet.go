@@ -18,7 +18,8 @@ type quietBroker struct {
 }
 
 // AwaitQuiet sleeps until a moment at which no other goroutine wakes up, so that nothing is sent. Each moment has new
-// nanoseconds: a goroutine that slept whole microseconds since an earlier moment wakes up at the nanoseconds of that one.
+// nanoseconds: a goroutine that slept whole microseconds since an earlier moment wakes up at the nanoseconds of that
+// one.
 func (b *quietBroker) AwaitQuiet(ctx context.Context) error {
 	now := time.Now()
 	moment := now.Truncate(time.Microsecond).Add(time.Duration(b.moments.Add(1)) % time.Microsecond)

@@ -17,10 +17,10 @@ import (
 // and its like fail the test, as usual. Fatalf and its like do so too, and then end the goroutine that calls
 // them. If that is a handler, its caller gets 500 at once.
 //
-// While the test runs, a mock with t itself does the same, though the testing package permits FailNow only on the test's own
-// goroutine. A report or log line after the end of the test is a panic with t: it ends the test binary, or becomes the
-// response to a handler's caller, and hides the mock's message. A Reporter writes the message to standard error, and a
-// failure still fails the test binary. All methods are safe for concurrent use.
+// While the test runs, a mock with t itself does the same, though the testing package permits FailNow only on the
+// test's own goroutine. A report or log line after the end of the test is a panic with t: it ends the test binary, or
+// becomes the response to a handler's caller, and hides the mock's message. A Reporter writes the message to standard
+// error, and a failure still fails the test binary. All methods are safe for concurrent use.
 func Reporter(t testing.TB) testing.TB {
 	t.Helper()
 	return &reporter{t}
@@ -99,8 +99,8 @@ func (r *reporter) log(message string) {
 	})
 }
 
-// inTime calls tell, which reports to the test. The testing package panics if the test has ended, after it has marked the
-// parent tests as failed; inTime then writes the message to standard error.
+// inTime calls tell, which reports to the test. The testing package panics if the test has ended, after it has marked
+// the parent tests as failed; inTime then writes the message to standard error.
 func (r *reporter) inTime(message string, tell func()) {
 	r.Helper()
 	defer func() {
@@ -121,8 +121,8 @@ func (r *reporter) exit() {
 	runtime.Goexit()
 }
 
-// ofTesting reports whether the testing package has started the goroutine, as it does for every test, subtest, benchmark
-// and cleanup.
+// ofTesting reports whether the testing package has started the goroutine, as it does for every test, subtest,
+// benchmark and cleanup.
 func ofTesting() bool {
 	counters := make([]uintptr, 64)
 	used := runtime.Callers(0, counters)

@@ -276,7 +276,8 @@ func leaves(e *jsonschema.ValidationError, body any, found []mistake) []mistake 
 	})
 }
 
-// memberPath returns the path of a member, "items[0].price", and the same for all elements of an array, "items[].price".
+// memberPath returns the path of a member, "items[0].price", and the same for all elements of an array,
+// "items[].price".
 func memberPath(location []string, body any) (path, general string) {
 	for _, part := range location {
 		switch v := body.(type) {

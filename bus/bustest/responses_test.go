@@ -43,7 +43,8 @@ func (s *stall) Watch(sort string) iter.Seq2[offer, error] { return nil }
 // fruit returns an offer.
 func fruit(sort string, price float64, tags ...string) offer { return offer{&price, tags, sort} }
 
-// TestBus_HoldsResponsesToDocuments calls a service that answers with what its document does not say, over both transports, twice.
+// TestBus_HoldsResponsesToDocuments calls a service that answers with what its document does not say, over both
+// transports, twice.
 func TestBus_HoldsResponsesToDocuments(t *testing.T) {
 	t.Parallel()
 	const best, read, buy = "GET https://stall.example/best", "GET https://stall.example/offers/1", "POST https://stall.example/buy?amount=1"

@@ -45,8 +45,8 @@ func TestVirtual_Timeout(t *testing.T) {
 	})
 }
 
-// TestVirtual_BesideOthers runs buses in and outside of bubbles in parallel. The code under test closes each during calls.
-// Outside, nats.go uses the timers that the whole process shares.
+// TestVirtual_BesideOthers runs buses in and outside of bubbles in parallel. The code under test closes each during
+// calls. Outside, nats.go uses the timers that the whole process shares.
 func TestVirtual_BesideOthers(t *testing.T) {
 	t.Parallel()
 	for range 3 {

@@ -21,8 +21,8 @@ import (
 // an exponent; any other integer is a [encoding/json.Number], so that 9007199254740993 is not taken for
 // 9007199254740992.
 //
-// The claims that a [Verifier] returns are shared by all callers that verify the same token. Only read them; to change them, use
-// Clone.
+// The claims that a [Verifier] returns are shared by all callers that verify the same token. Only read them; to change
+// them, use Clone.
 type Claims map[string]any
 
 // Clone returns a copy of verified claims that shares no list and no object with them.

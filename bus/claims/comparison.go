@@ -11,8 +11,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// comparison answers for two values, and reports whether they are alike enough to be compared. Where they are not, neither
-// the comparison nor its opposite holds.
+// comparison answers for two values, and reports whether they are alike enough to be compared. Where they are not,
+// neither the comparison nor its opposite holds.
 type comparison func(e *activation, left, right any) (holds, alike bool)
 
 // comparison compiles an operator that compares, or its opposite.
@@ -148,8 +148,8 @@ func containment(operator string) comparison {
 	}
 }
 
-// membership is in: of an item in a list. A string has no members, and neither has an object: "hr" in roles must not hold for
-// {"roles": {"hr": false}}.
+// membership is in: of an item in a list. A string has no members, and neither has an object: "hr" in roles must not
+// hold for {"roles": {"hr": false}}.
 func membership(e *activation, left, right any) (holds, alike bool) {
 	items, isList := right.([]any)
 	if !isList {

@@ -41,8 +41,8 @@
 //	+  -  *  /  %  **                                             arithmetic
 //	any all none one count  len  split lower upper trim           functions: any(roles, # startsWith "team-")
 //
-// Everything else in expr is refused when the rule is compiled, and so is a comparison that can never hold, such as one of
-// a number with a string.
+// Everything else in expr is refused when the rule is compiled, and so is a comparison that can never hold, such as one
+// of a number with a string.
 //
 // A claim that is absent or null, or of the wrong type, makes the comparison false, but not the whole expression.
 // So if the only claim is {"level": 5}
@@ -64,7 +64,8 @@
 // So the safe way to require that something is not so is a comparison, banned != true or "banned" not in roles; to
 // let in callers without the claim, use not with brackets.
 //
-// A string is not a list, and neither is an object: "admin" in roles is false if roles is "administrator", or {"admin": false};
-// to ask for a name of an object write org.team != nil. "level" in $env asks whether there is a claim of that name. A list is not a string: title contains
-// "admin" is false if title is a list. A number is not a string, and strings are compared byte for byte.
+// A string is not a list, and neither is an object: "admin" in roles is false if roles is "administrator", or {"admin":
+// false}; to ask for a name of an object write org.team != nil. "level" in $env asks whether there is a claim of that
+// name. A list is not a string: title contains "admin" is false if title is a list. A number is not a string, and
+// strings are compared byte for byte.
 package claims

@@ -264,7 +264,8 @@ func (s urlSource) fetch(ctx context.Context) ([]byte, error) {
 	return text, nil
 }
 
-// withoutURL returns the cause of an error that repeats a URL with all its secrets, be it ours or one we were redirected to.
+// withoutURL returns the cause of an error that repeats a URL with all its secrets, be it ours or one we were
+// redirected to.
 func withoutURL(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err

@@ -152,7 +152,8 @@ func (v *Verifier) read(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// adopt makes a set the one that counts, and logs it at a level, worse if need be. The tokens that the one before had accepted are forgotten with it.
+// adopt makes a set the one that counts, and logs it at a level, worse if need be. The tokens that the one before had
+// accepted are forgotten with it.
 func (v *Verifier) adopt(set *keySet, level zerolog.Level) {
 	if set == v.keys.Load() {
 		return

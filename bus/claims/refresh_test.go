@@ -142,8 +142,8 @@ func TestColdStart(t *testing.T) {
 	})
 }
 
-// TestRefresh_SecretsOfAURL holds that the log shows neither the password nor the query of a URL, be it that of the key set or
-// one to which that redirects.
+// TestRefresh_SecretsOfAURL holds that the log shows neither the password nor the query of a URL, be it that of the key
+// set or one to which that redirects.
 func TestRefresh_SecretsOfAURL(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

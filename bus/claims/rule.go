@@ -91,9 +91,9 @@ func explain(err error) error {
 		located.Message, located.Line, located.Column+1)
 }
 
-// Allows reports whether the claims satisfy the rule. It never fails: a comparison with a claim that is absent or of the
-// wrong type is false. Nil claims, those of a caller without a token, are allowed nothing. A rule that takes too long,
-// such as several nested loops over long lists, is not satisfied.
+// Allows reports whether the claims satisfy the rule. It never fails: a comparison with a claim that is absent or of
+// the wrong type is false. Nil claims, those of a caller without a token, are allowed nothing. A rule that takes too
+// long, such as several nested loops over long lists, is not satisfied.
 func (r *Rule) Allows(claims Claims) bool {
 	if r == nil || claims == nil {
 		return false

@@ -29,8 +29,8 @@ func parseToken(token string) (*jose.JSONWebSignature, error) {
 	return signed, nil
 }
 
-// isCompact reports whether a token is three parts of base64url. The decoder of the library reads over line breaks, and over
-// the bits that the last letter of a part has to spare, so that one token could be written in many ways.
+// isCompact reports whether a token is three parts of base64url. The decoder of the library reads over line breaks, and
+// over the bits that the last letter of a part has to spare, so that one token could be written in many ways.
 func isCompact(token string) bool {
 	if strings.Count(token, ".") != 2 || strings.ContainsFunc(token, func(c rune) bool { return !isBase64URL(c) && c != '.' }) {
 		return false
@@ -100,7 +100,8 @@ const leeway = 30 * time.Second
 // lastSecond is that of the year 9999. A time beyond it is no time, and beyond what a time.Time counts.
 const lastSecond = 253402300799
 
-// Expiry returns when services no longer take the token of these claims: its exp, and 30 s of leeway. It is zero if there is no exp.
+// Expiry returns when services no longer take the token of these claims: its exp, and 30 s of leeway. It is zero if
+// there is no exp.
 func (c Claims) Expiry() time.Time {
 	expires, found, err := seconds(c, "exp")
 	if err != nil || !found {

@@ -137,7 +137,8 @@ const (
 	maxCachedBytes  = 4 << 20 // of the tokens; their claims take a few times as much
 )
 
-// cache remembers accepted tokens, by their hash: a token itself is a secret that need not be kept. It is safe for concurrent use.
+// cache remembers accepted tokens, by their hash: a token itself is a secret that need not be kept. It is safe for
+// concurrent use.
 type cache struct {
 	mu           sync.RWMutex // protects what is below
 	young, older map[[sha256.Size]byte]accepted

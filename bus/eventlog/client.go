@@ -161,7 +161,8 @@ func (c *client) counts(ctx context.Context, stream jetstream.Stream, filter str
 	return info.State.Subjects, nil
 }
 
-// lastTokens returns the last tokens of a subject: the service, the event and the partition. It is not to be called for a subject with fewer.
+// lastTokens returns the last tokens of a subject: the service, the event and the partition. It is not to be called for
+// a subject with fewer.
 func lastTokens(of string) (service, event, partition string) {
 	tokens := strings.Split(of, ".")
 	last := len(tokens) - 1

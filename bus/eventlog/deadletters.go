@@ -59,8 +59,8 @@ func After(sequence uint64) DeadLetterOption {
 	return func(o *deadLetterOptions) { o.after = sequence }
 }
 
-// DeadLetters yields the dead letters of a publisher that exist when the sequence is ranged over, the oldest first; none if the publisher
-// has no log. An error ends the sequence.
+// DeadLetters yields the dead letters of a publisher that exist when the sequence is ranged over, the oldest first;
+// none if the publisher has no log. An error ends the sequence.
 func DeadLetters(ctx context.Context, conn *bus.Conn, publisher string, options ...DeadLetterOption) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		var chosen deadLetterOptions
@@ -114,11 +114,11 @@ func (c *client) newDeadLetter(message *jetstream.RawStreamMsg) DeadLetter {
 	return made
 }
 
-// Redeliver delivers the event again, only to the service that could not handle it, with a full number of attempts, and deletes the dead
-// letter. It returns when JetStream has stored the event. It does not wait for the handler: the outcome appears in the log, and possibly
-// as a new dead letter. It returns an error with status 404 if the dead letter does not exist any more. It returns an error and keeps the
-// dead letter if the service does not subscribe to such events any more (404), or if its consumer does not accept redelivered events
-// (503).
+// Redeliver delivers the event again, only to the service that could not handle it, with a full number of attempts, and
+// deletes the dead letter. It returns when JetStream has stored the event. It does not wait for the handler: the
+// outcome appears in the log, and possibly as a new dead letter. It returns an error with status 404 if the dead letter
+// does not exist any more. It returns an error and keeps the dead letter if the service does not subscribe to such
+// events any more (404), or if its consumer does not accept redelivered events (503).
 func (d DeadLetter) Redeliver(ctx context.Context) error {
 	stream, err := d.find(ctx)
 	if err != nil {
@@ -145,8 +145,8 @@ func (d DeadLetter) Redeliver(ctx context.Context) error {
 	return d.delete(ctx, stream)
 }
 
-// checkSubscribed returns an error if the service would not get the event under a subject. JetStream does not report that: it confirms a
-// message without a consumer, and delivers it to none.
+// checkSubscribed returns an error if the service would not get the event under a subject. JetStream does not report
+// that: it confirms a message without a consumer, and delivers it to none.
 func (d DeadLetter) checkSubscribed(ctx context.Context, again string) error {
 	c := d.stored.client
 	name := durable.ConsumerName{Service: d.Service, Event: d.stored.event}
@@ -181,8 +181,8 @@ func takes(of *consumer, published string) bool {
 	return len(filters) == 0 || slices.ContainsFunc(filters, func(filter string) bool { return subject.Covers(filter, published) })
 }
 
-// Delete deletes the dead letter; the event is lost for the service then. It returns an error with status 404 if the dead letter does not
-// exist any more.
+// Delete deletes the dead letter; the event is lost for the service then. It returns an error with status 404 if the
+// dead letter does not exist any more.
 func (d DeadLetter) Delete(ctx context.Context) error {
 	stream, err := d.find(ctx)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/busline/busline/bus/eventlog"
 )
 
-// TestDeadLetters_Redeliver has a service refuse an event until it is mended; another one that has handled it does not get it again.
+// TestDeadLetters_Redeliver has a service refuse an event until it is mended; another one that has handled it does not
+// get it again.
 func TestDeadLetters_Redeliver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -103,8 +104,8 @@ func newOthers(t *testing.T) *world {
 	return w
 }
 
-// TestDeadLetters_NeedAFilter has a stream of another client take what is redelivered. JetStream would confirm it, and deliver it to no
-// consumer, until an instance has started and its consumer takes it, too.
+// TestDeadLetters_NeedAFilter has a stream of another client take what is redelivered. JetStream would confirm it, and
+// deliver it to no consumer, until an instance has started and its consumer takes it, too.
 func TestDeadLetters_NeedAFilter(t *testing.T) {
 	t.Parallel()
 	w := newOthers(t)

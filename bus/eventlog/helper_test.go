@@ -191,7 +191,8 @@ func (w *world) aMoment() time.Time {
 	return time.Now()
 }
 
-// awaitBacklog waits until a service has so many events that it has not handled: JetStream counts them a moment after it has stored them.
+// awaitBacklog waits until a service has so many events that it has not handled: JetStream counts them a moment after
+// it has stored them.
 func (w *world) awaitBacklog(service string, count int) eventlog.Subscription {
 	w.t.Helper()
 	eventually(w.t, func() bool { return w.subscription(service).Backlog == count })

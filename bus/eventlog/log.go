@@ -245,7 +245,8 @@ func (c *client) cutOff(ctx context.Context, stream jetstream.Stream, of string)
 	return records, err
 }
 
-// each yields the messages that a stream has now under a subject and after a sequence number, the oldest first, until yield returns false.
+// each yields the messages that a stream has now under a subject and after a sequence number, the oldest first, until
+// yield returns false.
 func (c *client) each(ctx context.Context, stream jetstream.Stream, filter string, after uint64, yield func(*jetstream.RawStreamMsg) bool) error {
 	last := stream.CachedInfo().State.LastSeq
 	for next := after + 1; next <= last; {

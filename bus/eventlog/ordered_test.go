@@ -33,7 +33,8 @@ func (h *inOrder) OnOrdered(_ context.Context, number int, _ string, _ int) erro
 	return nil
 }
 
-// TestReplay_InOrder redelivers a dead letter to a service, and sets it back, that handles its events in order, and so has a consumer for each partition.
+// TestReplay_InOrder redelivers a dead letter to a service, and sets it back, that handles its events in order, and so
+// has a consumer for each partition.
 func TestReplay_InOrder(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: bustest.New(t, broker.JetStream(t.TempDir())), t: t}

@@ -15,15 +15,16 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// Replay delivers the events of a publisher again to a service, from those on that were stored at a time; the zero time stands for the
-// beginning of the log, and event "" for all events that the service subscribes to. It sets the subscription back: what comes again
-// comes with a full number of attempts, and includes dead letters that were redelivered. Events that are not handled yet still come,
-// also older ones. A service that runs need not be stopped; one that does not gets the events when it runs.
+// Replay delivers the events of a publisher again to a service, from those on that were stored at a time; the zero time
+// stands for the beginning of the log, and event "" for all events that the service subscribes to. It sets the
+// subscription back: what comes again comes with a full number of attempts, and includes dead letters that were
+// redelivered. Events that are not handled yet still come, also older ones. A service that runs need not be stopped;
+// one that does not gets the events when it runs.
 //
-// It returns how many events come now, those that were not handled yet included. It returns an error with status 400 for a time before
-// the first event of the log, which says when the log begins, or in the future, and 404 for a service or an event that does not
-// subscribe. If only some of the events could be set back, it returns the number of those with the error; their status Executed is
-// unknown.
+// It returns how many events come now, those that were not handled yet included. It returns an error with status 400
+// for a time before the first event of the log, which says when the log begins, or in the future, and 404 for a service
+// or an event that does not subscribe. If only some of the events could be set back, it returns the number of those
+// with the error; their status Executed is unknown.
 func Replay(ctx context.Context, conn *bus.Conn, publisher, service, event string, from time.Time) (events int, err error) {
 	c, log, err := openLog(ctx, conn, publisher)
 	if err != nil {
@@ -113,8 +114,8 @@ const (
 	setBackPause = 100 * time.Millisecond
 )
 
-// setBack replaces a consumer by one with another start, and returns how many events that has. It goes on when ctx ends, because an
-// instance would create a missing consumer without the backlog.
+// setBack replaces a consumer by one with another start, and returns how many events that has. It goes on when ctx
+// ends, because an instance would create a missing consumer without the backlog.
 func (c *client) setBack(ctx context.Context, log jetstream.Stream, of *consumer, from time.Time) (pending uint64, err error) {
 	config, err := c.startingAt(ctx, log, of, from)
 	if err != nil {
@@ -137,7 +138,8 @@ func (c *client) setBack(ctx context.Context, log jetstream.Stream, of *consumer
 	return 0, err
 }
 
-// startingAt returns the configuration of a consumer with another start: a time, or the oldest event that is not handled if that is older.
+// startingAt returns the configuration of a consumer with another start: a time, or the oldest event that is not
+// handled if that is older.
 func (c *client) startingAt(ctx context.Context, log jetstream.Stream, of *consumer, from time.Time) (jetstream.ConsumerConfig, error) {
 	config := of.Config
 	config.OptStartSeq, config.OptStartTime = 0, nil
@@ -161,12 +163,14 @@ type ForgetOption func(*forgetOptions)
 
 type forgetOptions struct{ force bool }
 
-// Force forgets a subscription although an instance waits for its events. A running instance subscribes again, from then on.
+// Force forgets a subscription although an instance waits for its events. A running instance subscribes again, from
+// then on.
 func Force() ForgetOption { return func(o *forgetOptions) { o.force = true } }
 
-// Forget removes the subscriptions of a service that has left, so that they do not show a backlog for ever; event "" stands for all. It
-// returns how many subscriptions it has removed. It returns an error with status 404 if the service does not subscribe, and 409 if an
-// instance waits for such events, unless [Force] is given. The log keeps its events, and dead letters stay.
+// Forget removes the subscriptions of a service that has left, so that they do not show a backlog for ever; event ""
+// stands for all. It returns how many subscriptions it has removed. It returns an error with status 404 if the service
+// does not subscribe, and 409 if an instance waits for such events, unless [Force] is given. The log keeps its events,
+// and dead letters stay.
 func Forget(ctx context.Context, conn *bus.Conn, publisher, service, event string, options ...ForgetOption) (n int, err error) {
 	var chosen forgetOptions
 	for _, option := range options {

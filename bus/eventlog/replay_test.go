@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/eventlog"
 )
 
-// TestReplay sets the subscription of a service that runs back, first to a time and then to the beginning, which is before the service
-// has subscribed.
+// TestReplay sets the subscription of a service that runs back, first to a time and then to the beginning, which is
+// before the service has subscribed.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

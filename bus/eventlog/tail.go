@@ -39,15 +39,15 @@ type tailOptions struct {
 	noFollow bool
 }
 
-// Since begins with the events that were stored at a time or later; the zero time stands for the beginning of the log. Default: with the
-// events that are stored from now on.
+// Since begins with the events that were stored at a time or later; the zero time stands for the beginning of the log.
+// Default: with the events that are stored from now on.
 func Since(at time.Time) TailOption {
 	return func(o *tailOptions) { o.since, o.isSince = at, true }
 }
 
-// AfterSequence begins behind the event with a sequence number, with 0 at the beginning of the log. If the log has dropped events behind that
-// one, or has never had it, Tail yields an error with status 410. A kind of event of which none was stored is then no error. It replaces
-// [Since].
+// AfterSequence begins behind the event with a sequence number, with 0 at the beginning of the log. If the log has
+// dropped events behind that one, or has never had it, Tail yields an error with status 410. A kind of event of which
+// none was stored is then no error. It replaces [Since].
 func AfterSequence(sequence uint64) TailOption {
 	return func(o *tailOptions) { o.after = &sequence }
 }
@@ -58,9 +58,9 @@ func OnlyEvent(event string) TailOption { return func(o *tailOptions) { o.event 
 // NoFollow ends the sequence after the events that are there. Default: it goes on until the context ends.
 func NoFollow() TailOption { return func(o *tailOptions) { o.noFollow = true } }
 
-// Tail yields the stored events of a publisher, in the order in which they were stored, handled or not. An error ends the
-// sequence; so does the end of ctx, with the error of ctx. An event of which none was stored, and to which no service subscribes, is an
-// error with status 404.
+// Tail yields the stored events of a publisher, in the order in which they were stored, handled or not. An error ends
+// the sequence; so does the end of ctx, with the error of ctx. An event of which none was stored, and to which no
+// service subscribes, is an error with status 404.
 func Tail(ctx context.Context, conn *bus.Conn, publisher string, options ...TailOption) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		var chosen tailOptions
@@ -204,8 +204,8 @@ func (c *client) newEvent(message jetstream.Msg) Event {
 	return made
 }
 
-// parse returns what a stored event tells. storedAs is what JetStream knows it by: the path and the id that the publisher chose, or its
-// message id.
+// parse returns what a stored event tells. storedAs is what JetStream knows it by: the path and the id that the
+// publisher chose, or its message id.
 func parse(text []byte, storedAs string) (msgID, id, body string) {
 	var request wire.Request
 	if wire.ParseRequest(text, &request) != nil {

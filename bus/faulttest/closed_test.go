@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestClosed_ByTheBroker has the broker close a connection as it does when it is sent a line that is too long: its client
-// library takes that as final.
+// TestClosed_ByTheBroker has the broker close a connection as it does when it is sent a line that is too long: its
+// client library takes that as final.
 func TestClosed_ByTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"caller", "instance"} {

@@ -8,7 +8,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestCluster_OneOfThreeBrokers takes a broker out of a cluster under load, with a third of all callers and instances on it.
+// TestCluster_OneOfThreeBrokers takes a broker out of a cluster under load, with a third of all callers and instances
+// on it.
 func TestCluster_OneOfThreeBrokers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

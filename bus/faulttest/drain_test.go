@@ -49,9 +49,9 @@ func TestGracefulRestarts(t *testing.T) {
 	}
 }
 
-// TestDrain_SingleInstanceReplaced has no instance there between one instance and the next. In a cluster, what another broker has
-// forwarded just before it heard that the last instance left is lost without a word: such a call has not run, and ends
-// without an ack.
+// TestDrain_SingleInstanceReplaced has no instance there between one instance and the next. In a cluster, what another
+// broker has forwarded just before it heard that the last instance left is lost without a word: such a call has not
+// run, and ends without an ack.
 func TestDrain_SingleInstanceReplaced(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

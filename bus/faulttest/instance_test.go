@@ -14,7 +14,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// closeTimeout bounds how long a connection may take to close; nothing that these tests leave running takes a tenth of it.
+// closeTimeout bounds how long a connection may take to close; nothing that these tests leave running takes a tenth of
+// it.
 const closeTimeout = 30 * time.Second
 
 // site is where the connections of a test meet: a plane, and the address of a broker for each of them in turn.

@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestMessage_LimitChanges restarts the broker with another limit for messages, while requests and responses travel that
-// exceed one limit or the other.
+// TestMessage_LimitChanges restarts the broker with another limit for messages, while requests and responses travel
+// that exceed one limit or the other.
 func TestMessage_LimitChanges(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{})

@@ -163,8 +163,8 @@ func openFiles() int {
 	return len(files)
 }
 
-// settled is how much the heap may grow once, by maps and by memory that is used again: up to 500 KiB were seen after a million
-// calls, and 310 after 20 000. With 32 bytes left behind by each call it would be as much after 20 000 of them.
+// settled is how much the heap may grow once, by maps and by memory that is used again: up to 500 KiB were seen after a
+// million calls, and 310 after 20 000. With 32 bytes left behind by each call it would be as much after 20 000 of them.
 const settled = 640 << 10
 
 // compare fails the test for what was left behind.

@@ -12,8 +12,8 @@ import (
 )
 
 // TestMulticast calls very many instances at once, while one is killed and another one joins. Who is there all the time
-// answers once, each time. It runs before the parallel tests: beside their load an ack may take longer than the 250 ms that a
-// caller waits for it.
+// answers once, each time. It runs before the parallel tests: beside their load an ack may take longer than the 250 ms
+// that a caller waits for it.
 func TestMulticast(t *testing.T) {
 	s := newSite(t, 1, brokerConfig{})
 	count, rounds := pick(20, 100), pick(20, 500)

@@ -85,7 +85,8 @@ func (o *oracle) between(from, to time.Time) (found []record) {
 	return found
 }
 
-// firstSuccess returns how long after a moment the first call ended well that began later than that; zero when none has.
+// firstSuccess returns how long after a moment the first call ended well that began later than that; zero when none
+// has.
 func (o *oracle) firstSuccess(after time.Time) time.Duration {
 	var ends []time.Duration
 	for _, each := range o.between(after, time.Now()) {

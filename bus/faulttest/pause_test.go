@@ -14,8 +14,8 @@ import (
 )
 
 // TestPausedInstance stops a process for a while, so that it does not even read what the broker sends, until the broker
-// ends its connection: calls to the other instance are not affected. What had come as far as the paused process runs when
-// it goes on, like what a network has held up: see TestStall.
+// ends its connection: calls to the other instance are not affected. What had come as far as the paused process runs
+// when it goes on, like what a network has held up: see TestStall.
 func TestPausedInstance(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{MaxPending: 1 << 20})

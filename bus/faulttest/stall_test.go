@@ -16,8 +16,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestStalledBroker has a broker accept nothing more, while there is more to send than the sockets hold. Everything ends with its
-// own context then, and not with the stall. On a connection of the application's calls end after its nats.FlusherTimeout.
+// TestStalledBroker has a broker accept nothing more, while there is more to send than the sockets hold. Everything
+// ends with its own context then, and not with the stall. On a connection of the application's calls end after its
+// nats.FlusherTimeout.
 func TestStalledBroker(t *testing.T) {
 	t.Parallel()
 	for name, dial := range map[string]func(t *testing.T, url string) bus.ConnectOption{"own": withoutPings, "given": withFlusherTimeout} {

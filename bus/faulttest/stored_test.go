@@ -28,8 +28,9 @@ type happened struct {
 	ID uint64 `json:"id"`
 }
 
-// TestStoredEvents_OutliveABroker takes the leader of the stream out of a cluster while events are fired. JetStream needs seconds to
-// have another one, and firing waits for it: what is confirmed is handled, and what is said not to have been stored is not.
+// TestStoredEvents_OutliveABroker takes the leader of the stream out of a cluster while events are fired. JetStream
+// needs seconds to have another one, and firing waits for it: what is confirmed is handled, and what is said not to
+// have been stored is not.
 func TestStoredEvents_OutliveABroker(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

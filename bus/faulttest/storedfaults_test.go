@@ -131,8 +131,8 @@ func (r *storedRun) deadLetters(t *testing.T) (count int) {
 	return count
 }
 
-// end stops publishing, waits until the service has handled what the log has, and tells what became of the events. Nothing may be lost
-// that is not counted as cut off.
+// end stops publishing, waits until the service has handled what the log has, and tells what became of the events.
+// Nothing may be lost that is not counted as cut off.
 func (r *storedRun) end(t *testing.T, what, learned string) (handled map[uint64][]time.Time, cutOff int) {
 	t.Helper()
 	r.stop()
@@ -162,7 +162,8 @@ func (r *storedRun) end(t *testing.T, what, learned string) (handled map[uint64]
 	return handled, cutOff
 }
 
-// TestStored_SubscriberGone has the service leave for good: publishing goes on. When it comes back after all, it gets what there is.
+// TestStored_SubscriberGone has the service leave for good: publishing goes on. When it comes back after all, it gets
+// what there is.
 func TestStored_SubscriberGone(t *testing.T) {
 	t.Parallel()
 	s := &storedRun{site: newSite(t, 1, brokerConfig{StoreDir: t.TempDir()})}
@@ -178,7 +179,8 @@ func TestStored_SubscriberGone(t *testing.T) {
 	assert.Positive(t, cutOff)
 }
 
-// TestStored_SlowSubscriber has a service that handles fewer events than are published, in a log that has room for some.
+// TestStored_SlowSubscriber has a service that handles fewer events than are published, in a log that has room for
+// some.
 func TestStored_SlowSubscriber(t *testing.T) {
 	t.Parallel()
 	var turn sync.Mutex

@@ -132,8 +132,8 @@ func (c *counted) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// TestStream_BrokerRestarted kills the broker in the middle of streams, both ways, and starts it again: each ends with an error for both sides, or
-// goes on, if nothing of it was lost.
+// TestStream_BrokerRestarted kills the broker in the middle of streams, both ways, and starts it again: each ends with
+// an error for both sides, or goes on, if nothing of it was lost.
 func TestStream_BrokerRestarted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{})

@@ -34,13 +34,13 @@ func WithOpenTime(open time.Duration) BreakerOption {
 	}
 }
 
-// CircuitBreaker returns an interceptor with a circuit for each host that the connection calls. When calls of a host fail
-// in a row, it opens: calls fail at once with 503, not executed, and with the time that is left as RetryAfter. After that
-// time one call is let through; if it succeeds the circuit closes, else it opens again.
+// CircuitBreaker returns an interceptor with a circuit for each host that the connection calls. When calls of a host
+// fail in a row, it opens: calls fail at once with 503, not executed, and with the time that is left as RetryAfter.
+// After that time one call is let through; if it succeeds the circuit closes, else it opens again.
 //
-// Failures are responses of 502, 503 and 504, and calls without a response. What says nothing of the host counts neither as failure
-// nor as success: a host without an instance, which costs nothing and is found again as soon as one comes; a broker out of
-// reach; a caller that gave up; multicasts. It leaves alone what the connection serves.
+// Failures are responses of 502, 503 and 504, and calls without a response. What says nothing of the host counts
+// neither as failure nor as success: a host without an instance, which costs nothing and is found again as soon as one
+// comes; a broker out of reach; a caller that gave up; multicasts. It leaves alone what the connection serves.
 func CircuitBreaker(options ...BreakerOption) bus.Interceptor {
 	b := &breakers{failures: 5, open: 5 * time.Second, failing: make(map[string]*breaker)}
 	for _, option := range options {

@@ -163,7 +163,8 @@ func (a *ailing) Ask() error {
 	return nil
 }
 
-// TestCircuitBreaker_WithRetry holds that a refused call has not run, and that a retry waits until the circuit lets it through.
+// TestCircuitBreaker_WithRetry holds that a refused call has not run, and that a retry waits until the circuit lets it
+// through.
 func TestCircuitBreaker_WithRetry(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {

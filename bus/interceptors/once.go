@@ -30,22 +30,23 @@ const (
 	onceWindow = 2 * time.Minute
 )
 
-// Once returns an interceptor that skips a delivery of a stored event that the service of conn has handled: one with the
-// publisher, the path and the ID (see [bus.EventOf]) of an event whose handler has returned nil in the last age. 0 stands
-// for 8 days, a day longer than publishers keep events by default.
+// Once returns an interceptor that skips a delivery of a stored event that the service of conn has handled: one with
+// the publisher, the path and the ID (see [bus.EventOf]) of an event whose handler has returned nil in the last age. 0
+// stands for 8 days, a day longer than publishers keep events by default.
 //
 //	once, err := interceptors.Once(ctx, conn, 0)
 //	…
 //	err = bus.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer{}, bus.Durable(), bus.Intercept(once))
 //
-// It marks an event after its handler. So the handler runs again if its instance dies between the two, if the mark cannot be
-// stored, which is logged, or if it exceeds its time, so that two deliveries are handled at once. Where that must not be,
-// have the handler store the ID together with its effect. A failed delivery is not marked. As long as the marks cannot be
-// read, deliveries fail with 503, as if the handler had: see [bus.MaxDeliver].
+// It marks an event after its handler. So the handler runs again if its instance dies between the two, if the mark
+// cannot be stored, which is logged, or if it exceeds its time, so that two deliveries are handled at once. Where that
+// must not be, have the handler store the ID together with its effect. A failed delivery is not marked. As long as the
+// marks cannot be read, deliveries fail with 503, as if the handler had: see [bus.MaxDeliver].
 //
-// The marks are in the JetStream key-value bucket <plane>_HANDLED_<service>, about 200 bytes each, which all instances share.
-// Once makes the bucket with one replica. It leaves one that is there as it is, but returns an error if its marks expire
-// before age. The broker has to allow $JS.API.STREAM.INFO, CREATE and MSG.GET of the stream KV_<bucket>, and $KV.<bucket>.>.
+// The marks are in the JetStream key-value bucket <plane>_HANDLED_<service>, about 200 bytes each, which all instances
+// share. Once makes the bucket with one replica. It leaves one that is there as it is, but returns an error if its
+// marks expire before age. The broker has to allow $JS.API.STREAM.INFO, CREATE and MSG.GET of the stream KV_<bucket>,
+// and $KV.<bucket>.>.
 //
 // Calls, and events that are not stored, pass. The interceptor is for the connections of one service.
 func Once(ctx context.Context, conn *bus.Conn, age time.Duration) (bus.Interceptor, error) {
@@ -157,8 +158,8 @@ func (o *once) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 	return bucket, nil
 }
 
-// open opens the bucket, and makes it if there is none: by its stream, as a bucket that is made otherwise lets a replica answer that
-// has not got the last mark yet.
+// open opens the bucket, and makes it if there is none: by its stream, as a bucket that is made otherwise lets a
+// replica answer that has not got the last mark yet.
 func (o *once) open(ctx context.Context, through *nats.Conn) (jetstream.KeyValue, error) {
 	manager, err := jetstream.NewWithAPIPrefix(through, o.conn.JetStreamPrefix())
 	if err != nil {

@@ -78,7 +78,8 @@ func manager(t *testing.T, conn *bus.Conn) jetstream.JetStream {
 	return made
 }
 
-// report returns an interceptor that tells how each delivery ends, which is as the next of these errors if it is not nil.
+// report returns an interceptor that tells how each delivery ends, which is as the next of these errors if it is not
+// nil.
 func report(ends ...error) (bus.Interceptor, chan ending) {
 	told := make(chan ending, 10)
 	return func(next bus.CallFunc) bus.CallFunc {
@@ -162,8 +163,8 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// TestOnce_BucketGone deletes the bucket under a service that runs: an event whose marks cannot be read comes again, and one that
-// was handled is done although it cannot be marked.
+// TestOnce_BucketGone deletes the bucket under a service that runs: an event whose marks cannot be read comes again,
+// and one that was handled is done although it cannot be marked.
 func TestOnce_BucketGone(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
@@ -287,8 +288,8 @@ const (
 	childStep  = "BUSLINE_ONCE_STEP"
 )
 
-// TestOnce_Kill kills the process of an instance that has handled an event and not acked it: another one gets the event, and handles it
-// only if the first one had not marked it yet.
+// TestOnce_Kill kills the process of an instance that has handled an event and not acked it: another one gets the
+// event, and handles it only if the first one had not marked it yet.
 func TestOnce_Kill(t *testing.T) {
 	t.Parallel()
 	if step := os.Getenv(childStep); step != "" {

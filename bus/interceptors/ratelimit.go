@@ -30,11 +30,12 @@ func ByClaim(name string) Key {
 	}
 }
 
-// RateLimit returns an interceptor that rejects requests beyond a rate: each key may make perSecond requests on average, and
-// up to burst at once. Further ones are answered 429, not executed, with the time until the next may come as RetryAfter.
-// Each instance counts for itself. It leaves alone the calls that the connection makes.
+// RateLimit returns an interceptor that rejects requests beyond a rate: each key may make perSecond requests on
+// average, and up to burst at once. Further ones are answered 429, not executed, with the time until the next may come
+// as RetryAfter. Each instance counts for itself. It leaves alone the calls that the connection makes.
 //
-// Use it with [bus.Intercept], so that documents are not limited. It returns an error if a parameter is zero or below, or by is nil.
+// Use it with [bus.Intercept], so that documents are not limited. It returns an error if a parameter is zero or below,
+// or by is nil.
 //
 //	limit, err := interceptors.RateLimit(10, 20, interceptors.ByClaim("sub"))
 //	…
@@ -60,7 +61,8 @@ const (
 	sweepPause  = time.Second
 )
 
-// limiters are the limits of all keys. A limiter that is full is as good as a new one, and is dropped when there are too many.
+// limiters are the limits of all keys. A limiter that is full is as good as a new one, and is dropped when there are
+// too many.
 type limiters struct {
 	limit rate.Limit
 	burst int

@@ -32,19 +32,19 @@ func WithBackoff(first, longest time.Duration) RetryOption {
 
 type idempotentKey struct{}
 
-// WithIdempotent returns a context whose calls [Retry] may repeat although they may have been executed: running them twice
-// does no harm. It does not travel to the callee.
+// WithIdempotent returns a context whose calls [Retry] may repeat although they may have been executed: running them
+// twice does no harm. It does not travel to the callee.
 func WithIdempotent(ctx context.Context) context.Context {
 	return context.WithValue(ctx, idempotentKey{}, true)
 }
 
-// Retry returns an interceptor that repeats unicast calls that the connection makes, after a pause, within the time budget
-// of the call: where the next pause would outlast it, the caller gets the last error at once. A pause is at least what the
-// service suggests as RetryAfter.
+// Retry returns an interceptor that repeats unicast calls that the connection makes, after a pause, within the time
+// budget of the call: where the next pause would outlast it, the caller gets the last error at once. A pause is at
+// least what the service suggests as RetryAfter.
 //
-// It repeats a call that has not run ([bus.ExecutedNo]) and has failed with 503 or 429; with [WithIdempotent] also one that
-// may have run, or has, and has failed with 502, 503, 504 or 429. It repeats no other call, none of a closed connection,
-// and no multicast. What it serves it leaves alone.
+// It repeats a call that has not run ([bus.ExecutedNo]) and has failed with 503 or 429; with [WithIdempotent] also one
+// that may have run, or has, and has failed with 502, 503, 504 or 429. It repeats no other call, none of a closed
+// connection, and no multicast. What it serves it leaves alone.
 func Retry(options ...RetryOption) bus.Interceptor {
 	r := retry{first: 50 * time.Millisecond, longest: 2 * time.Second}
 	for _, option := range options {

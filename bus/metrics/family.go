@@ -12,7 +12,8 @@ const maxLabels = 256
 // Others is the label of all that is beyond the bound.
 const Others = "others"
 
-// Family is a series for each label, such as the host that calls. The zero value is ready. It is safe for concurrent use.
+// Family is a series for each label, such as the host that calls. The zero value is ready. It is safe for concurrent
+// use.
 type Family struct {
 	series  atomic.Pointer[map[string]*Series] // never changed, but replaced
 	growing sync.Mutex

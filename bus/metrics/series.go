@@ -27,7 +27,8 @@ func Bounds() []float64 {
 	return seconds
 }
 
-// Series counts calls of one kind: how many took how long, and how many failed. The zero value is ready. It is safe for concurrent use.
+// Series counts calls of one kind: how many took how long, and how many failed. The zero value is ready. It is safe for
+// concurrent use.
 type Series struct {
 	buckets [len(bounds) + 1]atomic.Int64
 	took    atomic.Int64 // nanoseconds, of all together

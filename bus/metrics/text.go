@@ -9,8 +9,8 @@ import (
 // ContentType is that of [Text].
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Text is metrics in the text format of Prometheus, version 0.0.4. The zero value is empty. The samples of a metric stand
-// together, as the format requires, in whichever order they are added.
+// Text is metrics in the text format of Prometheus, version 0.0.4. The zero value is empty. The samples of a metric
+// stand together, as the format requires, in whichever order they are added.
 type Text struct {
 	metrics map[string]*strings.Builder
 	names   []string // of the metrics, in the order in which they first came

@@ -2,8 +2,8 @@ package metrics
 
 import "time"
 
-// Traffic is what an instance has served and called since it was opened, by its own count. It answers that to GET :888/traffic;
-// asked of all instances, that is the map of a plane.
+// Traffic is what an instance has served and called since it was opened, by its own count. It answers that to GET
+// :888/traffic; asked of all instances, that is the map of a plane.
 type Traffic struct {
 	// Started is when the instance was opened.
 	Started time.Time `json:"started"`

@@ -15,7 +15,8 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// meters record the durations of calls, with the attributes that the conventions for HTTP require and some that they recommend.
+// meters record the durations of calls, with the attributes that the conventions for HTTP require and some that they
+// recommend.
 type meters struct {
 	server, client metric.Float64Histogram
 
@@ -38,8 +39,8 @@ type callee struct {
 	port int
 }
 
-// maxCallees limits how many callees have series of their own, because a program may call any port of any host. The others are
-// counted together. Callees of which no instance has served a call take at most half of that.
+// maxCallees limits how many callees have series of their own, because a program may call any port of any host. The
+// others are counted together. Callees of which no instance has served a call take at most half of that.
 const maxCallees = 1024
 
 func newMeters(provider metric.MeterProvider) *meters {

@@ -1,11 +1,11 @@
-// Package otelbus records the calls of a connection with OpenTelemetry: two spans for each call, one of its caller and one of its
-// server, and the histograms http.client.request.duration and http.server.request.duration. Attributes are those of
-// OpenTelemetry's semantic conventions for HTTP.
+// Package otelbus records the calls of a connection with OpenTelemetry: two spans for each call, one of its caller and
+// one of its server, and the histograms http.client.request.duration and http.server.request.duration. Attributes are
+// those of OpenTelemetry's semantic conventions for HTTP.
 //
 //	conn, err := bus.Connect(ctx, "shop.example", otelbus.Observe())
 //
-// It is a package of its own so that services without it neither download nor link OpenTelemetry. The fields traceparent,
-// tracestate and baggage travel along the chain of calls through those services, too.
+// It is a package of its own so that services without it neither download nor link OpenTelemetry. The fields
+// traceparent, tracestate and baggage travel along the chain of calls through those services, too.
 package otelbus
 
 import (
@@ -42,8 +42,8 @@ func WithMeterProvider(provider metric.MeterProvider) Option {
 }
 
 // Observe returns an option of [bus.Connect] that records spans and metrics of all calls that the connection makes and
-// serves, also of those that are rejected. It may be used for several connections. A provider that cannot make an instrument
-// reports that to otel.Handle.
+// serves, also of those that are rejected. It may be used for several connections. A provider that cannot make an
+// instrument reports that to otel.Handle.
 func Observe(options ...Option) bus.ConnectOption {
 	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for _, option := range options {

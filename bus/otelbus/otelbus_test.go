@@ -172,7 +172,8 @@ func TestTrace_FromHeader(t *testing.T) {
 	})
 }
 
-// TestTrace_FromSeveralLines has the baggage and the state of a trace come in several lines each, as a proxy may add one.
+// TestTrace_FromSeveralLines has the baggage and the state of a trace come in several lines each, as a proxy may add
+// one.
 func TestTrace_FromSeveralLines(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -264,8 +265,8 @@ func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
 	return counted
 }
 
-// TestTrace_WithoutProvider has telemetry switched off by a provider that makes nothing: there is no trace then, rather than
-// one of zeros.
+// TestTrace_WithoutProvider has telemetry switched off by a provider that makes nothing: there is no trace then, rather
+// than one of zeros.
 func TestTrace_WithoutProvider(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {

@@ -91,8 +91,8 @@ func splitHost(u *url.URL) (host string, port int, err error) {
 	return LowerHost(host), port, nil
 }
 
-// endsInScheme reports whether the last label of a host is a scheme, as in https://https://calculator.example/add, with or
-// without an instance ID before it.
+// endsInScheme reports whether the last label of a host is a scheme, as in https://https://calculator.example/add, with
+// or without an instance ID before it.
 func endsInScheme(host string) bool {
 	last := LowerHost(host[strings.LastIndexByte(host, '.')+1:])
 	return last == "https" || last == "http"
@@ -108,8 +108,8 @@ func parsePort(digits string) (int, error) {
 	return 0, malformed("port %s: not from 1 to %d", quote(digits), maxPort)
 }
 
-// LowerHost returns a hostname in lower case. It converts only A-Z: strings.ToLower would turn the Kelvin sign into a k, and
-// so make an invalid host valid.
+// LowerHost returns a hostname in lower case. It converts only A-Z: strings.ToLower would turn the Kelvin sign into a
+// k, and so make an invalid host valid.
 func LowerHost(host string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -25,8 +25,8 @@ func CheckHost(host string) error {
 	return nil
 }
 
-// CheckCalledHost returns an error unless host can be called: a hostname, with or without an instance ID and a dot before
-// it. An ID of 10 bytes, like those of [NewID], does not count towards the 253 bytes.
+// CheckCalledHost returns an error unless host can be called: a hostname, with or without an instance ID and a dot
+// before it. An ID of 10 bytes, like those of [NewID], does not count towards the 253 bytes.
 func CheckCalledHost(host string) error {
 	if id, rest, ok := strings.Cut(host, "."); ok && len(host) > maxHostLength && len(id) == idLength && CheckID(id) == nil {
 		return CheckHost(rest)

@@ -18,10 +18,10 @@
 //	every other byte                 "%" and two upper-case hex digits: "é" is "%C3%A9"
 //	an empty segment                 "%": "/" is "%", "/dir/" is "dir.%"
 //
-// So the mapping is total and injective. Two paths have the same subject only if their decoded segments are the same, and
-// no path, host or method can put a wildcard, a blank, a control byte or an empty token into a published subject. (The
-// broker accepts some of these and loses the message without an error.) Only subscriptions contain wildcards:
-// "*" for one token, a last ">" for one or more.
+// So the mapping is total and injective. Two paths have the same subject only if their decoded segments are the same,
+// and no path, host or method can put a wildcard, a blank, a control byte or an empty token into a published subject.
+// (The broker accepts some of these and loses the message without an error.) Only subscriptions contain wildcards: "*"
+// for one token, a last ">" for one or more.
 //
 // No path is cleaned: "/a/../b" and "/b" are two addresses.
 package subject

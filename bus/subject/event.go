@@ -10,8 +10,9 @@ const (
 )
 
 // Event returns the subject under which an event is stored: "bus.e.example.orders.on-ordered.17" for the host
-// orders.example. The token is written by Escape, or "*" for all events of the host; so is the partition, which is that of the event's key.
-// The parts are not validated. Neither calls nor subscriptions for calls have such a subject, because it has no divider.
+// orders.example. The token is written by Escape, or "*" for all events of the host; so is the partition, which is that
+// of the event's key. The parts are not validated. Neither calls nor subscriptions for calls have such a subject,
+// because it has no divider.
 func Event(plane, host, token, partition string) string {
 	return strings.Join([]string{plane, eventPort, reverse(host), token, partition}, ".")
 }

@@ -15,8 +15,8 @@ func CallsBelow(plane, port, domain string) string {
 // ResponsesBelow returns a pattern for the acks and responses to the calls of these hosts: "bus.r.example.>".
 func ResponsesBelow(plane, domain string) string { return CallsBelow(plane, responsePort, domain) }
 
-// Covers reports whether each subject that the pattern narrow matches is also matched by the pattern wide. Both are written as for the
-// broker: "*" stands for one token, and ">" at the end for one or more.
+// Covers reports whether each subject that the pattern narrow matches is also matched by the pattern wide. Both are
+// written as for the broker: "*" stands for one token, and ">" at the end for one or more.
 func Covers(wide, narrow string) bool {
 	tokens := strings.Split(narrow, ".")
 	pattern := strings.Split(wide, ".")

@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// Body is the body of an HTTP request or response that is in memory: an io.ReadCloser. Use it from one goroutine at a time.
+// Body is the body of an HTTP request or response that is in memory: an io.ReadCloser. Use it from one goroutine at a
+// time.
 type Body struct{ *bytes.Buffer }
 
 // NewBody returns a body. A call sends the data without a copy, so that it must not change any more.
@@ -18,7 +19,8 @@ func (b Body) Take() []byte { return b.Next(b.Len()) }
 // Close does nothing.
 func (Body) Close() error { return nil }
 
-// ReadAll reads a body of at most limit bytes, whatever length was announced. The error of a larger one names the limit.
+// ReadAll reads a body of at most limit bytes, whatever length was announced. The error of a larger one names the
+// limit.
 func ReadAll(from io.Reader, limit int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, int64(limit)+1))
 	if err == nil && len(body) > limit {

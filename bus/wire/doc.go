@@ -1,5 +1,6 @@
 // Package wire is the bus's wire format: HTTP/1.1 requests and responses as text, one per broker message. A request or
-// response that is too large for one message, or whose end is not known, travels in parts, each a request or response of its own.
+// response that is too large for one message, or whose end is not known, travels in parts, each a request or response
+// of its own.
 //
 // One call is three messages on two subjects. The caller, instance k3xq27abcd of web.example, publishes a request
 // to the endpoint's subject:
@@ -46,8 +47,8 @@
 //
 //	{"sum":11}
 //
-// The codec reads and writes Host, on requests, Content-Length, the number of bytes after the blank line, Connection: close, on acks and
-// responses, and the Bus- fields of the constants.
+// The codec reads and writes Host, on requests, Content-Length, the number of bytes after the blank line, Connection:
+// close, on acks and responses, and the Bus- fields of the constants.
 //
 // All but Connection are single-valued, and names match in any case. Transfer-Encoding and Trailer are refused. Fields
 // that concern one connection (Keep-Alive, Upgrade and so on) and other Bus- fields are ignored when read
@@ -67,25 +68,27 @@ const (
 	HeaderFromHost = "Bus-From-Host"
 	// HeaderFromID is the instance ID of the sender, on all messages.
 	HeaderFromID = "Bus-From-Id"
-	// HeaderMsgID is the message id, on all messages: 1 to 64 of A-Z, a-z, 0-9, "-" and "_". Ack and response have that of their request. Only
-	// the response to a request without a valid one has none.
+	// HeaderMsgID is the message id, on all messages: 1 to 64 of A-Z, a-z, 0-9, "-" and "_". Ack and response have that of
+	// their request. Only the response to a request without a valid one has none.
 	HeaderMsgID = "Bus-Msg-Id"
 	// HeaderOpCode is the [OpCode], on all messages.
 	HeaderOpCode = "Bus-Op-Code"
-	// HeaderTimeBudget is how many milliseconds are left, on requests: at most 9 digits, a minus allowed. Default: [DefaultTimeBudget].
+	// HeaderTimeBudget is how many milliseconds are left, on requests: at most 9 digits, a minus allowed. Default:
+	// [DefaultTimeBudget].
 	HeaderTimeBudget = "Bus-Time-Budget"
 	// HeaderCallDepth is how deep the call is in others, on requests: 1 to 999999999. Default: 1.
 	HeaderCallDepth = "Bus-Call-Depth"
 	// HeaderQueue is the queue of the instance, on acks and responses.
 	HeaderQueue = "Bus-Queue"
-	// HeaderFragment is which part of a message this is, on requests and responses: "2/3" is the second of three, "2/*" the second of a stream.
-	// Default: the message is whole.
+	// HeaderFragment is which part of a message this is, on requests and responses: "2/3" is the second of three, "2/*"
+	// the second of a stream. Default: the message is whole.
 	HeaderFragment = "Bus-Fragment"
 	// HeaderWindow is how many bytes of a stream may be sent, on requests and acks. Default: the sender takes no stream.
 	HeaderWindow = "Bus-Window"
 	// HeaderMethod is the method that the caller means, on a request with GET: "HEAD".
 	HeaderMethod = "Bus-Method"
-	// HeaderContentLength is the length of a body that is not sent, to HEAD, or of a whole stream, on requests and responses: 1 to 18 digits.
+	// HeaderContentLength is the length of a body that is not sent, to HEAD, or of a whole stream, on requests and
+	// responses: 1 to 18 digits.
 	HeaderContentLength = "Bus-Content-Length"
 	// HeaderActor is the token of the actor that a call is made for, on requests.
 	HeaderActor = "Bus-Actor"

@@ -51,8 +51,8 @@ func (id fieldID) String() string {
 // written.
 func Reserved(name string) bool { return fieldIDOf(name) != fieldOther }
 
-// usualName returns the ID of the field at the start of a line, and the length of its name in bytes, including the colon
-// and the space. The length is 0 unless the name has the exact form that this package writes.
+// usualName returns the ID of the field at the start of a line, and the length of its name in bytes, including the
+// colon and the space. The length is 0 unless the name has the exact form that this package writes.
 func usualName(line []byte) (id fieldID, size int) {
 	const longest = len("Bus-Time-Budget: ")
 	if len(line) < longest {

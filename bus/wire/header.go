@@ -46,8 +46,8 @@ func (h Header) HTTP() http.Header {
 }
 
 // FromHTTP returns the fields of a map sorted by name, so that equal maps are written as equal bytes. The values of a
-// name keep their order. Control bytes in a value become spaces, and surrounding spaces are removed. Fields with reserved
-// or invalid names are left out, and so are those that Connection names (RFC 9110, 7.6.1).
+// name keep their order. Control bytes in a value become spaces, and surrounding spaces are removed. Fields with
+// reserved or invalid names are left out, and so are those that Connection names (RFC 9110, 7.6.1).
 func FromHTTP(h http.Header) Header {
 	size := 0
 	for _, values := range h {

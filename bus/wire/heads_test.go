@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestRequestHead holds that a head and AppendRequest write the same, whatever the request has in common with the one that
-// the head was made from.
+// TestRequestHead holds that a head and AppendRequest write the same, whatever the request has in common with the one
+// that the head was made from.
 func TestRequestHead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestParseRequest_EveryHeadLength moves the end of a field over all positions at which an offset might wrap around, up to
-// the limit of a head.
+// TestParseRequest_EveryHeadLength moves the end of a field over all positions at which an offset might wrap around, up
+// to the limit of a head.
 func TestParseRequest_EveryHeadLength(t *testing.T) {
 	t.Parallel()
 	const start = "GET /x HTTP/1.1\r\nHost: a.example\r\nBus-From-Host: b.example\r\nBus-From-Id: b1\r\nBus-Msg-Id: m1\r\nBus-Op-Code: Req\r\n"

@@ -27,8 +27,8 @@ type Request struct {
 	Actor string
 	// Fragment is set on a part of a request; Body is then only that part.
 	Fragment Fragment
-	// Window is how many bytes of a response that is a stream may be sent before the caller takes more; 0 if the caller takes no stream. A
-	// parsed one is at most 2³²-1.
+	// Window is how many bytes of a response that is a stream may be sent before the caller takes more; 0 if the caller
+	// takes no stream. A parsed one is at most 2³²-1.
 	Window uint32
 	// IsHead says that the caller means HEAD: a GET whose response needs no body.
 	IsHead bool
@@ -38,8 +38,8 @@ type Request struct {
 	Header Header // all fields that are not reserved
 	Body   []byte // nil when empty; aliases the payload after a parse
 
-	// Stream is the rest of a body that does not fit into memory, or whose length is not known; nil if Body is the whole. It is not
-	// part of the message.
+	// Stream is the rest of a body that does not fit into memory, or whose length is not known; nil if Body is the whole.
+	// It is not part of the message.
 	Stream io.ReadCloser
 }
 
@@ -79,8 +79,8 @@ func appendLengthToDepth(dst []byte, req *Request) []byte {
 	return dst
 }
 
-// appendMsgIDToTimeBudget appends the value of the message ID, after the name that appendSender wrote, and the fields up
-// to Bus-Content-Length.
+// appendMsgIDToTimeBudget appends the value of the message ID, after the name that appendSender wrote, and the fields
+// up to Bus-Content-Length.
 func appendMsgIDToTimeBudget(dst []byte, req *Request) []byte {
 	dst = appendText(dst, req.MsgID)
 	dst = append(dst, crlf+HeaderOpCode+colonSpace+OpReq+crlf+HeaderTimeBudget+colonSpace...)
@@ -98,8 +98,8 @@ func milliseconds(budget time.Duration) int {
 // grow; [Reader] needs fewer.
 //
 // An error is an *Error that names the first violated rule. FromHost, FromID, MsgID, Target and Fragment then hold what
-// could be parsed, so that the sender can be answered, and the other fields are zero. If the op code is not Req, these are zero
-// as well, because such a message must never be answered. FromHost and FromID are never validated.
+// could be parsed, so that the sender can be answered, and the other fields are zero. If the op code is not Req, these
+// are zero as well, because such a message must never be answered. FromHost and FromID are never validated.
 func ParseRequest(payload []byte, req *Request) error {
 	return parseRequest(new(head), payload, req)
 }

@@ -2,8 +2,8 @@ package wire
 
 import "slices"
 
-// RequestHead is the common part of the requests from one caller to one endpoint, formatted once. It is immutable and safe
-// for concurrent use.
+// RequestHead is the common part of the requests from one caller to one endpoint, formatted once. It is immutable and
+// safe for concurrent use.
 type RequestHead struct {
 	model  Request // the request that the texts below were written from
 	start  string  // "POST /add HTTP/1.1\r\nHost: calculator.example"

@@ -16,13 +16,14 @@ type Response struct {
 	Queue    string   // of the server's subscription: "calculator.example"; may be "" after a parse
 	Fragment Fragment // set on a part of a response; Body is then only that part
 	Window   int64    // on an ack: how many bytes of a stream may be sent in all; 0 if it says nothing of that
-	// ContentLength is that of the whole body, "52428800", of a response to HEAD, whose body is not sent, or of a stream; "" if it is not known.
+	// ContentLength is that of the whole body, "52428800", of a response to HEAD, whose body is not sent, or of a stream;
+	// "" if it is not known.
 	ContentLength string
 	Header        Header // all fields that are not reserved
 	Body          []byte // nil when empty; aliases the payload after a parse
 
-	// Stream is a body that comes in parts, in place of Body; nil if Body is the whole. Its receiver has to read it to its end or close it. For
-	// its sender it is empty: the body has gone. It is not part of the message.
+	// Stream is a body that comes in parts, in place of Body; nil if Body is the whole. Its receiver has to read it to its
+	// end or close it. For its sender it is empty: the body has gone. It is not part of the message.
 	Stream io.ReadCloser
 }
 
@@ -90,8 +91,9 @@ func writtenStatus(status int) int {
 // Header. Strings are copied from the payload; Body aliases it. An ordinary response costs one allocation, and one more
 // if Header has to grow; [Reader] needs fewer. The reason is ignored.
 //
-// An error is an *Error that names the first violated rule. MsgID, FromHost, FromID, OpCode and Queue then hold what could
-// be parsed, and the other fields are zero. FromHost, FromID and Queue are never validated; OpCode is not after an error.
+// An error is an *Error that names the first violated rule. MsgID, FromHost, FromID, OpCode and Queue then hold what
+// could be parsed, and the other fields are zero. FromHost, FromID and Queue are never validated; OpCode is not after
+// an error.
 func ParseResponse(payload []byte, res *Response) error {
 	return parseResponse(new(head), payload, res)
 }

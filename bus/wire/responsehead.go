@@ -26,8 +26,8 @@ func NewResponseHead(res *Response) *ResponseHead {
 	}
 }
 
-// AppendResponse appends exactly the same as the function [AppendResponse]. It copies what the response has in common with
-// the one given to [NewResponseHead], and formats the rest.
+// AppendResponse appends exactly the same as the function [AppendResponse]. It copies what the response has in common
+// with the one given to [NewResponseHead], and formats the rest.
 func (h *ResponseHead) AppendResponse(dst []byte, res *Response) []byte {
 	if h.model.Status == res.Status {
 		dst = append(dst, h.start...)

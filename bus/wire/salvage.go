@@ -2,8 +2,8 @@ package wire
 
 import "bytes"
 
-// salvaged holds the fields that were found in the head of a malformed message: the value of each, and the number of its
-// occurrences. A field that occurs more than once has no valid value.
+// salvaged holds the fields that were found in the head of a malformed message: the value of each, and the number of
+// its occurrences. A field that occurs more than once has no valid value.
 type salvaged struct {
 	values [singleFields]string
 	times  [singleFields]int
@@ -45,8 +45,8 @@ func (s *salvaged) text(id fieldID) string {
 	return s.values[id]
 }
 
-// salvage sets the sender, the message ID and the Fragment of a malformed request, so that it can be answered. It sets nothing
-// if the message has an op code other than Req: acks and responses are never answered.
+// salvage sets the sender, the message ID and the Fragment of a malformed request, so that it can be answered. It sets
+// nothing if the message has an op code other than Req: acks and responses are never answered.
 func (req *Request) salvage(payload []byte) {
 	var s salvaged
 	isRequest := true
@@ -63,8 +63,8 @@ func (req *Request) salvage(payload []byte) {
 	}
 }
 
-// salvage sets the message ID and the sender of a malformed response, so that the call that it belongs to can fail with an
-// error that names them.
+// salvage sets the message ID and the sender of a malformed response, so that the call that it belongs to can fail with
+// an error that names them.
 func (res *Response) salvage(payload []byte) {
 	var s salvaged
 	s.salvage(payload, func(fieldID) bool { return true })

@@ -73,8 +73,8 @@ func splitAbsolute(target string) (origin, authority string, err error) {
 	return origin, authority, nil
 }
 
-// validAuthority reports whether the authority is host or host:port. It accepts hosts that are not valid on the bus, but
-// no text that another parser could read differently.
+// validAuthority reports whether the authority is host or host:port. It accepts hosts that are not valid on the bus,
+// but no text that another parser could read differently.
 func validAuthority(authority string) bool {
 	host, port, found := strings.Cut(authority, ":")
 	if _, ok := digits(port); found && !ok {

@@ -104,7 +104,8 @@ func limit(t *testing.T, constant string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// requireVariable fails unless docs/reference/configuration.md, which a test holds to the code, has a variable of Busline.
+// requireVariable fails unless docs/reference/configuration.md, which a test holds to the code, has a variable of
+// Busline.
 func requireVariable(t *testing.T, name string) {
 	t.Helper()
 	told := regexp.MustCompile("(?m)^\\| [^|]*`" + name + "`[^|]*\\|").MatchString(read(t, "../../docs/reference/configuration.md"))

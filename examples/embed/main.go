@@ -1,5 +1,5 @@
-// Embed is an existing app to which Busline was added. The app is a library (of books): it has its own HTTP server and mux,
-// its own chi router, its own logger (log/slog), its own NATS connection and its own way to stop.
+// Embed is an existing app to which Busline was added. The app is a library (of books): it has its own HTTP server and
+// mux, its own chi router, its own logger (log/slog), its own NATS connection and its own way to stop.
 //
 //	go run ./examples/embed
 //

@@ -63,7 +63,8 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// TestError_Callback has a subscription of the app take its messages too slowly, which nats.go tells its error callback.
+// TestError_Callback has a subscription of the app take its messages too slowly, which nats.go tells its error
+// callback.
 func TestError_Callback(t *testing.T) {
 	t.Parallel()
 	l := open(t)

@@ -33,9 +33,9 @@ func TestGlobals(t *testing.T) {
 	}
 }
 
-// TestImports holds that what an app imports cannot parse flags, puts nothing on the mux of the process, and catches no signal but
-// in bus.Run, which an app with a main of its own does not call. (The broker of this example, nats-server, does: expvar and pprof. It is for tests, and not for an app that
-// serves that mux.)
+// TestImports holds that what an app imports cannot parse flags, puts nothing on the mux of the process, and catches no
+// signal but in bus.Run, which an app with a main of its own does not call. (The broker of this example, nats-server,
+// does: expvar and pprof. It is for tests, and not for an app that serves that mux.)
 func TestImports(t *testing.T) {
 	t.Parallel()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../bus", "../../portal")

@@ -1,5 +1,6 @@
 // Foreign joins the bus with only a NATS client, as a service in any other language would: everything here follows
-// docs/reference/wire.md, and nothing is imported from Busline. It calls calculator.example, and serves foreign.example.
+// docs/reference/wire.md, and nothing is imported from Busline. It calls calculator.example, and serves
+// foreign.example.
 //
 //	go run ./examples/showcase
 //	go run ./examples/foreign
@@ -15,8 +16,8 @@
 //
 //	Hello, Ada!
 //
-// The files are named after the sections of docs/reference/wire.md: message.go, caller.go, server.go, stream.go. The service itself is in
-// service.go.
+// The files are named after the sections of docs/reference/wire.md: message.go, caller.go, server.go, stream.go. The
+// service itself is in service.go.
 package main
 
 import (

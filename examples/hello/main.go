@@ -13,7 +13,8 @@
 // and the service is listed at http://localhost:8080/portal/. It connects to the broker at BUS_NATS_URL, or at
 // nats://127.0.0.1:4222, where the showcase runs one.
 //
-// Nothing else is needed. Busline reads the names below from this file, or from the executable if the file is not there.
+// Nothing else is needed. Busline reads the names below from this file, or from the executable if the file is not
+// there.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Orders puts the service of orderssvc on the bus. It takes orders and publishes an event for each; the mailer beside it, and
-// any other service, can subscribe to these events. They are stored: a mailer that is stopped gets them when it is back.
+// Orders puts the service of orderssvc on the bus. It takes orders and publishes an event for each; the mailer beside
+// it, and any other service, can subscribe to these events. They are stored: a mailer that is stopped gets them when it
+// is back.
 //
 // The showcase has it, too. Start that in one terminal, the mailer in another, and order from a third:
 //

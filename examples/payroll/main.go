@@ -1,7 +1,7 @@
 // Payroll puts the service of payrollsvc on the bus: endpoints that require claims.
 //
-// Make a key set and a token in one terminal; start a bus that knows the keys in another, and the service, with the same keys,
-// in a third:
+// Make a key set and a token in one terminal; start a bus that knows the keys in another, and the service, with the
+// same keys, in a third:
 //
 //	TOKEN=$(go run ./bus/cmd/busline token --claims '{"roles":["hr"],"level":2}')
 //	BUS_JWKS=dev.jwks go run ./examples/showcase
@@ -21,8 +21,8 @@
 //	{"amount":5200}
 //	{…"status":403,"detail":"the claims of the token do not give access",…}
 //
-// With level 3 the last one is {"amount":5720}. The showcase has a payroll, too. Both are instances of one service, each
-// with salaries of its own.
+// With level 3 the last one is {"amount":5720}. The showcase has a payroll, too. Both are instances of one service,
+// each with salaries of its own.
 package main
 
 import (

@@ -18,8 +18,9 @@
 //
 // Ctrl-C lets the calls in flight finish first; a second one does not.
 //
-// BUS_HTTP_ADDR=127.0.0.1:8081 moves the ingress to another address. BUS_NATS_URL=nats://… uses a broker that is already
-// running: several showcases may share one, and then share the calls, too. BUS_SHORT_CIRCUIT=0 sends every call over the broker.
+// BUS_HTTP_ADDR=127.0.0.1:8081 moves the ingress to another address. BUS_NATS_URL=nats://… uses a broker that is
+// already running: several showcases may share one, and then share the calls, too. BUS_SHORT_CIRCUIT=0 sends every call
+// over the broker.
 //
 //	go run ./examples/showcase -traces traces.txt
 //

@@ -11,7 +11,8 @@ import (
 	"github.com/busline/busline/examples/orders/orderssvc"
 )
 
-// startOrders starts a service that publishes events, and two that subscribe. The events are stored if the broker has JetStream.
+// startOrders starts a service that publishes events, and two that subscribe. The events are stored if the broker has
+// JetStream.
 func (s *showcase) startOrders(ctx context.Context) error {
 	conn, err := s.connect(ctx, ordersapi.Host)
 	if err != nil {

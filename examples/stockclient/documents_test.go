@@ -12,8 +12,8 @@ import (
 	speakeasy "github.com/speakeasy-api/openapi/openapi"
 )
 
-// TestDocuments passes the document of all services through two strict validators that have nothing to do with each other.
-// Neither may have anything to say.
+// TestDocuments passes the document of all services through two strict validators that have nothing to do with each
+// other. Neither may have anything to say.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("openapi.json")

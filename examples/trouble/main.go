@@ -8,8 +8,8 @@
 //	curl -H 'Request-Timeout: 1' 'localhost:8080/trouble.example/sleep?ms=5000'
 //	curl localhost:8080/trouble.example/panic
 //
-// The first prints {"slept":100}; the second, after a second, a problem with the status 504; the third a problem with the
-// status 500, whose cause is only in the log of the service.
+// The first prints {"slept":100}; the second, after a second, a problem with the status 504; the third a problem with
+// the status 500, whose cause is only in the log of the service.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Package tutorial contains the programs of docs/learn/tutorial.md. In the tutorial they are a separate module, shop.example:
+// Package tutorial contains the programs of docs/learn/tutorial.md. In the tutorial they are a separate module,
+// shop.example:
 //
 //	shippingapi   an interface, and the client that is generated from it
 //	shippingsvc   a service that implements the interface

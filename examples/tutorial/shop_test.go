@@ -23,8 +23,8 @@ type shop struct {
 	directory string
 }
 
-// newShop does what the page says: a module that knows where the clone of Busline is, and the files. What is generated is
-// not copied.
+// newShop does what the page says: a module that knows where the clone of Busline is, and the files. What is generated
+// is not copied.
 func newShop(t *testing.T, commands ...string) *shop {
 	t.Helper()
 	s := &shop{t, filepath.Join(t.TempDir(), "shop")}

@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/examples/internal/exampletest"
 )
 
-// TestTutorial does what docs/learn/tutorial.md says, from nothing to services that are replaced while they are called. The
-// broker listens on TCP, and each instance is a process, built without debug data and run where there is no source.
+// TestTutorial does what docs/learn/tutorial.md says, from nothing to services that are replaced while they are called.
+// The broker listens on TCP, and each instance is a process, built without debug data and run where there is no source.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	shop := newShop(t, commands(t, 1)...)
@@ -81,8 +81,8 @@ func TestTutorialWithoutWorkspace(t *testing.T) {
 	shop.build("gateway")
 }
 
-// TestTutorial_ShowsItsFiles: the page has each file as a whole, in the reader's module. A program that it only describes does
-// not compile for readers who follow it to the letter.
+// TestTutorial_ShowsItsFiles: the page has each file as a whole, in the reader's module. A program that it only
+// describes does not compile for readers who follow it to the letter.
 func TestTutorial_ShowsItsFiles(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root, "docs", "learn", "tutorial.md"))

@@ -1,6 +1,7 @@
 package main
 
-// fakeServer answers requests for fake.json from a list, and notes what was asked for and what the page made of it, in window.told.
+// fakeServer answers requests for fake.json from a list, and notes what was asked for and what the page made of it, in
+// window.told.
 const fakeServer = `import("./delta.js").then(async ({Source}) => {
 	const real = fetch;
 	const answers = [

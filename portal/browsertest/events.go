@@ -33,8 +33,8 @@ type cache struct{}
 
 func (cache) OnOrdered(context.Context, int, string, int) error { return nil }
 
-// startOrders starts a publisher, a service that subscribes to what is stored, and one that does not. None of them serves calls. It stores
-// an event for each item.
+// startOrders starts a publisher, a service that subscribes to what is stored, and one that does not. None of them
+// serves calls. It stores an event for each item.
 func (s *stage) startOrders(items ...string) step {
 	return func() error {
 		conn, err := s.join(ordersapi.Host, bus.WithDescription(hostile))
@@ -229,7 +229,8 @@ func eventGone(v *visit) error {
 	)
 }
 
-// eventsForAll looks at the pages of events on a phone, and asserts that every control has a name, and all text enough contrast.
+// eventsForAll looks at the pages of events on a phone, and asserts that every control has a name, and all text enough
+// contrast.
 func eventsForAll(v *visit) error {
 	fits := v.awaits("nothing is wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
 	pages := inTurn(

@@ -72,7 +72,8 @@ func fleetHost(at int) string {
 	return fmt.Sprintf("node-%04d.%s.example", at, areas[at%len(areas)])
 }
 
-// startFleet starts a thousand services: every fifth is called by its neighbour, the first ten by hundreds, and seven fail.
+// startFleet starts a thousand services: every fifth is called by its neighbour, the first ten by hundreds, and seven
+// fail.
 func (s *stage) startFleet() error {
 	const hubs, callers, neighbours, failing = 10, 500, 5, 150
 	members := make([]*bus.Conn, fleetSize)

@@ -43,7 +43,8 @@ func main() {
 	}
 }
 
-// browsers is how many scenarios run at once, each in a browser of its own: in a window, only one tab is visible. They mostly wait.
+// browsers is how many scenarios run at once, each in a browser of its own: in a window, only one tab is visible. They
+// mostly wait.
 const browsers = 3
 
 // run runs the scenarios that the arguments select, all of them even if one fails.

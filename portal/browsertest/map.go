@@ -6,8 +6,8 @@ import "github.com/chromedp/chromedp/kb"
 const callsOn = `["messaging.example/home", "calculator.example/add?x=1&y=2", "calculator.example/arithmetic?x=1&op=/&y=0",
 	"products.example/products", "payroll.example/headcount", "trouble.example/sleep?ms=30"].map((path) => fetch("../" + path))`
 
-// again is a script that makes several requests, and all of them again a little after the last was answered: on a slow machine
-// they would pile up, and the page's own would wait behind them.
+// again is a script that makes several requests, and all of them again a little after the last was answered: on a slow
+// machine they would pile up, and the page's own would wait behind them.
 func again(requests string) string {
 	return `{
 		const round = () => Promise.allSettled(` + requests + `).then(() => setTimeout(round, 200));

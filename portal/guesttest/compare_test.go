@@ -46,7 +46,8 @@ type comparison struct {
 // patience ends a wait that would be for ever.
 const patience = 10 * time.Second
 
-// compare has clients call handlers of one kind by net/http, over a connection and through the ingress, and checks in what they differ.
+// compare has clients call handlers of one kind by net/http, over a connection and through the ingress, and checks in
+// what they differ.
 func compare(t *testing.T, newHandler func() http.Handler, cases []comparison, configure ...func(*httptest.Server)) {
 	t.Helper()
 	plain, overConn, behind := waysTo(t, newHandler, configure...)
@@ -253,8 +254,8 @@ var (
 	alwaysBehind   = []string{"+X-Content-Type-Options: nosniff", "+Proxy-Status: ", "+X-Accel-Buffering: no", "+Cache-Control: no-cache"}
 )
 
-// difference returns the lines that only one of two descriptions has, but for those that begin like known ones. Where the first line differs
-// the others do not matter.
+// difference returns the lines that only one of two descriptions has, but for those that begin like known ones. Where
+// the first line differs the others do not matter.
 func difference(plain, other, known []string) string {
 	if plain[0] != other[0] {
 		return other[0] + " instead of " + plain[0]

@@ -192,7 +192,8 @@ func ended(ctx context.Context, w *way, session *mcp.ClientSession, _ told) (str
 	return strings.Join(statuses, " "), nil
 }
 
-// TestMCP has a client of the SDK talk to a server with sessions. Guests have one instance here: the state of a session is in one process.
+// TestMCP has a client of the SDK talk to a server with sessions. Guests have one instance here: the state of a session
+// is in one process.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	const accept, json = "Accept: application/json, text/event-stream", "Content-Type: application/json"

@@ -71,7 +71,8 @@ func TestReverseProxy(t *testing.T) {
 	}
 }
 
-// TestReverseProxy_Transport has a connection as the transport of a proxy, which is no guest, and compares it with a client of net/http.
+// TestReverseProxy_Transport has a connection as the transport of a proxy, which is no guest, and compares it with a
+// client of net/http.
 func TestReverseProxy_Transport(t *testing.T) {
 	t.Parallel()
 	plain, overConn, _ := waysTo(t, features)
@@ -101,7 +102,8 @@ func TestReverseProxy_Transport(t *testing.T) {
 	}
 }
 
-// TestWebSocket has a client ask for another protocol. The handler takes it for granted that it gets a connection, and panics.
+// TestWebSocket has a client ask for another protocol. The handler takes it for granted that it gets a connection, and
+// panics.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	handshake := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Origin: https://guest.example"}

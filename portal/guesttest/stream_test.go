@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// stepwise is what handlers of these tests wait for between two pieces of a stream: a request to /next, which their client sends when it has the
-// first. Only then may the second come.
+// stepwise is what handlers of these tests wait for between two pieces of a stream: a request to /next, which their
+// client sends when it has the first. Only then may the second come.
 type stepwise chan struct{}
 
 // next lets a handler go on.

@@ -11,10 +11,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// defaultConnections is how many connections a server has at a time. Each costs some 40 KiB while its request is carried.
+// defaultConnections is how many connections a server has at a time. Each costs some 40 KiB while its request is
+// carried.
 const defaultConnections = 1024
 
-// leastWait is how long a connection has at least waited for its client when it makes place for another client that has more.
+// leastWait is how long a connection has at least waited for its client when it makes place for another client that has
+// more.
 const leastWait = time.Second
 
 // connections bounds the connections of a server, and counts the heads that they send. It is safe for concurrent use.
@@ -105,9 +107,10 @@ func (c *connections) closeFull(closing net.Conn) {
 	_ = closing.Close()
 }
 
-// leavingLocked returns the connection that makes place for one of a client; nil if there is none. It is the one that has waited for its client for
-// longest: one of the client with the most connections, else one that has waited for leastWait. If none waits, it is the oldest request of that
-// client, if that is another one. So no client keeps others out.
+// leavingLocked returns the connection that makes place for one of a client; nil if there is none. It is the one that
+// has waited for its client for longest: one of the client with the most connections, else one that has waited for
+// leastWait. If none waits, it is the oldest request of that client, if that is another one. So no client keeps others
+// out.
 func (c *connections) leavingLocked(client netip.Addr) (found *connection) {
 	greediest := client
 	most := c.clients[client] + 1
@@ -168,7 +171,8 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// networkOf returns the address that stands for a client: its own, or the network of 64 bits of IPv6, in which it can choose one.
+// networkOf returns the address that stands for a client: its own, or the network of 64 bits of IPv6, in which it can
+// choose one.
 func networkOf(remote net.Addr) netip.Addr {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {

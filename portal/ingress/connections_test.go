@@ -50,8 +50,8 @@ func serveOn(t *testing.T, listener *pipes, handler http.Handler, options ...ing
 	}
 }
 
-// TestMaxConnections has a server with three places, which the connections before take. Of each the test knows the client, and what it is about;
-// the last one comes when there is no place.
+// TestMaxConnections has a server with three places, which the connections before take. Of each the test knows the
+// client, and what it is about; the last one comes when there is no place.
 func TestMaxConnections(t *testing.T) {
 	t.Parallel()
 	const idle, silent, half, works = "idle", "silent", "half", "works"
@@ -155,8 +155,8 @@ func readAnswer(t *testing.T, conn net.Conn) int {
 	return response.StatusCode
 }
 
-// TestHeads holds that large heads have the room of bodies, while they are read and while their requests are carried: without room a connection
-// is closed, and a request that has arrived is refused.
+// TestHeads holds that large heads have the room of bodies, while they are read and while their requests are carried:
+// without room a connection is closed, and a request that has arrived is refused.
 func TestHeads(t *testing.T) {
 	t.Parallel()
 	large := "X: " + strings.Repeat("a", 30_000) + "\r\n"

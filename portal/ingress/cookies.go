@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// Limits of cookies. All services share the origin of the ingress, and browsers send whatever cookies match a path: what
-// exceeds the limit of a request's header is refused.
+// Limits of cookies. All services share the origin of the ingress, and browsers send whatever cookies match a path:
+// what exceeds the limit of a request's header is refused.
 const (
 	maxCookie        = 4 << 10  // bytes of one Set-Cookie line, as browsers limit a cookie
 	maxSetCookies    = 8 << 10  // bytes of all Set-Cookie lines of a response
@@ -59,8 +59,8 @@ func (d *droppedCookies) writeTo(text *metrics.Text, labels []metrics.Label) {
 	}
 }
 
-// confineCookies restricts the cookies of a response to the service's own path and to a bounded size, and drops those of
-// pages in a sandbox.
+// confineCookies restricts the cookies of a response to the service's own path and to a bounded size, and drops those
+// of pages in a sandbox.
 func (i *Handler) confineCookies(r *http.Request, place *servicePlace, to *url.URL, response *http.Response) {
 	jar := &cookieFilter{
 		place: place, sandboxed: i.config.needsSandbox(to, response),
@@ -141,8 +141,8 @@ func expires(cookie *http.Cookie) bool {
 // root returns the path of the service as clients see it, without a slash at the end: "/bus/library.example".
 func (p *servicePlace) root() string { return p.prefix + "/" + p.name }
 
-// cookie returns a Set-Cookie line without Domain, whose Path is that of the service or below. All other attributes stay,
-// also those that this code does not know.
+// cookie returns a Set-Cookie line without Domain, whose Path is that of the service or below. All other attributes
+// stay, also those that this code does not know.
 func (p *servicePlace) cookie(line string) string {
 	pair, attributes, _ := strings.Cut(line, ";")
 	kept, path := []string{strings.TrimSpace(pair)}, ""

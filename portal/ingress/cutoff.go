@@ -42,8 +42,9 @@ func (l *cutOffLog) admit(now time.Time) (leftOut int, ok bool) {
 // drainTimeout is how long net/http reads on when a body had no room.
 const drainTimeout = 200 * time.Millisecond
 
-// rejectBody refuses a request whose body cannot be had, and logs that if it did not arrive in time. Without room for the body the connection ends
-// soon: else a client that sends no more would keep it for as long as a whole request may take.
+// rejectBody refuses a request whose body cannot be had, and logs that if it did not arrive in time. Without room for
+// the body the connection ends soon: else a client that sends no more would keep it for as long as a whole request may
+// take.
 func (i *Handler) rejectBody(w http.ResponseWriter, r *http.Request, err error) {
 	if bus.StatusOf(err) == http.StatusServiceUnavailable && r.ContentLength != 0 && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
@@ -55,8 +56,8 @@ func (i *Handler) rejectBody(w http.ResponseWriter, r *http.Request, err error) 
 	i.rejectRequest(w, r, err)
 }
 
-// noteUnread logs that a response could not be written because its client did not read it in time. HTTP/2 does not tell that from a
-// client that has left.
+// noteUnread logs that a response could not be written because its client did not read it in time. HTTP/2 does not tell
+// that from a client that has left.
 func (i *Handler) noteUnread(r *http.Request, err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		i.logCutOff(r, "a client was cut off: it did not read its response in time")

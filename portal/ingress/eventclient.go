@@ -16,8 +16,8 @@ import (
 // clientShare is how many clients it takes to open all streams of events.
 const clientShare = 4
 
-// eventClient is whom a stream of events counts for: the subject of the token, else the address. Those that have neither, as on a Unix
-// socket, count as one.
+// eventClient is whom a stream of events counts for: the subject of the token, else the address. Those that have
+// neither, as on a Unix socket, count as one.
 type eventClient struct {
 	subject string
 	address netip.Addr
@@ -31,7 +31,8 @@ func (c *config) eventClientOf(r *http.Request, verified claims.Claims) eventCli
 	return eventClient{address: c.clientAddress(r)}
 }
 
-// clientAddress returns the last address on the way of a request that is not that of a trusted proxy: what is before it may be forged.
+// clientAddress returns the last address on the way of a request that is not that of a trusted proxy: what is before it
+// may be forged.
 func (c *config) clientAddress(r *http.Request) netip.Addr {
 	client := peerAddress(r)
 	said := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")

@@ -26,7 +26,8 @@ type feedKey struct {
 	stored           bool
 }
 
-// eventFeeds are the feeds that streams listen to, one for each event however many streams there are. Its methods are safe for concurrent use.
+// eventFeeds are the feeds that streams listen to, one for each event however many streams there are. Its methods are
+// safe for concurrent use.
 type eventFeeds struct {
 	conn *bus.Conn
 
@@ -161,8 +162,8 @@ func (f *eventFeed) watch(ctx context.Context) error {
 
 var errNewLog = bus.Errorf(http.StatusGone, "the log has begun anew")
 
-// tail hands out events of the log, behind the last one that it has now. It goes on where it was when the broker was away. An error
-// means that the feed was not opened.
+// tail hands out events of the log, behind the last one that it has now. It goes on where it was when the broker was
+// away. An error means that the feed was not opened.
 func (f *eventFeed) tail(ctx context.Context) (err error) {
 	if f.last, err = eventlog.LastSequence(ctx, f.conn, f.publisher); err != nil {
 		return err
@@ -256,8 +257,8 @@ func newGap(reason string) *streamedEvent {
 	return &streamedEvent{text: append([]byte("event: gap\n"), encodeEvent("", detail.JSON())...)}
 }
 
-// encodeEvent returns an event as text (https://html.spec.whatwg.org/#event-stream-interpretation). It has no type, so that browsers hand it
-// to onmessage.
+// encodeEvent returns an event as text (https://html.spec.whatwg.org/#event-stream-interpretation). It has no type, so
+// that browsers hand it to onmessage.
 func encodeEvent(id string, data []byte) []byte {
 	if len(data) == 0 {
 		data = []byte("{}")

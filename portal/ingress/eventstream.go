@@ -33,7 +33,8 @@ const (
 // eventStreamType is the media type of server-sent events.
 const eventStreamType = "text/event-stream"
 
-// eventStreams offers events of services to clients, as server-sent events (https://html.spec.whatwg.org/#server-sent-events).
+// eventStreams offers events of services to clients, as server-sent events
+// (https://html.spec.whatwg.org/#server-sent-events).
 type eventStreams struct {
 	feeds   eventFeeds
 	clients eventClients
@@ -51,9 +52,10 @@ func newEventStreams(conn *bus.Conn, limit int) *eventStreams {
 	return s
 }
 
-// Close ends all streams at once, of events and of responses whose body a service sends as it comes; further streams of events are answered
-// 503. Other calls are not affected. A [Server] that stops ends the streams that may have no end, of events and of lines of JSON. For another
-// server call Close before http.Server.Shutdown, which would wait for them. Close may be called again, and concurrently.
+// Close ends all streams at once, of events and of responses whose body a service sends as it comes; further streams of
+// events are answered 503. Other calls are not affected. A [Server] that stops ends the streams that may have no end,
+// of events and of lines of JSON. For another server call Close before http.Server.Shutdown, which would wait for them.
+// Close may be called again, and concurrently.
 func (i *Handler) Close() { i.streams.close() }
 
 // untilClosed returns a context that ends with that of a request, and by Close.
@@ -191,8 +193,8 @@ func acceptsEvents(header http.Header) bool {
 	return false
 }
 
-// lastEventID returns the id of the last event that a client has: of the header by which browsers continue a stream, else of the query, for
-// a first request; "" for none.
+// lastEventID returns the id of the last event that a client has: of the header by which browsers continue a stream,
+// else of the query, for a first request; "" for none.
 func lastEventID(r *http.Request) (string, error) {
 	id := r.Header.Get("Last-Event-Id")
 	if id == "" {
@@ -310,7 +312,8 @@ func (s *eventStream) write(text []byte) error {
 	return err
 }
 
-// catchUp writes what the client has missed, and attaches the stream to the feed, without a gap and without an event twice.
+// catchUp writes what the client has missed, and attaches the stream to the feed, without a gap and without an event
+// twice.
 func (s *eventStream) catchUp(ctx context.Context, feed *eventFeed) error {
 	begin := []byte("retry: " + strconv.FormatInt(streamReconnect.Milliseconds(), 10) + "\n\n")
 	switch {
@@ -365,8 +368,8 @@ func (s *eventStream) replay(ctx context.Context, until uint64) error {
 	return nil
 }
 
-// readPiece reads a piece of what the client has not got, and returns the sequence number of its last event, and whether more may follow.
-// It writes nothing, so that a client that reads slowly keeps no other from the log.
+// readPiece reads a piece of what the client has not got, and returns the sequence number of its last event, and
+// whether more may follow. It writes nothing, so that a client that reads slowly keeps no other from the log.
 func (s *eventStream) readPiece(ctx context.Context, until uint64) (piece [][]byte, last uint64, more bool, err error) {
 	select {
 	case s.ingress.streams.replays <- struct{}{}:

@@ -474,7 +474,8 @@ func TestEvents_Slow(t *testing.T) {
 	assert.Equal(t, count(66, 100), numbers)
 }
 
-// TestEvents_SlowResume has more clients than may read the log at a time resume, and take nothing. Another one resumes nevertheless.
+// TestEvents_SlowResume has more clients than may read the log at a time resume, and take nothing. Another one resumes
+// nevertheless.
 func TestEvents_SlowResume(t *testing.T) {
 	t.Parallel()
 	o := openStored(t)
@@ -573,7 +574,8 @@ func listenOn(t *testing.T, listener *pipes, header ...string) (net.Conn, *http.
 	return conn, response
 }
 
-// TestEvents_Time has virtual time: a stream says every 15 s that it lives, longer than any request may take, and ends when its token does.
+// TestEvents_Time has virtual time: a stream says every 15 s that it lives, longer than any request may take, and ends
+// when its token does.
 func TestEvents_Time(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -600,7 +602,8 @@ func TestEvents_Time(t *testing.T) {
 	})
 }
 
-// TestEvents_HTTP2 has a stream outlast the time limits of a server that speaks HTTP/2, which watches them also while nothing is written.
+// TestEvents_HTTP2 has a stream outlast the time limits of a server that speaks HTTP/2, which watches them also while
+// nothing is written.
 func TestEvents_HTTP2(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -677,7 +680,8 @@ func TestEvents_NoFlush(t *testing.T) {
 	entrance.awaitFeeds(0)
 }
 
-// TestEvents_Stop ends all streams at once when the server stops, also behind another handler, and when the ingress is closed.
+// TestEvents_Stop ends all streams at once when the server stops, also behind another handler, and when the ingress is
+// closed.
 func TestEvents_Stop(t *testing.T) {
 	t.Parallel()
 	o := openStored(t)
@@ -770,7 +774,8 @@ func TestEvents_Open(t *testing.T) {
 	}
 }
 
-// TestEvents_NotOpen answers alike for events that are not open, whether they exist or not: a publisher would name those that it has.
+// TestEvents_NotOpen answers alike for events that are not open, whether they exist or not: a publisher would name
+// those that it has.
 func TestEvents_NotOpen(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{orderedPath, "/orders.example:417/on-orderd", "/orders.example:417/on-gone", "/absent.example:417/on-ordered"} {

@@ -16,7 +16,8 @@ import (
 	"github.com/busline/busline/portal/internal/plane"
 )
 
-// maxMetrics limits the metrics of one exposition, and maxLabels the labels of a sample: merging takes longest for many of them.
+// maxMetrics limits the metrics of one exposition, and maxLabels the labels of a sample: merging takes longest for many
+// of them.
 const (
 	maxMetrics = 4096
 	maxLabels  = 64
@@ -38,9 +39,9 @@ type family struct {
 	samples string
 }
 
-// readExposition parses the metrics of an instance in the text format of Prometheus, version 0.0.4. It returns an error if the
-// text is malformed, too large, has a sample twice, or has one without the labels of the instance: no instance can speak for
-// another. Timestamps are dropped, and so is a histogram or summary without its count, which was cut off.
+// readExposition parses the metrics of an instance in the text format of Prometheus, version 0.0.4. It returns an error
+// if the text is malformed, too large, has a sample twice, or has one without the labels of the instance: no instance
+// can speak for another. Timestamps are dropped, and so is a histogram or summary without its count, which was cut off.
 func readExposition(text string, of plane.Peer) (exposition, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
@@ -72,8 +73,8 @@ func readExposition(text string, of plane.Peer) (exposition, error) {
 	return read, nil
 }
 
-// checkLines returns the number of samples in a text, or an error for what the parser cannot take: it panics at names in braces,
-// which version 0.0.4 does not have, and the time that it takes is quadratic in the labels of a sample.
+// checkLines returns the number of samples in a text, or an error for what the parser cannot take: it panics at names
+// in braces, which version 0.0.4 does not have, and the time that it takes is quadratic in the labels of a sample.
 func checkLines(text string) (samples int, err error) {
 	if !utf8.ValidString(text) {
 		return 0, errors.New("not UTF-8")
@@ -232,10 +233,10 @@ func newFamily(metric *dto.MetricFamily) *family {
 	return made
 }
 
-// mergeExpositions merges what goes together of several expositions, and returns how many bytes of samples of each it cut. Each
-// metric has one type: for a name of the framework the type that this build gives it, otherwise that of most expositions, and of
-// the first ones if as many have another. What is of another type, or has the name of a sample of a metric with more votes, is
-// cut from its own exposition only.
+// mergeExpositions merges what goes together of several expositions, and returns how many bytes of samples of each it
+// cut. Each metric has one type: for a name of the framework the type that this build gives it, otherwise that of most
+// expositions, and of the first ones if as many have another. What is of another type, or has the name of a sample of a
+// metric with more votes, is cut from its own exposition only.
 func mergeExpositions(expositions []exposition) (merged exposition, cut []int) {
 	merged, cut = elect(expositions), make([]int, len(expositions))
 	texts := make(map[string]*strings.Builder, len(merged))

@@ -66,8 +66,8 @@ func (f *forwarding) writeTo(header http.Header) {
 	}
 }
 
-// isForwardingHeader reports whether a header claims to describe the origin of a request. An underscore counts as a hyphen,
-// because some servers treat the two alike.
+// isForwardingHeader reports whether a header claims to describe the origin of a request. An underscore counts as a
+// hyphen, because some servers treat the two alike.
 func isForwardingHeader(name string) bool {
 	name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 	return strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip"

@@ -19,9 +19,10 @@ import (
 	"github.com/busline/busline/portal/internal/outside"
 )
 
-// inFlight counts the bytes of large heads and of bodies in memory of an ingress: those of requests until they are answered, response bodies
-// until the client has received them. It remembers how large the responses were that had no room, so that the next such
-// call waits for its room before the service has done anything. It is safe for concurrent use.
+// inFlight counts the bytes of large heads and of bodies in memory of an ingress: those of requests until they are
+// answered, response bodies until the client has received them. It remembers how large the responses were that had no
+// room, so that the next such call waits for its room before the service has done anything. It is safe for concurrent
+// use.
 type inFlight struct {
 	limit int64
 	seed  maphash.Seed
@@ -35,7 +36,8 @@ func newInFlight(limit int64) *inFlight {
 	return &inFlight{limit: limit, seed: maphash.MakeSeed(), expected: make(map[uint64]int64)}
 }
 
-// smallShare: what takes at most 1/smallShare of the limit counts as small. That is 3 KiB of 24 MiB, and no more than a connection costs anyway.
+// smallShare: what takes at most 1/smallShare of the limit counts as small. That is 3 KiB of 24 MiB, and no more than a
+// connection costs anyway.
 const smallShare = 8 << 10
 
 // What the head of a request costs.
@@ -219,7 +221,8 @@ func (c *config) checkRequest(r *http.Request, load *reservation) error {
 	return nil
 }
 
-// checkHeader checks the size of the header as it is written, with a colon, a space and a line end for each field, and returns it.
+// checkHeader checks the size of the header as it is written, with a colon, a space and a line end for each field, and
+// returns it.
 func checkHeader(r *http.Request) (size int, err error) {
 	const perField = len(": \r\n")
 	size, fields := len("Host")+len(r.Host)+perField, 1
@@ -265,8 +268,8 @@ func (c *config) mostHeld() int64 {
 	return min(c.bodyLimit, heldBody)
 }
 
-// arrivingBody is the body of a request as it arrives. Each piece has the time of a whole request, and moves the time that the client has for
-// its response.
+// arrivingBody is the body of a request as it arrives. Each piece has the time of a whole request, and moves the time
+// that the client has for its response.
 type arrivingBody struct {
 	io.ReadCloser
 
@@ -284,8 +287,8 @@ func (c *config) arriving(w http.ResponseWriter, r *http.Request) *arrivingBody 
 	}
 }
 
-// Read reads what has arrived. A body that its client breaks off ends with [io.ErrUnexpectedEOF]. A call that has ended may read on
-// for a moment.
+// Read reads what has arrived. A body that its client breaks off ends with [io.ErrUnexpectedEOF]. A call that has ended
+// may read on for a moment.
 func (b *arrivingBody) Read(data []byte) (int, error) {
 	if !b.extend(readTimeout + b.toAnswer) {
 		return 0, io.ErrUnexpectedEOF
@@ -300,7 +303,8 @@ func (b *arrivingBody) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// extend gives the client time for its next piece, and for reading its response. It reports whether the request is not over.
+// extend gives the client time for its next piece, and for reading its response. It reports whether the request is not
+// over.
 func (b *arrivingBody) extend(toWrite time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -319,7 +323,8 @@ func (b *arrivingBody) finish() {
 	b.connection = nil
 }
 
-// bodyFailure returns the error for a body that is too large, or too slow; nil if err has another reason. The limit may be that of an outer handler.
+// bodyFailure returns the error for a body that is too large, or too slow; nil if err has another reason. The limit may
+// be that of an outer handler.
 func bodyFailure(err error) error {
 	exceeded, tooMuch := errors.AsType[*http.MaxBytesError](err)
 	switch {

@@ -262,7 +262,8 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 	})
 }
 
-// TestInFlight_SmallBodiesAlwaysHaveRoom fills an ingress with a body that comes slowly, and makes small calls meanwhile.
+// TestInFlight_SmallBodiesAlwaysHaveRoom fills an ingress with a body that comes slowly, and makes small calls
+// meanwhile.
 func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	t.Parallel()
 	const limit, small = 1 << 20, 1 << 7

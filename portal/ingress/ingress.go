@@ -30,11 +30,12 @@ import (
 //
 // A Location or Content-Location that a service gives as a path from the root, or as a URL of its own host, is
 // rewritten to the address that the client has to use, below the prefix and the host of the path; so routers and
-// redirects need not know about these. So is the Path of a cookie, which never lies outside the service's own path; its Domain
-// is dropped, and so are cookies that are malformed, too large or too many, or have a name with the prefix __Host-.
+// redirects need not know about these. So is the Path of a cookie, which never lies outside the service's own path; its
+// Domain is dropped, and so are cookies that are malformed, too large or too many, or have a name with the prefix
+// __Host-.
 //
-// So are the Origin, Referer and Destination of a request that refer to the service, to its address on the bus. A redirect
-// that differs from the URL called only in being https is to https outside.
+// So are the Origin, Referer and Destination of a request that refer to the service, to its address on the bus. A
+// redirect that differs from the URL called only in being https is to https outside.
 //
 // A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is
 // internal, as [bus.IsInternal] says, is only for the service's log: the outside sees only the id of the message.
@@ -188,9 +189,9 @@ func (i *Handler) request(ctx context.Context, r *http.Request, to *url.URL, bod
 	return request.WithContext(ctx)
 }
 
-// actor returns the bearer token of a request and its claims, or "" if it has none. A malformed or invalid token is always an error,
-// never treated as absent. An Authorization header of another scheme is no identity, and is passed on like any other
-// header; so is that for a service with tokens of its own.
+// actor returns the bearer token of a request and its claims, or "" if it has none. A malformed or invalid token is
+// always an error, never treated as absent. An Authorization header of another scheme is no identity, and is passed on
+// like any other header; so is that for a service with tokens of its own.
 func (i *Handler) actor(r *http.Request, to *url.URL) (token string, verified claims.Claims, err error) {
 	if slices.Contains(i.config.ownTokens, to.Hostname()) {
 		return "", nil, nil
@@ -210,8 +211,8 @@ func (i *Handler) actor(r *http.Request, to *url.URL) (token string, verified cl
 	return token, verified, err
 }
 
-// filterRequestHeader returns the headers of a client's request that are passed on to the bus. Hop-by-hop headers (RFC 9110, 7.6.1)
-// are dropped, and so is every name reserved for the bus, so that no client can speak for a service.
+// filterRequestHeader returns the headers of a client's request that are passed on to the bus. Hop-by-hop headers (RFC
+// 9110, 7.6.1) are dropped, and so is every name reserved for the bus, so that no client can speak for a service.
 func filterRequestHeader(from http.Header) http.Header {
 	to := make(http.Header, len(from))
 	named := namedInConnection(from)
@@ -232,9 +233,9 @@ func addValues(to http.Header, name string, values []string) {
 	to[name] = slices.Clip(values)
 }
 
-// filterResponseHeader adds the headers of a service's response that are passed on to the client. The ingress itself decides on
-// cross-origin access and what holds for its whole origin, and the length is set when the body is written. Browsers do not guess
-// the media type, neither browsers nor net/http.
+// filterResponseHeader adds the headers of a service's response that are passed on to the client. The ingress itself
+// decides on cross-origin access and what holds for its whole origin, and the length is set when the body is written.
+// Browsers do not guess the media type, neither browsers nor net/http.
 func filterResponseHeader(to, from http.Header) {
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -251,8 +252,8 @@ func filterResponseHeader(to, from http.Header) {
 	}
 }
 
-// isOriginWide reports whether browsers apply a header to everything on the origin of a response, not only to the response:
-// one service would decide for all others. The name is canonical.
+// isOriginWide reports whether browsers apply a header to everything on the origin of a response, not only to the
+// response: one service would decide for all others. The name is canonical.
 func isOriginWide(name string) bool {
 	switch name {
 	case "Alt-Svc", "Clear-Site-Data", "Nel", "Report-To", "Service-Worker-Allowed", "Strict-Transport-Security":
@@ -262,9 +263,9 @@ func isOriginWide(name string) bool {
 	}
 }
 
-// ofTheProxy reports whether a proxy in front of the ingress may obey a header of a response, such as nginx does: it could
-// serve a file of its own, or what is at another address, and change its limits. How it buffers and stores the response is for the
-// service to say. An underscore counts as a hyphen, because some servers treat the two alike.
+// ofTheProxy reports whether a proxy in front of the ingress may obey a header of a response, such as nginx does: it
+// could serve a file of its own, or what is at another address, and change its limits. How it buffers and stores the
+// response is for the service to say. An underscore counts as a hyphen, because some servers treat the two alike.
 func ofTheProxy(name string) bool {
 	switch name = textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-")); name {
 	case "X-Sendfile", "X-Sendfile2", "X-Lighttpd-Send-File", "X-Lighttpd-Sendfile", "X-Litespeed-Location", "X-Reproxy-File", "X-Reproxy-Url":
@@ -313,7 +314,8 @@ func isHopByHop(name string) bool {
 	}
 }
 
-// isBusHeader reports whether a header is reserved for the bus, or could be mistaken for such a header by a lenient parser.
+// isBusHeader reports whether a header is reserved for the bus, or could be mistaken for such a header by a lenient
+// parser.
 func isBusHeader(name string) bool {
 	const prefix = "bus-"
 	return len(name) >= len(prefix) && strings.EqualFold(strings.ReplaceAll(name[:len(prefix)], "_", "-"), prefix)

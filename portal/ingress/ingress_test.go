@@ -494,7 +494,8 @@ func TestIngress_Authorization(t *testing.T) {
 	}
 }
 
-// TestToken_IsLookedAtFirst holds that nothing of a request with a bad token is read, and that HEAD is refused as GET is.
+// TestToken_IsLookedAtFirst holds that nothing of a request with a bad token is read, and that HEAD is refused as GET
+// is.
 func TestToken_IsLookedAtFirst(t *testing.T) {
 	t.Parallel()
 	entrance := openFor(t, portaltest.NewIssuer(t))
@@ -547,8 +548,8 @@ func TestIngress_KeepsEncodedSlashes(t *testing.T) {
 	}
 }
 
-// TestIngress_BodiesAroundTheBrokersLimit sends bodies there and back that the broker carries in one message, just so, not quite
-// and by far not.
+// TestIngress_BodiesAroundTheBrokersLimit sends bodies there and back that the broker carries in one message, just so,
+// not quite and by far not.
 func TestIngress_BodiesAroundTheBrokersLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 16 << 10
@@ -570,7 +571,8 @@ func TestIngress_BodiesAroundTheBrokersLimit(t *testing.T) {
 	}
 }
 
-// TestID_OfTheAnsweringInstance holds that a client learns which instance has answered, and that a service's own word stays.
+// TestID_OfTheAnsweringInstance holds that a client learns which instance has answered, and that a service's own word
+// stays.
 func TestID_OfTheAnsweringInstance(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/portal/internal/outside"
 )
 
-// openEvents are the events that clients outside may listen to: "orders.example/on-ordered", "orders.example/*" for all of a publisher, "*" for all
-// of the bus.
+// openEvents are the events that clients outside may listen to: "orders.example/on-ordered", "orders.example/*" for all
+// of a publisher, "*" for all of the bus.
 type openEvents []string
 
 // check returns an error for what names no events.
@@ -45,7 +45,8 @@ func (o openEvents) has(publisher, event string) bool {
 // hasAllOf reports whether all events of a publisher are open.
 func (o openEvents) hasAllOf(publisher string) bool { return o.has(publisher, "*") }
 
-// errNotOpen is the error for an event that clients outside may not listen to. It does not say whether there is such an event.
+// errNotOpen is the error for an event that clients outside may not listen to. It does not say whether there is such an
+// event.
 func errNotOpen(publisher, event string) error {
 	return bus.Errorf(http.StatusNotFound, "the event %.80s of %s is not open to the outside", event, publisher)
 }

@@ -27,8 +27,8 @@ const (
 )
 
 // iconPath is what browsers request for any page that names no icon of its own. It could be a host, but is not meant as
-// one: each request would be a call to a host that no instance serves, and would cause a warning for operators. A host of
-// that name can be reached at /favicon.ico/.
+// one: each request would be a call to a host that no instance serves, and would cause a warning for operators. A host
+// of that name can be reached at /favicon.ico/.
 const iconPath = "/favicon.ico"
 
 // leadsToPortal reports whether a path stands for the portal's page. The page itself is served only at portalPath, with
@@ -77,7 +77,8 @@ func (i *Handler) serveOperators(w http.ResponseWriter, r *http.Request, path st
 	}
 }
 
-// restrictedLines has a line for each restriction of a connection that is ready, and one for instances of its host that differ.
+// restrictedLines has a line for each restriction of a connection that is ready, and one for instances of its host that
+// differ.
 func restrictedLines(conn *bus.Conn) string {
 	var lines strings.Builder
 	for _, off := range conn.Restrictions() {
@@ -199,8 +200,8 @@ func (i *Handler) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	return s.tell(i.labels()), nil
 }
 
-// find returns the instances on the plane: the ingress itself, then those that are known longest. The first one counts when
-// as many others disagree on the type of a metric.
+// find returns the instances on the plane: the ingress itself, then those that are known longest. The first one counts
+// when as many others disagree on the type of a metric.
 func (s *scrape) find(ctx context.Context) (found []plane.Peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout/2) //nolint:mnd // half
 	defer cancel()

@@ -150,8 +150,8 @@ func TestMetrics_OfUnknownHosts(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAll_Conflict: an instance that comes first and gives metrics other types, or takes the names of their samples,
-// loses these metrics, and no other does.
+// TestMetricsOfAll_Conflict: an instance that comes first and gives metrics other types, or takes the names of their
+// samples, loses these metrics, and no other does.
 func TestMetricsOfAll_Conflict(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -253,7 +253,8 @@ func metricsOfAll(t *testing.T, entrance *ingress.Handler) string {
 	return w.Body.String()
 }
 
-// TestReady_NamesRestrictions holds that an ingress whose user may subscribe to its domain alone is ready, and says what is off.
+// TestReady_NamesRestrictions holds that an ingress whose user may subscribe to its domain alone is ready, and says
+// what is off.
 func TestReady_NamesRestrictions(t *testing.T) {
 	t.Parallel()
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(`authorization { users: [

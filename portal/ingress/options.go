@@ -24,7 +24,8 @@ type Option interface{ apply(*config) }
 // ServerOption configures a server, in [Listen].
 type ServerOption interface{ applyToServer(*serverConfig) }
 
-// WithPorts sets the ports of the bus that are open to the outside. Give the page the same ones, in ingress.WithPorts. Default: 443 and 80.
+// WithPorts sets the ports of the bus that are open to the outside. Give the page the same ones, in portal.WithPorts.
+// Default: 443 and 80.
 func WithPorts(ports ...int) Option {
 	return option(func(c *config) { c.ports = slices.Clone(ports) })
 }
@@ -34,8 +35,8 @@ type option func(*config)
 func (o option) apply(c *config) { o(c) }
 
 // WithTrustedProxies names the networks, such as "10.0.0.0/8", of the proxies in front of the ingress. Their
-// X-Forwarded headers are kept and added to: -For, and with one value each -Host, -Proto and -Prefix, which is the part of
-// the path that the proxy has removed. Those of other clients are replaced. Default: none.
+// X-Forwarded headers are kept and added to: -For, and with one value each -Host, -Proto and -Prefix, which is the part
+// of the path that the proxy has removed. Those of other clients are replaced. Default: none.
 func WithTrustedProxies(networks ...string) Option {
 	return option(func(c *config) { c.proxies = slices.Clone(networks) })
 }
@@ -56,12 +57,12 @@ func WithSandbox() Option {
 	return option(func(c *config) { c.sandbox = true })
 }
 
-// WithOwnTokens names the hosts, such as "library.example", whose services verify bearer tokens of their own. The ingress
-// passes Authorization on to them like any other header: it does not verify a token in it, and takes it as no actor. So
-// such a service cannot require claims of the bus, and sees every token that a client sends it by mistake. That is why the
-// ingress names it, and no service can ask for it. Only the exact host counts, as an instance that is addressed by its id has
-// the address of another host, such as "evil.library.example". To all others a bearer token is the actor, and no header.
-// Default: none.
+// WithOwnTokens names the hosts, such as "library.example", whose services verify bearer tokens of their own. The
+// ingress passes Authorization on to them like any other header: it does not verify a token in it, and takes it as no
+// actor. So such a service cannot require claims of the bus, and sees every token that a client sends it by mistake.
+// That is why the ingress names it, and no service can ask for it. Only the exact host counts, as an instance that is
+// addressed by its id has the address of another host, such as "evil.library.example". To all others a bearer token is
+// the actor, and no header. Default: none.
 func WithOwnTokens(hosts ...string) Option {
 	return option(func(c *config) { c.ownTokens = append(slices.Clip(c.ownTokens), hosts...) })
 }
@@ -72,42 +73,49 @@ func WithTimeBudget(longest time.Duration) Option {
 	return option(func(c *config) { c.timeBudget = longest })
 }
 
-// WithBodyLimit sets the largest request body in bytes; a larger one is answered 413; 0 allows no body at all. A body of more than 1 MiB, or
-// of unknown length, is sent as it arrives. Default: only the limits of the endpoints, see [bus.MaxBodyBytes].
+// WithBodyLimit sets the largest request body in bytes; a larger one is answered 413; 0 allows no body at all. A body
+// of more than 1 MiB, or of unknown length, is sent as it arrives. Default: only the limits of the endpoints, see
+// [bus.MaxBodyBytes].
 func WithBodyLimit(bytes int64) Option {
 	return option(func(c *config) { c.bodyLimit = bytes })
 }
 
-// WithInFlightLimit sets how many bytes of request and response bodies the ingress holds at a time. A head beyond 4 KiB counts three times, for
-// its copies; while it is read, in a server of [Listen], a connection without room for it is closed. If there is no room, a request is answered 503 with Retry-After: 1. A response without room is dropped: the answer to a GET or HEAD
-// is the same 503, and that to any other method is a 503 without Retry-After that says that the call was executed. The
-// next call of that method and address finds its room before it is made, or is answered 503 as not executed. A request
-// that takes at most an 8192nd of the limit always has room, so that large ones that arrive slowly keep no others out, and so has
-// one that is alone. What comes as a stream, in either direction, is not held. Default: 24 MiB.
+// WithInFlightLimit sets how many bytes of request and response bodies the ingress holds at a time. A head beyond 4 KiB
+// counts three times, for its copies; while it is read, in a server of [Listen], a connection without room for it is
+// closed. If there is no room, a request is answered 503 with Retry-After: 1. A response without room is dropped: the
+// answer to a GET or HEAD is the same 503, and that to any other method is a 503 without Retry-After that says that the
+// call was executed. The next call of that method and address finds its room before it is made, or is answered 503 as
+// not executed. A request that takes at most an 8192nd of the limit always has room, so that large ones that arrive
+// slowly keep no others out, and so has one that is alone. What comes as a stream, in either direction, is not held.
+// Default: 24 MiB.
 func WithInFlightLimit(bytes int64) Option {
 	return option(func(c *config) { c.inFlight = bytes })
 }
 
-// WithEvents offers events of services as server-sent events, at GET /<host>:417/<event>. The field data is the arguments as JSON, and id the
-// place in the log or, if the event is not stored, the message id. There is no type, so that browsers call onmessage.
+// WithEvents offers events of services as server-sent events, at GET /<host>:417/<event>. The field data is the
+// arguments as JSON, and id the place in the log or, if the event is not stored, the message id. There is no type, so
+// that browsers call onmessage.
 //
-// Each event is named with its publisher, as in "orders.example/on-ordered"; "orders.example/*" stands for all of a publisher, and "*" for all.
-// Anything else is an error of [New].
+// Each event is named with its publisher, as in "orders.example/on-ordered"; "orders.example/*" stands for all of a
+// publisher, and "*" for all. Anything else is an error of [New].
 //
-// Those may listen whom the publisher lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without it everyone who
-// reaches the ingress. That is why the ingress has to allow it. The publisher is asked when a stream begins, which ends with the token.
+// Those may listen whom the publisher lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without
+// it everyone who reaches the ingress. That is why the ingress has to allow it. The publisher is asked when a stream
+// begins, which ends with the token.
 //
-// A client that names its last event in Last-Event-ID, or ?lastEventId=, gets what was stored since; 0 stands for the beginning of the log.
-// An event of type gap says that some may be missing. A client that falls 64 events behind has to come again.
+// A client that names its last event in Last-Event-ID, or ?lastEventId=, gets what was stored since; 0 stands for the
+// beginning of the log. An event of type gap says that some may be missing. A client that falls 64 events behind has to
+// come again.
 //
 // Default: port 417 is not open.
 func WithEvents(events ...string) Option {
 	return option(func(c *config) { c.events = append(openEvents{}, events...) })
 }
 
-// WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. One client has at most a quarter
-// of them: the subject of a token, else an address. Behind a proxy name it in [WithTrustedProxies], or all are one client. A server of [Listen]
-// has no more than [WithMaxConnections] either. Default: 10 000.
+// WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. One client
+// has at most a quarter of them: the subject of a token, else an address. Behind a proxy name it in
+// [WithTrustedProxies], or all are one client. A server of [Listen] has no more than [WithMaxConnections] either.
+// Default: 10 000.
 func WithEventStreamLimit(streams int) Option {
 	return option(func(c *config) { c.eventStreams = streams })
 }
@@ -134,16 +142,17 @@ func WithGracePeriod(longest time.Duration) ServerOption {
 	return serverOption(func(c *serverConfig) { c.grace = longest })
 }
 
-// WithUnencryptedHTTP2 serves HTTP/2 without TLS (h2c) beside HTTP/1.1. It is for clients that begin with it, such as a proxy in
-// front; an Upgrade to it is ignored. Default: HTTP/1.1 alone.
+// WithUnencryptedHTTP2 serves HTTP/2 without TLS (h2c) beside HTTP/1.1. It is for clients that begin with it, such as a
+// proxy in front; an Upgrade to it is ignored. Default: HTTP/1.1 alone.
 func WithUnencryptedHTTP2() ServerOption {
 	return serverOption(func(c *serverConfig) { c.http2 = true })
 }
 
-// WithMaxConnections sets how many connections the server has at a time, at least 1. For a further one it closes the one that has waited for its
-// client for longest, first of the client with the most; if none has waited for a second, the oldest of that client, or the new one if it is that
-// client's. A client is an IP address, by IPv6 a network of 64 bits; so all behind a proxy are one. An [Handler] that another server serves has no such
-// bound: that server has to set one. Default: 1024.
+// WithMaxConnections sets how many connections the server has at a time, at least 1. For a further one it closes the
+// one that has waited for its client for longest, first of the client with the most; if none has waited for a second,
+// the oldest of that client, or the new one if it is that client's. A client is an IP address, by IPv6 a network of 64
+// bits; so all behind a proxy are one. An [Handler] that another server serves has no such bound: that server has to
+// set one. Default: 1024.
 func WithMaxConnections(connections int) ServerOption {
 	return serverOption(func(c *serverConfig) { c.most = connections })
 }

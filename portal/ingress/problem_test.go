@@ -176,8 +176,8 @@ func TestProblems(t *testing.T) {
 	assert.Empty(t, head.Text, "HEAD")
 }
 
-// TestDetails_ReachClients holds that the type and the details of an error arrive outside, also from a service that passes on the
-// error of another.
+// TestDetails_ReachClients holds that the type and the details of an error arrive outside, also from a service that
+// passes on the error of another.
 func TestDetails_ReachClients(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)
@@ -242,8 +242,8 @@ func (d driver) Open() error {
 	return fmt.Errorf("dialling postgres://shop:secret@db.internal: %w", d.why)
 }
 
-// TestProblem_HidesTextsWithoutAStatus has services fail with the text of some driver. Whatever status the bus makes of it, it
-// does not leave through the ingress, not even by way of another service.
+// TestProblem_HidesTextsWithoutAStatus has services fail with the text of some driver. Whatever status the bus makes of
+// it, it does not leave through the ingress, not even by way of another service.
 func TestProblem_HidesTextsWithoutAStatus(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

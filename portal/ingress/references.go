@@ -8,10 +8,11 @@ import (
 	"github.com/busline/busline/portal/internal/outside"
 )
 
-// adaptReferences rewrites the headers of a request in which a client names the service by its address on the ingress: the service knows
-// only its address on the bus, which is the Host of its requests. So checks of the origin, and the Destination of WebDAV, work as
-// they do without an ingress. An Origin tells no services apart, as all are on the origin of the ingress; references to other services and
-// other places stay as they are. It is the reverse of [servicePlace.adaptLocations].
+// adaptReferences rewrites the headers of a request in which a client names the service by its address on the ingress:
+// the service knows only its address on the bus, which is the Host of its requests. So checks of the origin, and the
+// Destination of WebDAV, work as they do without an ingress. An Origin tells no services apart, as all are on the
+// origin of the ingress; references to other services and other places stay as they are. It is the reverse of
+// [servicePlace.adaptLocations].
 func (i *Handler) adaptReferences(header http.Header, from *forwarding, to *url.URL) {
 	for _, name := range [...]string{"Origin", "Referer", "Destination"} {
 		values := header[name]
@@ -24,7 +25,8 @@ func (i *Handler) adaptReferences(header http.Header, from *forwarding, to *url.
 	}
 }
 
-// inside returns a reference as the service knows it; ok is false if it refers to another place. An origin refers to the ingress as a whole.
+// inside returns a reference as the service knows it; ok is false if it refers to another place. An origin refers to
+// the ingress as a whole.
 func (i *Handler) inside(reference string, from *forwarding, to *url.URL, isOrigin bool) (inside string, ok bool) {
 	parsed, err := url.Parse(reference)
 	if err != nil || parsed.Opaque != "" || !i.isOwnHost(parsed, from) {
@@ -52,7 +54,8 @@ func (i *Handler) inside(reference string, from *forwarding, to *url.URL, isOrig
 	return inside, true
 }
 
-// isOwnHost reports whether a reference is a path, or a URL of the ingress as the client has called it, or as people do.
+// isOwnHost reports whether a reference is a path, or a URL of the ingress as the client has called it, or as people
+// do.
 func (i *Handler) isOwnHost(reference *url.URL, from *forwarding) bool {
 	switch {
 	case reference.Scheme == "" && reference.Host == "":

@@ -65,7 +65,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestCrossOriginProtection_OfAService holds that the check of net/http works in a service as it does without an ingress.
+// TestCrossOriginProtection_OfAService holds that the check of net/http works in a service as it does without an
+// ingress.
 func TestCrossOriginProtection_OfAService(t *testing.T) {
 	t.Parallel()
 	for _, options := range [][]ingress.Option{nil, {ingress.WithOrigins("https://app.example.com")}, {ingress.WithOrigins("*")}} {
@@ -129,7 +130,8 @@ func TestRedirectToHTTPS(t *testing.T) {
 	}
 }
 
-// TestRedirect_ByPlainHTTP holds which redirects stay on plain HTTP: all that differ in more than the scheme from the URL called.
+// TestRedirect_ByPlainHTTP holds which redirects stay on plain HTTP: all that differ in more than the scheme from the
+// URL called.
 func TestRedirect_ByPlainHTTP(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)

@@ -70,7 +70,8 @@ func unstripped(r *http.Request) string {
 	return fmt.Sprintf("; the ingress is mounted under %s: remove that from the path with http.StripPrefix(%q, ingress)", mount, mount)
 }
 
-// missesPage reports whether a browser has asked for the portal's page and the call failed because no instance serves it.
+// missesPage reports whether a browser has asked for the portal's page and the call failed because no instance serves
+// it.
 func missesPage(r *http.Request, to *url.URL, err error) bool {
 	status := bus.StatusOf(err)
 	return to.Hostname() == outside.HostPortal && to.Path == "/" && r.Method == http.MethodGet &&

@@ -67,7 +67,8 @@ func setUnlessSet(header http.Header, name, value string) {
 // isStream reports whether the body of a response comes as a stream, and is not in memory.
 func isStream(response *http.Response) bool { return response.Trailer != nil }
 
-// isEndless reports whether a response is a stream that may have no end, so that a server that stops does not wait for it.
+// isEndless reports whether a response is a stream that may have no end, so that a server that stops does not wait for
+// it.
 func isEndless(response *http.Response) bool {
 	endless := []string{eventStreamType, "application/x-ndjson", "application/json-seq", "multipart/x-mixed-replace"}
 	return isStream(response) && slices.Contains(endless, outside.MediaType(response.Header))
@@ -112,8 +113,8 @@ func (i *Handler) relayStream(w http.ResponseWriter, r *http.Request, response *
 	addTrailer(w.Header(), response.Trailer)
 }
 
-// addTrailer adds the trailer of a response to the header of the client, without what cannot be in a header either, and what only a
-// header may have (RFC 9110, 6.5.1).
+// addTrailer adds the trailer of a response to the header of the client, without what cannot be in a header either, and
+// what only a header may have (RFC 9110, 6.5.1).
 func addTrailer(to, from http.Header) {
 	kept := make(http.Header)
 	filterResponseHeader(kept, from)
@@ -124,7 +125,8 @@ func addTrailer(to, from http.Header) {
 	}
 }
 
-// belongsToHeader reports whether a field says how a response is to be taken, so that a trailer must not have it. The name is canonical.
+// belongsToHeader reports whether a field says how a response is to be taken, so that a trailer must not have it. The
+// name is canonical.
 func belongsToHeader(name string) bool {
 	switch name {
 	case "Age", "Authorization", "Cache-Control", "Date", "Expires", "Host", "Location", "Pragma", "Proxy-Status", "Refresh", "Retry-After", "Set-Cookie",
@@ -135,7 +137,8 @@ func belongsToHeader(name string) bool {
 	}
 }
 
-// problemEvent returns the event that ends a stream of events that has failed. The blank line before it ends an event that was cut off.
+// problemEvent returns the event that ends a stream of events that has failed. The blank line before it ends an event
+// that was cut off.
 func (i *Handler) problemEvent(r *http.Request, err error) []byte {
 	problem := bodyWriter{header: make(http.Header)}
 	bus.WriteError(&problem, r, i.visible(r, err))
@@ -153,10 +156,12 @@ type bodyWriter struct {
 func (b *bodyWriter) Header() http.Header { return b.header }
 func (*bodyWriter) WriteHeader(int)       {}
 
-// heldPiece is how many bytes of a body in memory have a time of their own: who reads it slower than 256 KiB a minute is cut off.
+// heldPiece is how many bytes of a body in memory have a time of their own: who reads it slower than 256 KiB a minute
+// is cut off.
 const heldPiece = 256 << 10
 
-// heldWriter writes a body that is in memory, in pieces. The first has the time that the response has, each further one a time of its own.
+// heldWriter writes a body that is in memory, in pieces. The first has the time that the response has, each further one
+// a time of its own.
 type heldWriter struct {
 	client http.ResponseWriter
 	begun  bool
@@ -177,7 +182,8 @@ func (h *heldWriter) Write(body []byte) (written int, err error) {
 	return written, nil
 }
 
-// breakOff breaks the connection. For a client of HTTP/1.0 the end of a connection may be that of a body, so it gets a reset.
+// breakOff breaks the connection. For a client of HTTP/1.0 the end of a connection may be that of a body, so it gets a
+// reset.
 func breakOff(connection *http.ResponseController, r *http.Request) {
 	if !r.ProtoAtLeast(1, 1) {
 		if conn, _, err := connection.Hijack(); err == nil {

@@ -17,8 +17,9 @@ import (
 // minCompressed is the size in bytes below which compression saves nothing: a smaller body fits into one packet.
 const minCompressed = 1400
 
-// compressed makes a handler compress its responses in gzip or zstd, as the client likes, gzip if it likes both as much: gzip
-// makes less of a document of 20 KB. Responses without a body, below minCompressed, or to HEAD stay as they are.
+// compressed makes a handler compress its responses in gzip or zstd, as the client likes, gzip if it likes both as
+// much: gzip makes less of a document of 20 KB. Responses without a body, below minCompressed, or to HEAD stay as they
+// are.
 //
 //nolint:gochecknoglobals // does not change
 var compressed = func() func(http.Handler) http.HandlerFunc {
@@ -30,8 +31,9 @@ var compressed = func() func(http.Handler) http.HandlerFunc {
 	return wrap
 }()
 
-// writeResponse writes a response from the bus, and compresses its body if that is worthwhile. A response has a Content-Length if it
-// can have a body, and to HEAD if the service has announced one. The header is complete but for that field.
+// writeResponse writes a response from the bus, and compresses its body if that is worthwhile. A response has a
+// Content-Length if it can have a body, and to HEAD if the service has announced one. The header is complete but for
+// that field.
 func (i *Handler) writeResponse(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	length := response.Header.Get("Content-Length")
 	write := func(w http.ResponseWriter, r *http.Request) {
@@ -87,8 +89,8 @@ func worthCompressing(header http.Header, status int, length string) bool {
 		!describesBytes(header) && isText(outside.MediaType(header))
 }
 
-// describesBytes reports whether the client learns something of the body's bytes: that it can ask for some of them, a tag that
-// stands for exactly these (RFC 9110, 8.8.1), or their digest (RFC 9530).
+// describesBytes reports whether the client learns something of the body's bytes: that it can ask for some of them, a
+// tag that stands for exactly these (RFC 9110, 8.8.1), or their digest (RFC 9530).
 func describesBytes(header http.Header) bool {
 	ranges := header.Get("Accept-Ranges")
 	return ranges != "" && !strings.EqualFold(ranges, "none") || strings.HasPrefix(header.Get("ETag"), `"`) ||
@@ -119,8 +121,8 @@ func isText(kind string) bool {
 // no cookies and no access to other pages (https://html.spec.whatwg.org/#sandboxing).
 const sandboxPolicy = "sandbox allow-downloads allow-forms allow-popups allow-scripts"
 
-// applySandboxCSP adds the policy of [WithSandbox] to what a browser may show as a page. A policy that the service has set holds
-// as well. The portal's own page keeps its origin, where it stores tokens.
+// applySandboxCSP adds the policy of [WithSandbox] to what a browser may show as a page. A policy that the service has
+// set holds as well. The portal's own page keeps its origin, where it stores tokens.
 func (c *config) applySandboxCSP(to *url.URL, response *http.Response) {
 	if c.needsSandbox(to, response) {
 		response.Header.Add("Content-Security-Policy", sandboxPolicy)
@@ -132,17 +134,17 @@ func (c *config) needsSandbox(to *url.URL, response *http.Response) bool {
 	return c.sandbox && to.Hostname() != outside.HostPortal && mayScript(response)
 }
 
-// mayScript reports whether a browser may run scripts in a response when it shows it as a page. Browsers know more types
-// of XML than any list, so all types count but those that are known not to be pages. A type that is missing or malformed
-// counts, because browsers read types less strictly, and so does 304, whose header replaces that of the page in the
-// browser's cache.
+// mayScript reports whether a browser may run scripts in a response when it shows it as a page. Browsers know more
+// types of XML than any list, so all types count but those that are known not to be pages. A type that is missing or
+// malformed counts, because browsers read types less strictly, and so does 304, whose header replaces that of the page
+// in the browser's cache.
 func mayScript(response *http.Response) bool {
 	return len(response.Header.Values("Content-Type")) > 1 || response.StatusCode == http.StatusNotModified ||
 		!isPassive(outside.MediaType(response.Header))
 }
 
-// isPassive reports whether a browser shows a media type without running scripts in it, or saves it as a file. PDF is one
-// of them, because its viewer does not run in a sandbox.
+// isPassive reports whether a browser shows a media type without running scripts in it, or saves it as a file. PDF is
+// one of them, because its viewer does not run in a sandbox.
 func isPassive(kind string) bool {
 	family, name, _ := strings.Cut(kind, "/")
 	if strings.HasSuffix(name, "xml") {
@@ -180,8 +182,9 @@ func (i *Handler) placeOf(from *forwarding, path string, to *url.URL, response *
 	return servicePlace{from.prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports, !slash, ""}
 }
 
-// noteCalled notes a URL that was called by plain HTTP. A service that redirects to the same URL with https wants no plain HTTP: a
-// path would lead back to it for ever. A redirect by which a form leads back to itself may have any scheme, so it does not count.
+// noteCalled notes a URL that was called by plain HTTP. A service that redirects to the same URL with https wants no
+// plain HTTP: a path would lead back to it for ever. A redirect by which a form leads back to itself may have any
+// scheme, so it does not count.
 func (p *servicePlace) noteCalled(r *http.Request, from *forwarding, path string, response *http.Response) {
 	repeats := r.Method == http.MethodGet || r.Method == http.MethodHead ||
 		response.StatusCode != http.StatusFound && response.StatusCode != http.StatusSeeOther
@@ -206,8 +209,8 @@ func (p *servicePlace) adaptLocations(response *http.Response) {
 }
 
 // outside rewrites a reference (RFC 9110, 10.2.2) for clients. It changes absolute paths, and URLs of the same service;
-// paths relative to the request and references to other places stay as they are. The service was called at its root, "/",
-// if the path was bare; a client would leave the service with a relative path.
+// paths relative to the request and references to other places stay as they are. The service was called at its root,
+// "/", if the path was bare; a client would leave the service with a relative path.
 func (p *servicePlace) outside(reference string) string {
 	if strings.HasPrefix(reference, "/") && !strings.HasPrefix(reference, "//") {
 		return p.below(p.name, reference)

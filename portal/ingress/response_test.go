@@ -98,7 +98,8 @@ func TestCompression(t *testing.T) {
 			if tag := got.Header.Get("ETag"); strings.HasPrefix(tag, "W/") == strings.Contains(test.path, "Etag") {
 				t.Errorf("%s: ETag %s", name, tag)
 			}
-			// the length of the text is not that of a body which may be compressed, and a handler that writes nothing to HEAD tells none
+			// the length of the text is not that of a body which may be compressed, and a handler that writes nothing to HEAD
+			// tells none
 			if known := got.ContentLength >= 0 || test.path == "/short"; method == "HEAD" && known == strings.Contains(test.vary, "Accept-Encoding") {
 				t.Errorf("%s: Content-Length %d", name, got.ContentLength)
 			}
@@ -141,8 +142,8 @@ func TestResponse_Vary(t *testing.T) {
 	}
 }
 
-// TestResponse_WithoutContent compares with net/http what a client gets of a handler that announces a body and has a status without one,
-// or tells of the answer before it.
+// TestResponse_WithoutContent compares with net/http what a client gets of a handler that announces a body and has a
+// status without one, or tells of the answer before it.
 func TestResponse_WithoutContent(t *testing.T) {
 	t.Parallel()
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -230,7 +231,8 @@ func leading(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// TestLocations holds that what a service names of itself is what a client of the ingress finds, and that all else stays.
+// TestLocations holds that what a service names of itself is what a client of the ingress finds, and that all else
+// stays.
 func TestLocations(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)
@@ -332,7 +334,8 @@ func TestLocations_BehindAProxy(t *testing.T) {
 	}
 }
 
-// TestResponse_RedirectsOfAMux follows the redirects that net/http makes by itself, and those of its helper, with a browser's means.
+// TestResponse_RedirectsOfAMux follows the redirects that net/http makes by itself, and those of its helper, with a
+// browser's means.
 func TestResponse_RedirectsOfAMux(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)

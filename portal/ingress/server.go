@@ -125,8 +125,8 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 	return &Server{listener: &boundedListener{listener, bounded}, http: server, baseURL: baseURL, grace: config.grace, stop: stop}
 }
 
-// stoppingKey is the key of a context in that of requests, which ends when the server begins to stop. It reaches an ingress that any other
-// handler wraps.
+// stoppingKey is the key of a context in that of requests, which ends when the server begins to stop. It reaches an
+// ingress that any other handler wraps.
 type stoppingKey struct{}
 
 // stopping returns that context; if the server is another one, one that does not end.
@@ -144,8 +144,9 @@ func (s *Server) BaseURL() string { return s.baseURL }
 // Addr returns the address listened on, with the port that the system chose for port 0.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Serve answers requests until ctx ends. Then it takes no further ones, ends streams of events, waits for those in flight for as long as
-// [WithGracePeriod] allows, and returns nil if none was cut off. It closes the listener, and can be called only once.
+// Serve answers requests until ctx ends. Then it takes no further ones, ends streams of events, waits for those in
+// flight for as long as [WithGracePeriod] allows, and returns nil if none was cut off. It closes the listener, and can
+// be called only once.
 func (s *Server) Serve(ctx context.Context) error {
 	var failure error
 	served := make(chan struct{})

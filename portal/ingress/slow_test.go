@@ -186,7 +186,8 @@ func slowIngress(t *testing.T, b *bustest.Bus, handler http.HandlerFunc) (listen
 	}
 }
 
-// TestSlowClients_Logged has clients cut off that do not read a response or do not send a request, and reads what is logged of them.
+// TestSlowClients_Logged has clients cut off that do not read a response or do not send a request, and reads what is
+// logged of them.
 func TestSlowClients_Logged(t *testing.T) {
 	t.Parallel()
 	const unread = `"method":"GET","path":"/slow.example/%s","message":"a client was cut off: it did not read its response in time"}`
@@ -233,7 +234,8 @@ func serveRandom(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// TestSlowClients_Throttled has twenty clients cut off at a time: ten lines are written, and the next one counts the others.
+// TestSlowClients_Throttled has twenty clients cut off at a time: ten lines are written, and the next one counts the
+// others.
 func TestSlowClients_Throttled(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -256,7 +258,8 @@ func TestSlowClients_Throttled(t *testing.T) {
 	})
 }
 
-// TestSlowClients_Steady has clients that read a body in memory slowly, for much longer than one deadline, get all of it.
+// TestSlowClients_Steady has clients that read a body in memory slowly, for much longer than one deadline, get all of
+// it.
 func TestSlowClients_Steady(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {

@@ -121,7 +121,8 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestSmuggling_ReachesNothingInside asks for what is not open to the outside, in all the ways that there are to spell it.
+// TestSmuggling_ReachesNothingInside asks for what is not open to the outside, in all the ways that there are to spell
+// it.
 func TestSmuggling_ReachesNothingInside(t *testing.T) {
 	t.Parallel()
 	tap, entrance := newTap(t)

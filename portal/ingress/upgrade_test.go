@@ -10,7 +10,8 @@ import (
 	"github.com/busline/busline/portal/internal/portaltest"
 )
 
-// TestUpgrade holds that a client which asks for another protocol is told at once that there is none, and one that can do without is served.
+// TestUpgrade holds that a client which asks for another protocol is told at once that there is none, and one that can
+// do without is served.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)

@@ -26,8 +26,8 @@ func (Choice) JSONSchemaExtend(s *jsonschema.Schema) {
 	}
 }
 
-// TestDeepChoices holds a deep tree to its schema, in which each node tries two alternatives: not twice as often at each
-// further level.
+// TestDeepChoices holds a deep tree to its schema, in which each node tries two alternatives: not twice as often at
+// each further level.
 func TestDeepChoices(t *testing.T) {
 	t.Parallel()
 	constraints, err := schema.ConstraintsOf(reflect.TypeFor[Choice]())

@@ -26,7 +26,8 @@ func implements[I any](t reflect.Type) bool {
 	return t.Kind() != reflect.Interface && (t.Implements(iface) || reflect.PointerTo(t).Implements(iface))
 }
 
-// readingMethod returns the method with which a type reads itself, "" if it has none. The codec prefers them in this order.
+// readingMethod returns the method with which a type reads itself, "" if it has none. The codec prefers them in this
+// order.
 func readingMethod(t reflect.Type) string {
 	switch {
 	case implements[jsonv2.UnmarshalerFrom](t):

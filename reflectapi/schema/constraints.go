@@ -77,8 +77,8 @@ func (c *Constraints) CheckJSON(value any) []Violation {
 	return found.found
 }
 
-// isConstrained reports whether a type contains a jsonschema tag, a closed type, or a type that provides its own schema, or tries
-// to.
+// isConstrained reports whether a type contains a jsonschema tag, a closed type, or a type that provides its own
+// schema, or tries to.
 func isConstrained(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
@@ -100,8 +100,9 @@ func isConstrained(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// checkDefaults finds defaults that nothing applies, in all structs but one: a missing member has the zero value, so the document would be
-// wrong. Behind a pointer it is allowed, because the method can see that the member is missing and apply the default.
+// checkDefaults finds defaults that nothing applies, in all structs but one: a missing member has the zero value, so
+// the document would be wrong. Behind a pointer it is allowed, because the method can see that the member is missing
+// and apply the default.
 func (s *Schemas) checkDefaults(applied reflect.Type) error {
 	for i := range s.members {
 		m := &s.members[i]

@@ -134,9 +134,9 @@ func (c *converter) reference(in *jsonschema.Schema) *Schema {
 	return around
 }
 
-// localDefinition returns the name of the definition to which a reference is, a JSON Pointer in the fragment of a URI (RFC
-// 6901, sections 3 and 6). local is false for one to another document or to a part of a definition, of which nothing is
-// known.
+// localDefinition returns the name of the definition to which a reference is, a JSON Pointer in the fragment of a URI
+// (RFC 6901, sections 3 and 6). local is false for one to another document or to a part of a definition, of which
+// nothing is known.
 func localDefinition(ref string) (name string, local bool) {
 	token, local := strings.CutPrefix(ref, definitionPrefix)
 	name, err := url.PathUnescape(token)

@@ -255,9 +255,9 @@ func valid(t interface {
 	return document.Components.Schemas[root].Value.AllOf[0].Value
 }
 
-// untypedNullable reports whether a schema has a nullable without a type, which 3.0.0 does not define. Otherwise it makes
-// schemas without a type accept null, which the validator does not. The validator also takes {"not":{}} for {}, unless the schema
-// within says something, as it then does.
+// untypedNullable reports whether a schema has a nullable without a type, which 3.0.0 does not define. Otherwise it
+// makes schemas without a type accept null, which the validator does not. The validator also takes {"not":{}} for {},
+// unless the schema within says something, as it then does.
 func untypedNullable(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) bool {
 	if ref == nil || seen[ref.Value] {
 		return false

@@ -11,8 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern in a schema is a regular expression of ECMA 262 with the flag u, as JSON Schema asks for, because that is how the readers
-// of a document understand it. Package regexp, which takes linear time for any text, checks it here. The two dialects differ:
+// A pattern in a schema is a regular expression of ECMA 262 with the flag u, as JSON Schema asks for, because that is
+// how the readers of a document understand it. Package regexp, which takes linear time for any text, checks it here.
+// The two dialects differ:
 //
 //	\s \S .            match other characters            the sets of ECMA are written out
 //	[] [^] [\b] \0     and \cX, \u0041, \u{41},          rewritten
@@ -38,9 +39,9 @@ type pattern struct {
 	checked    *regexp.Regexp
 }
 
-// CheckPattern returns an error for a pattern that cannot be enforced as its readers understand it: as a regular expression of ECMA 262
-// with the flag u. Those that take more than linear time, such as (?=…), are refused, too. The error is what is said of the pattern:
-// "has \z, …: write $".
+// CheckPattern returns an error for a pattern that cannot be enforced as its readers understand it: as a regular
+// expression of ECMA 262 with the flag u. Those that take more than linear time, such as (?=…), are refused, too. The
+// error is what is said of the pattern: "has \z, …: write $".
 func CheckPattern(documented string) error {
 	_, err := newPattern(documented)
 	return err

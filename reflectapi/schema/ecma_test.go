@@ -9,7 +9,8 @@ import (
 	"github.com/busline/busline/reflectapi/schema"
 )
 
-// ecmaPattern is a pattern with texts that ECMA 262 matches, and others that it does not. make npm holds them against an engine of it.
+// ecmaPattern is a pattern with texts that ECMA 262 matches, and others that it does not. make npm holds them against
+// an engine of it.
 type ecmaPattern struct {
 	Pattern         string
 	Matches, Others []string

@@ -177,8 +177,8 @@ func isMapKey(t reflect.Type) bool {
 	return WritesText(t)
 }
 
-// refusedByCodec returns why the JSON codec refuses a struct, or "": a json tag that cannot be parsed. The codec itself reports that only when the first value is
-// encoded or decoded, and then for every value.
+// refusedByCodec returns why the JSON codec refuses a struct, or "": a json tag that cannot be parsed. The codec itself
+// reports that only when the first value is encoded or decoded, and then for every value.
 func refusedByCodec(t reflect.Type) string {
 	if readsItself(t) {
 		return ""
@@ -190,9 +190,9 @@ func refusedByCodec(t reflect.Type) string {
 	return ""
 }
 
-// Unsettable returns why the codec cannot read a type that it can write, or "". An embedded pointer to a struct that is not
-// exported cannot be set, which the codec reports only when a request has a member of that struct. One whose method reads the
-// whole struct is nil when that is called.
+// Unsettable returns why the codec cannot read a type that it can write, or "". An embedded pointer to a struct that is
+// not exported cannot be set, which the codec reports only when a request has a member of that struct. One whose method
+// reads the whole struct is nil when that is called.
 func Unsettable(t reflect.Type) (reason string) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) {
 		t = gotype.Base(t) // a pointer has the methods, too

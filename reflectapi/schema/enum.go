@@ -15,8 +15,8 @@ type enums struct {
 // closed is filled by variables of generated files, before main, and only read from then on.
 var closed enums //nolint:gochecknoglobals // docs/decisions/0008
 
-// AddEnum adds a value to those of a closed type, once: the type has no others, see reflectapi.RegisterEnum. It is safe for concurrent
-// use.
+// AddEnum adds a value to those of a closed type, once: the type has no others, see reflectapi.RegisterEnum. It is safe
+// for concurrent use.
 func AddEnum(t reflect.Type, value any) { closed.add(t, value) }
 
 // add records a value of a type, once.

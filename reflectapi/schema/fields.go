@@ -68,7 +68,8 @@ type JSONMember struct {
 	Quoted bool // it is written in quotes, as its tag has the option string
 }
 
-// JSONMembers returns the members of the JSON object that represents a struct, by the rules of encoding/json, in the order of their declaration.
+// JSONMembers returns the members of the JSON object that represents a struct, by the rules of encoding/json, in the
+// order of their declaration.
 func JSONMembers(t reflect.Type) (members []JSONMember) {
 	for _, f := range jsonFields(t) {
 		members = append(members, JSONMember{f.Name, f.Type, f.index, f.Quoted})
@@ -76,8 +77,8 @@ func JSONMembers(t reflect.Type) (members []JSONMember) {
 	return members
 }
 
-// HiddenMember names two fields of embedded structs that have one name in JSON with equal right, so that JSON has neither, and the
-// remedy; "" if there are none. The codec would lose their values without an error.
+// HiddenMember names two fields of embedded structs that have one name in JSON with equal right, so that JSON has
+// neither, and the remedy; "" if there are none. The codec would lose their values without an error.
 func HiddenMember(t reflect.Type) string {
 	_, rivals := dominant(allFields(t))
 	if len(rivals) == 0 {
@@ -138,8 +139,8 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 	return field, false
 }
 
-// dominant returns the one field for each name that JSON shows, in order of declaration, and the first two of a name for which there
-// is none.
+// dominant returns the one field for each name that JSON shows, in order of declaration, and the first two of a name
+// for which there is none.
 func dominant(all []jsonField) (kept, rivals []jsonField) {
 	byName := map[string][]jsonField{}
 	for _, f := range all {
@@ -174,8 +175,8 @@ func embeds(f reflect.StructField) bool {
 	return f.Anonymous && options[0] == "" || slices.Contains(options[1:], "inline") || slices.Contains(options[1:], "embed")
 }
 
-// Argument returns the field of a struct of arguments, or of results, that holds the value at an index. tag is what is declared of the value.
-// One that may be missing is left out of the JSON when it is zero.
+// Argument returns the field of a struct of arguments, or of results, that holds the value at an index. tag is what is
+// declared of the value. One that may be missing is left out of the JSON when it is zero.
 func Argument(i int, name string, t reflect.Type, tag reflect.StructTag, mayBeMissing bool) reflect.StructField {
 	options := ""
 	if mayBeMissing {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Patterns of RFC 3339 (date-time), RFC 5321 (email) and RFC 3986 (uri). What they do not say of a part is checked beside them.
+// Patterns of RFC 3339 (date-time), RFC 5321 (email) and RFC 3986 (uri). What they do not say of a part is checked
+// beside them.
 var (
 	dateTimePattern = regexp.MustCompile(`^[0-9-]{10}[Tt][0-9:]{6}(60|[0-9]{2})(?:\.[0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$`)
 
@@ -116,8 +117,8 @@ func isUUID(text string) bool {
 	return true
 }
 
-// widths adds what the width of a Go number implies: a format, and limits where that is wider, or where readers may not know
-// it, as with uint64.
+// widths adds what the width of a Go number implies: a format, and limits where that is wider, or where readers may not
+// know it, as with uint64.
 func widths(out *Schema, t reflect.Type) {
 	if t == nil {
 		return

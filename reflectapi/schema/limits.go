@@ -36,8 +36,8 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 	}
 }
 
-// values converts the values in a schema: enum, also that of a closed type, default, example. jsonschema leaves many of them as
-// the text of the tag, and a document that violates its own schema is invalid.
+// values converts the values in a schema: enum, also that of a closed type, default, example. jsonschema leaves many of
+// them as the text of the tag, and a document that violates its own schema is invalid.
 func (c *converter) values(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 	for _, value := range in.Enum {
 		out.Enum = append(out.Enum, typed(value, out))
@@ -182,7 +182,8 @@ type mentioned struct {
 	schema      *Schema
 }
 
-// enumerated is a schema with an enum, and where it was found. values are those of its author: a nullable schema has null, too.
+// enumerated is a schema with an enum, and where it was found. values are those of its author: a nullable schema has
+// null, too.
 type enumerated struct {
 	where  string
 	values []any
@@ -279,8 +280,8 @@ func (s *Schemas) Required(t reflect.Type, schema *Schema) bool {
 	return rules.restricts(schema, t, map[*Schema]bool{}) && !rules.generic(schema).fitsZero(t)
 }
 
-// cyclicComponent finds a component that refers back to itself without going through a member or an element, so that checking
-// a value against it would never end. A component that contains itself in a member or an element is fine.
+// cyclicComponent finds a component that refers back to itself without going through a member or an element, so that
+// checking a value against it would never end. A component that contains itself in a member or an element is fine.
 func cyclicComponent(components map[string]*Schema) (name string, found bool) {
 	done := map[string]bool{}
 	for name := range components {

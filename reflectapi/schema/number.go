@@ -64,15 +64,16 @@ func decimal(f float64) string {
 	return strconv.FormatFloat(f, format, -1, 64)
 }
 
-// unmarshalExact is json.Unmarshal for a target in which numbers may be of any type. Run exact over these: as a float64, which
-// they would become, an integer beyond 2^53 loses digits.
+// unmarshalExact is json.Unmarshal for a target in which numbers may be of any type. Run exact over these: as a
+// float64, which they would become, an integer beyond 2^53 loses digits.
 func unmarshalExact(data []byte, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	return decoder.Decode(target)
 }
 
-// exact returns a value with its numbers as Go has them: an int64, a float64, or a json.Number for an integer that neither holds.
+// exact returns a value with its numbers as Go has them: an int64, a float64, or a json.Number for an integer that
+// neither holds.
 func exact(value any) any {
 	switch v := value.(type) {
 	case json.Number:

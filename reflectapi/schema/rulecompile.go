@@ -147,7 +147,8 @@ func (s *Schema) parts() []*Schema {
 	return slices.Concat(s.AllOf, []*Schema{s.Items, s.AdditionalProperties}, slices.Collect(maps.Values(s.Properties)))
 }
 
-// readsAnything reports whether a part of a type is read from JSON of any type: an interface, or what reads its JSON itself.
+// readsAnything reports whether a part of a type is read from JSON of any type: an interface, or what reads its JSON
+// itself.
 func readsAnything(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] || t == timeType() {
 		return false

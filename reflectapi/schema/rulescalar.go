@@ -97,8 +97,8 @@ func isWhole(v reflect.Value) bool { return !v.CanFloat() || v.Float() == math.T
 // exactBelow: every integer below it is exact as a float64.
 const exactBelow = 1 << 53
 
-// float returns the float64 nearest to a number, and whether it is exact. A float32 stands for its shortest decimal, which is
-// what was written: its own float64 for 0.1 is 0.10000000149.
+// float returns the float64 nearest to a number, and whether it is exact. A float32 stands for its shortest decimal,
+// which is what was written: its own float64 for 0.1 is 0.10000000149.
 func float(v reflect.Value) (f float64, exact bool) {
 	switch {
 	case v.CanInt():
@@ -181,8 +181,8 @@ func (l *limit) compare(v reflect.Value) int {
 	return rational(v).Cmp(l.exact)
 }
 
-// divides reports whether a number is a multiple of the limit. A float is one if a multiple rounds to it: it does not show all
-// digits that were written.
+// divides reports whether a number is a multiple of the limit. A float is one if a multiple rounds to it: it does not
+// show all digits that were written.
 func (l *limit) divides(v reflect.Value) bool {
 	if f, exact := float(v); exact && l.isNear && math.Abs(f) <= exactBelow && f == math.Trunc(f) && l.near == math.Trunc(l.near) {
 		return math.Mod(f, l.near) == 0

@@ -1,7 +1,8 @@
 // Package schema turns Go types into OpenAPI 3.0.0 schemas, and holds values to them.
 //
-// [Schemas] collects the schemas of a document, [Constraints] are what they say in a form that checks values quickly. Both go by the JSON that
-// the codec writes and reads, by jsonschema tags, and by the methods with which a type describes itself.
+// [Schemas] collects the schemas of a document, [Constraints] are what they say in a form that checks values quickly.
+// Both go by the JSON that the codec writes and reads, by jsonschema tags, and by the methods with which a type
+// describes itself.
 package schema
 
 import (
@@ -147,8 +148,8 @@ func (s *Schemas) freeName(t reflect.Type) string {
 }
 
 // Distinct returns an empty collection in which the types of s have names that do not depend on the order in which they
-// came, nil if no two types share a name. Of those that do, the only one from the own packages, by import path, keeps it;
-// to the others it adds their package, and as much of its path as it takes.
+// came, nil if no two types share a name. Of those that do, the only one from the own packages, by import path, keeps
+// it; to the others it adds their package, and as much of its path as it takes.
 func (s *Schemas) Distinct(own []string) *Schemas {
 	byName := make(map[string][]reflect.Type)
 	for t := range s.names {
@@ -232,8 +233,8 @@ func (s *Schemas) qualify(types []reflect.Type) {
 	}
 }
 
-// qualifiedName returns a type's name behind its package and, from 2 elements on, the elements of the path before it. The
-// longest form also has the packages of the type's own arguments. longer reports that there is a longer one.
+// qualifiedName returns a type's name behind its package and, from 2 elements on, the elements of the path before it.
+// The longest form also has the packages of the type's own arguments. longer reports that there is a longer one.
 func qualifiedName(t reflect.Type, elements int) (name string, longer bool) {
 	path := strings.Split(t.PkgPath(), "/")
 	if elements == 1 {
@@ -395,8 +396,8 @@ func (s *Schemas) reflector() *jsonschema.Reflector {
 	}
 }
 
-// promotedFields returns the members that JSON shows for a struct that embeds others, or has tags that jsonschema misreads. It reads them last, which
-// corrects shadowed names: it takes the last field of a name, JSON the shallowest.
+// promotedFields returns the members that JSON shows for a struct that embeds others, or has tags that jsonschema
+// misreads. It reads them last, which corrects shadowed names: it takes the last field of a name, JSON the shallowest.
 func promotedFields(t reflect.Type) []reflect.StructField {
 	if !slices.ContainsFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool { return embeds(f) || isDash(f) || withChoices(f.Tag) != f.Tag }) {
 		return nil

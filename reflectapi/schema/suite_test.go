@@ -38,8 +38,9 @@ var suiteSchema *jsonschema.Schema
 
 func (suiteValue) JSONSchema() *jsonschema.Schema { return suiteSchema }
 
-// TestSuite holds what is enforced of schemas that types give themselves against the JSON Schema Test Suite. SUITES is a
-// list of directories, each of one draft. What differs is in suiteDifferences. The numbers that agree are in decision 25.
+// TestSuite holds what is enforced of schemas that types give themselves against the JSON Schema Test Suite. SUITES is
+// a list of directories, each of one draft. What differs is in suiteDifferences. The numbers that agree are in decision
+// 25.
 func TestSuite(t *testing.T) {
 	roots := filepath.SplitList(os.Getenv("SUITES"))
 	require.NotEmpty(t, roots, "SUITES is not set: set it to directories of the JSON Schema Test Suite, one for each draft")

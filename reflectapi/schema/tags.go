@@ -76,8 +76,8 @@ func isLeftOut(f reflect.StructField) bool {
 	return !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-"
 }
 
-// tagParts splits a jsonschema tag at its commas. A comma after a backslash belongs to the value. The values of an enum may be
-// separated by commas: enum=a,b becomes enum=a and enum=b.
+// tagParts splits a jsonschema tag at its commas. A comma after a backslash belongs to the value. The values of an enum
+// may be separated by commas: enum=a,b becomes enum=a and enum=b.
 func tagParts(tag string) []string {
 	const comma = "\x00"
 	parts := strings.Split(strings.ReplaceAll(tag, `\,`, comma), ",")

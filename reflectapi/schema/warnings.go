@@ -21,8 +21,8 @@ import (
 // Values are the types of one method's arguments and results.
 type Values struct{ Args, Results []reflect.Type }
 
-// Warnings returns what is probably wrong with the types of methods, and is no error: tags that are read by nothing, types that write what
-// they cannot read, keywords that nothing checks, and fields that JSON leaves out.
+// Warnings returns what is probably wrong with the types of methods, and is no error: tags that are read by nothing,
+// types that write what they cannot read, keywords that nothing checks, and fields that JSON leaves out.
 func Warnings(methods []Values) []string {
 	return slices.Concat(ignoredTags(methods), asymmetricTypes(methods), unenforcedKeywords(methods), lostFields(methods))
 }
@@ -42,8 +42,8 @@ func MisspelledTags(methods []Values) (errs []error) {
 	return errs
 }
 
-// ignoredTags warns of tags that look like others that are read, and are not: they are easily written, change nothing and
-// break nothing. Tags of other libraries are ignored, except for rules that a reader would take for enforced.
+// ignoredTags warns of tags that look like others that are read, and are not: they are easily written, change nothing
+// and break nothing. Tags of other libraries are ignored, except for rules that a reader would take for enforced.
 func ignoredTags(methods []Values) (warnings []string) {
 	seen := map[reflect.Type]bool{}
 	warn := func(types []reflect.Type, checked bool) {
@@ -64,8 +64,9 @@ func ignoredTags(methods []Values) (warnings []string) {
 	return warnings
 }
 
-// asymmetricTypes warns of types in arguments that write their JSON themselves but do not read it, or read it but do not write it. The
-// document has what is written, or else the kind of the type, so that callers who do as it says are refused.
+// asymmetricTypes warns of types in arguments that write their JSON themselves but do not read it, or read it but do
+// not write it. The document has what is written, or else the kind of the type, so that callers who do as it says are
+// refused.
 func asymmetricTypes(methods []Values) (warnings []string) {
 	seen, judged := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, m := range methods {
@@ -105,8 +106,8 @@ func unenforcedKeywords(methods []Values) (warnings []string) {
 	return warnings
 }
 
-// lostFields warns of structs that embed a type with its own JSON, such as a time.Time: its methods are promoted, so that the
-// struct is written and read as that type is, without the fields beside it.
+// lostFields warns of structs that embed a type with its own JSON, such as a time.Time: its methods are promoted, so
+// that the struct is written and read as that type is, without the fields beside it.
 func lostFields(methods []Values) (warnings []string) {
 	seen, judged := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, m := range methods {
@@ -260,7 +261,8 @@ func unknownOptions(f reflect.StructField) (unknown []string) {
 	return unknown
 }
 
-// tagKeys returns the keys of a field's tag, as far as it has the usual form: key:"value", with blanks in between. Nothing reads the rest.
+// tagKeys returns the keys of a field's tag, as far as it has the usual form: key:"value", with blanks in between.
+// Nothing reads the rest.
 func tagKeys(tag reflect.StructTag) (keys []string, rest string) {
 	rest = string(tag)
 	for {
@@ -274,8 +276,8 @@ func tagKeys(tag reflect.StructTag) (keys []string, rest string) {
 	}
 }
 
-// missingMethod says which half of the methods a type lacks, and what the other half does. A type that describes itself knows what it
-// does.
+// missingMethod says which half of the methods a type lacks, and what the other half does. A type that describes itself
+// knows what it does.
 func missingMethod(t reflect.Type) (missing, does string) {
 	writes, reads := WritesJSON(t) || WritesText(t), readsItself(t)
 	switch {
@@ -287,8 +289,8 @@ func missingMethod(t reflect.Type) (missing, does string) {
 	return "Marshal", "reads"
 }
 
-// fieldsBeside returns the type from which a struct has its JSON by promotion, and the fields that JSON would show otherwise. A
-// type that describes itself knows what it does.
+// fieldsBeside returns the type from which a struct has its JSON by promotion, and the fields that JSON would show
+// otherwise. A type that describes itself knows what it does.
 func fieldsBeside(t reflect.Type) (writer reflect.Type, lost []string) {
 	method := writingMethod(t)
 	if t.Kind() != reflect.Struct || method == "" || describesItself(t) {
@@ -305,7 +307,8 @@ func fieldsBeside(t reflect.Type) (writer reflect.Type, lost []string) {
 	return writer, lost
 }
 
-// writingMethod returns the method with which a type writes itself, "" if it has none. The codec prefers them in this order.
+// writingMethod returns the method with which a type writes itself, "" if it has none. The codec prefers them in this
+// order.
 func writingMethod(t reflect.Type) string {
 	switch {
 	case implements[jsonv2.MarshalerTo](t):

@@ -164,9 +164,9 @@ func setWhole(kind kind, value, into reflect.Value) {
 }
 
 // Fill has the same effect on the members of an object as [Marshal] followed by [Unmarshal], without the text in
-// between: it sets the fields of a settable struct of the plan's type. It returns false if the result might differ, if the
-// struct has no field for a member, or if the text could be longer than the limit in bytes; the struct may then be partly
-// filled. Members may be booleans, strings and numbers of Go's predeclared types, for fields of the same kind.
+// between: it sets the fields of a settable struct of the plan's type. It returns false if the result might differ, if
+// the struct has no field for a member, or if the text could be longer than the limit in bytes; the struct may then be
+// partly filled. Members may be booleans, strings and numbers of Go's predeclared types, for fields of the same kind.
 func (p *Plan) Fill(into reflect.Value, members map[string]any, limit int) bool {
 	if p.root.kind != plainStruct {
 		return false

@@ -82,8 +82,8 @@ func misfit(err *json.SemanticError, data []byte) error {
 	return &Error{Pointer: string(err.JSONPointer), Detail: detail}
 }
 
-// wantsQuotes reports whether a number was to be in quotes, by the option string of a tag. The library then tries to parse a text,
-// and no number.
+// wantsQuotes reports whether a number was to be in quotes, by the option string of a tag. The library then tries to
+// parse a text, and no number.
 func wantsQuotes(err *json.SemanticError) bool {
 	isText, isParsed := err.JSONKind == jsontext.KindString, err.Err != nil
 	switch {
@@ -96,7 +96,8 @@ func wantsQuotes(err *json.SemanticError) bool {
 	}
 }
 
-// isKey reports whether the name of a member is at an offset: an error there is one of the key of a map, not of its value.
+// isKey reports whether the name of a member is at an offset: an error there is one of the key of a map, not of its
+// value.
 func isKey(data []byte, offset int64) bool {
 	if offset < 0 || offset >= int64(len(data)) || data[offset] != '"' {
 		return false

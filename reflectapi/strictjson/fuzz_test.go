@@ -119,8 +119,8 @@ var planSeeds = []string{
 	`{"shelf":{"number":0,"Ratio":-0.0,"corner":{"X":1}},"open":[1],"attrs":{"a":1}}`, `{"price":9007199254740993,"other":01}`, `[{"x":1},{"x":2,"tags":[]}]`,
 }
 
-// FuzzUnmarshalShortcuts holds Unmarshal against the JSON library alone: the result and the error do not depend on whether
-// the text was scanned. A plan and the library write the same for what was read.
+// FuzzUnmarshalShortcuts holds Unmarshal against the JSON library alone: the result and the error do not depend on
+// whether the text was scanned. A plan and the library write the same for what was read.
 func FuzzUnmarshalShortcuts(f *testing.F) {
 	for _, seed := range planSeeds {
 		f.Add([]byte(seed))

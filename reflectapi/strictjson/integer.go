@@ -12,8 +12,9 @@ import (
 	legacy "github.com/go-json-experiment/json/v1"
 )
 
-// An integer may be written 1.0, 1e3 or -0: JSON has one kind of number, and other languages write integers like this. The library
-// refuses it, except for a -0 with a sign, so that such a text is rewritten and decoded again. That is rare, and costs other texts nothing.
+// An integer may be written 1.0, 1e3 or -0: JSON has one kind of number, and other languages write integers like this.
+// The library refuses it, except for a -0 with a sign, so that such a text is rewritten and decoded again. That is
+// rare, and costs other texts nothing.
 
 // Longest integers that are rewritten, in digits. Up to the second a float64, which an any becomes, holds each exactly.
 const (
@@ -21,8 +22,8 @@ const (
 	exactIntegerDigits = exactDigits
 )
 
-// Integer returns a number without a fraction, such as 1.0 or 1e3, as plain digits: 1, 1000. It returns false for any other text, and
-// for a number of more than 20 digits.
+// Integer returns a number without a fraction, such as 1.0 or 1e3, as plain digits: 1, 1000. It returns false for any
+// other text, and for a number of more than 20 digits.
 func Integer(number string) (digits string, ok bool) { return integer(number, integerDigits) }
 
 func integer(number string, longest int) (digits string, ok bool) {
@@ -70,7 +71,8 @@ func needsIntegers(err error) bool {
 	return reflect.Int <= wanted.Kind() && wanted.Kind() <= reflect.Uintptr || wanted == reflect.TypeFor[big.Int]()
 }
 
-// PlainIntegers returns a JSON text with its integers of at most 20 digits written as such: what an any gets of them is exact then.
+// PlainIntegers returns a JSON text with its integers of at most 20 digits written as such: what an any gets of them is
+// exact then.
 func PlainIntegers(data []byte) []byte {
 	if plain := withIntegers(data, integerDigits); plain != nil {
 		return plain
@@ -78,7 +80,8 @@ func PlainIntegers(data []byte) []byte {
 	return data
 }
 
-// withIntegers returns a JSON text with all integers of at most so many digits written as such; nil if there is nothing to change.
+// withIntegers returns a JSON text with all integers of at most so many digits written as such; nil if there is nothing
+// to change.
 func withIntegers(data []byte, longest int) []byte {
 	var changed []byte
 	done := 0

@@ -14,9 +14,10 @@ import (
 	legacy "github.com/go-json-experiment/json/v1"
 )
 
-// Some structs that encoding/json takes are refused by its successor. They are read and written as encoding/json does: with the name
-// "-" of the tag `json:"-,"`, the option string on booleans and texts, embedded types that are no structs, and tags of unexported
-// fields, which mean nothing. A struct without exported fields is an empty object only as the user in a url.URL.
+// Some structs that encoding/json takes are refused by its successor. They are read and written as encoding/json does:
+// with the name "-" of the tag `json:"-,"`, the option string on booleans and texts, embedded types that are no
+// structs, and tags of unexported fields, which mean nothing. A struct without exported fields is an empty object only
+// as the user in a url.URL.
 
 // legacyTags are the options for types with such a struct.
 func legacyTags() json.Options {

@@ -131,8 +131,8 @@ func TestPlan_Writes(t *testing.T) {
 	}
 }
 
-// TestPlan_GuessesWithinBounds holds that who fills a list cannot have much more memory set aside for it than it takes: by
-// large elements before many small ones, or by lists in lists.
+// TestPlan_GuessesWithinBounds holds that who fills a list cannot have much more memory set aside for it than it takes:
+// by large elements before many small ones, or by lists in lists.
 func TestPlan_GuessesWithinBounds(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("a", 64<<10)
@@ -185,8 +185,8 @@ type (
 	}
 )
 
-// mistaken returns a struct that the compiler takes and a linter does not: a tag on a field that JSON does not see, or one
-// that is given twice.
+// mistaken returns a struct that the compiler takes and a linter does not: a tag on a field that JSON does not see, or
+// one that is given twice.
 func mistaken(names ...string) any {
 	var fields []reflect.StructField
 	for _, name := range names {

@@ -22,8 +22,8 @@ type (
 	}
 )
 
-// TestPlan_Allocations holds how often reading and writing allocate: reading for the values, writing once. A string with
-// escapes is copied once more under the race detector.
+// TestPlan_Allocations holds how often reading and writing allocate: reading for the values, writing once. A string
+// with escapes is copied once more under the race detector.
 func TestPlan_Allocations(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -51,8 +51,8 @@ func TestPlan_Allocations(t *testing.T) {
 	}
 }
 
-// leastAllocations returns how often something allocates, the least of many times: the race detector takes something out of
-// the pools of the JSON library at random.
+// leastAllocations returns how often something allocates, the least of many times: the race detector takes something
+// out of the pools of the JSON library at random.
 func leastAllocations(of func()) float64 {
 	least := math.Inf(1)
 	for range 200 {

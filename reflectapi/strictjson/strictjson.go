@@ -1,8 +1,9 @@
 // Package strictjson is JSON as the bus reads and writes it.
 //
 // Reading accepts exactly one value and refuses what a lenient reader would guess about: trailing bytes, duplicate
-// names, invalid UTF-8, a number out of range, nesting deeper than [MaxDepth]. A name that differs from the field's only
-// in case does not fill the field: it is unknown, and ignored. Writing is deterministic; a nil slice is [], a nil map {}.
+// names, invalid UTF-8, a number out of range, nesting deeper than [MaxDepth]. A name that differs from the field's
+// only in case does not fill the field: it is unknown, and ignored. Writing is deterministic; a nil slice is [], a nil
+// map {}.
 //
 //	var in struct { X, Y int }
 //	err := strictjson.Unmarshal([]byte(`{"X":"five"}`), &in)
@@ -49,9 +50,9 @@ func Marshal(v any) ([]byte, error) {
 
 // Unmarshal parses the single JSON value in data into the value that v points to. Members of an object without a field
 // of exactly that name are ignored; null sets the zero value; fields that data does not mention keep their values. If
-// the Go type is any, an integer of 2^53 or more, which a float64 may have rounded, becomes an int64, or a *big.Int if that is
-// too small; all other numbers become a float64. If it is an integer, 1.0 and 1e3 are integers, too, unless a json.Number is
-// beside it, which keeps its notation.
+// the Go type is any, an integer of 2^53 or more, which a float64 may have rounded, becomes an int64, or a *big.Int if
+// that is too small; all other numbers become a float64. If it is an integer, 1.0 and 1e3 are integers, too, unless a
+// json.Number is beside it, which keeps its notation.
 //
 // Any error in data is an [*Error]. Any other error means that v is wrong: not a pointer, or of a type that JSON
 // cannot fill. After an error v may be partly filled. It is safe for concurrent use.

@@ -126,7 +126,8 @@ func TestParse_Refuses(t *testing.T) {
 	}
 }
 
-// TestMerge takes a channel from its publisher, keeps schemas of hosts apart, and believes no member about another host.
+// TestMerge takes a channel from its publisher, keeps schemas of hosts apart, and believes no member about another
+// host.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	const schemas = `"components":{"schemas":{"In":{"type":"object","properties":{"next":{"$ref":"#/components/schemas/In"},"not":{"$ref":"elsewhere.json"}}},"Unused":{}}}`

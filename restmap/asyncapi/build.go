@@ -38,8 +38,8 @@ type Event struct {
 // partition is the parameter of an address under which events are stored.
 const partition = "partition"
 
-// Build returns the document of a service. Where the host publishes an event and subscribes to it, the channel is what it publishes. An
-// error is that of a type without a schema.
+// Build returns the document of a service. Where the host publishes an event and subscribes to it, the channel is what
+// it publishes. An error is that of a type without a schema.
 func Build(service Service) (*Document, error) {
 	d := &Document{
 		AsyncAPI: Version, DefaultContentType: contentType, Servers: service.Servers,

@@ -13,8 +13,8 @@ import (
 // Version is the AsyncAPI version of the documents.
 const Version = "3.0.0"
 
-// Document is an AsyncAPI 3.0.0 document: https://www.asyncapi.com/docs/reference/specification/v3.0.0. It has the members that
-// services of the bus use.
+// Document is an AsyncAPI 3.0.0 document: https://www.asyncapi.com/docs/reference/specification/v3.0.0. It has the
+// members that services of the bus use.
 type Document struct {
 	AsyncAPI           string                `json:"asyncapi"` // Version
 	Info               Info                  `json:"info"`
@@ -101,7 +101,8 @@ type Operation struct {
 	Service string `json:"x-service"` // the host
 	Durable bool   `json:"x-durable"` // it is stored, or comes from where it is stored
 
-	// Claims is the rule that the claims of a caller must satisfy, in documents that only the authors of a service see. Parse removes it.
+	// Claims is the rule that the claims of a caller must satisfy, in documents that only the authors of a service see.
+	// Parse removes it.
 	Claims string `json:"x-claims,omitempty"`
 }
 
@@ -156,8 +157,8 @@ func operationID(host string, action Action, publisher, event string) string {
 	return strings.Join([]string{host, string(action), publisher, event}, "_")
 }
 
-// Parse parses a document that a service has published, and checks it as far as merging and showing it need. Members that [Document] does
-// not have are left out, and so is what only the authors may see.
+// Parse parses a document that a service has published, and checks it as far as merging and showing it need. Members
+// that [Document] does not have are left out, and so is what only the authors may see.
 func Parse(data []byte) (*Document, error) {
 	d := new(Document)
 	if err := strictjson.Unmarshal(data, d); err != nil {

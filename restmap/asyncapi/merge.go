@@ -13,9 +13,10 @@ type Member struct {
 	Document *Document
 }
 
-// Merge returns one document for several services, with Info.Version "0" if it is empty, and a Description. Components get the host that
-// describes them as a prefix: orders.example_OnOrdered_in. A member can describe only what it does itself. A channel is what its publisher
-// says of it, else another host that publishes to it, else one that subscribes to it.
+// Merge returns one document for several services, with Info.Version "0" if it is empty, and a Description. Components
+// get the host that describes them as a prefix: orders.example_OnOrdered_in. A member can describe only what it does
+// itself. A channel is what its publisher says of it, else another host that publishes to it, else one that subscribes
+// to it.
 func Merge(info Info, members []Member) *Document {
 	info.Version = cmp.Or(info.Version, "0")
 	info.Description = cmp.Or(info.Description, "The events that the caller may see.")

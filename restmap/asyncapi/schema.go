@@ -136,7 +136,8 @@ func bound(value schema.Number, exclusive bool) (in, ex schema.Number) {
 	return value, ""
 }
 
-// allowNull makes a schema with a type also allow null. In OpenAPI the schemas that it combines already do so, or they are wrapped.
+// allowNull makes a schema with a type also allow null. In OpenAPI the schemas that it combines already do so, or they
+// are wrapped.
 func (s *Schema) allowNull() {
 	if len(s.AllOf) == 1 {
 		s.AnyOf, s.AllOf, s.Type = []*Schema{s.AllOf[0], {Type: Types{typeNull}}}, nil, nil

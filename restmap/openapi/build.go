@@ -55,9 +55,9 @@ type QueryParam struct {
 }
 
 // Build returns the document of a service. A function in RPC style is listed only under POST, any other endpoint under
-// its own method, and one for any method under the first that is free, usually GET, or POST if it has a body. Of /a/{x} and /a/{x+}, which
-// OpenAPI cannot distinguish, the first is listed. The error joins all errors, each of which names its endpoint: a type
-// without a schema, an HTTP method that OpenAPI does not have.
+// its own method, and one for any method under the first that is free, usually GET, or POST if it has a body. Of /a/{x}
+// and /a/{x+}, which OpenAPI cannot distinguish, the first is listed. The error joins all errors, each of which names
+// its endpoint: a type without a schema, an HTTP method that OpenAPI does not have.
 func Build(service Service) (*Document, error) {
 	names := newNames(service.Endpoints)
 	service.Description = cmp.Or(service.Description, endpointsOf(service.Host))
@@ -233,7 +233,8 @@ func (b *builder) addMethod(endpoint *EndpointDoc, method, id string) error {
 	return b.describeOutput(l)
 }
 
-// isDeprecated reports whether a paragraph of a doc comment begins with what tells Go's tools that it should not be used any more.
+// isDeprecated reports whether a paragraph of a doc comment begins with what tells Go's tools that it should not be
+// used any more.
 func isDeprecated(doc string) bool {
 	return slices.ContainsFunc(strings.Split(doc, "\n\n"), func(paragraph string) bool {
 		return strings.HasPrefix(paragraph, "Deprecated: ")
@@ -244,7 +245,8 @@ func takesPost(route restmap.Route) bool {
 	return route.Method == http.MethodPost || route.Method == restmap.AnyMethod
 }
 
-// otherMethods returns the HTTP methods of routes but the one that is listed. One for any method is listed under one of them.
+// otherMethods returns the HTTP methods of routes but the one that is listed. One for any method is listed under one of
+// them.
 func otherMethods(routes []restmap.Route, listed string) (others []string) {
 	for _, route := range routes {
 		if route.Method != listed || listed == restmap.AnyMethod {
@@ -254,8 +256,8 @@ func otherMethods(routes []restmap.Route, listed string) (others []string) {
 	return others
 }
 
-// describeWeb describes a handler: its path, and what it says of itself. A handler reports its errors as functions do, or
-// in its own form.
+// describeWeb describes a handler: its path, and what it says of itself. A handler reports its errors as functions do,
+// or in its own form.
 func (b *builder) describeWeb(l listed) error {
 	for _, name := range l.endpoint.Path().Names() {
 		l.operation.Parameters = append(l.operation.Parameters, pathParameter(name, &schema.Schema{Type: "string"}))
@@ -284,8 +286,8 @@ func (b *builder) describeWeb(l listed) error {
 	return nil
 }
 
-// Form returns the fields of the form that a web endpoint reads: those that the comment of its method declares, and those that options
-// do.
+// Form returns the fields of the form that a web endpoint reads: those that the comment of its method declares, and
+// those that options do.
 func (e *EndpointDoc) Form() (fields []reflectapi.FormField) {
 	if e.Method != nil {
 		fields = e.Method.Declared.Form
@@ -425,7 +427,8 @@ func (b *builder) describeProblems(operation *Operation, problems []reflectapi.P
 	return nil
 }
 
-// ownProblems returns the statuses with which a call of a function may end before the function runs, or instead of its own answer.
+// ownProblems returns the statuses with which a call of a function may end before the function runs, or instead of its
+// own answer.
 func ownProblems() []int {
 	return []int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,

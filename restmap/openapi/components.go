@@ -44,7 +44,8 @@ func (b *builder) components() map[string]*schema.Schema {
 	return all
 }
 
-// split returns the names of the components that are not the same for arguments and results, or refer to one that is not.
+// split returns the names of the components that are not the same for arguments and results, or refer to one that is
+// not.
 func split(given, results map[string]*schema.Schema) map[string]bool {
 	names := make(map[string]bool)
 	for found := true; found; {

@@ -75,8 +75,8 @@ type Operation struct {
 	// service see. No caller sees it: Parse removes it.
 	Claims string `json:"x-claims,omitempty"`
 
-	// Also are the other HTTP methods under which the endpoint is served, ["GET"], or ["*"] for any, in documents that only
-	// the authors of a service see. Parse removes them.
+	// Also are the other HTTP methods under which the endpoint is served, ["GET"], or ["*"] for any, in documents that
+	// only the authors of a service see. Parse removes them.
 	Also []string `json:"x-also,omitempty"`
 
 	// Stored says of an event that it is stored for its subscribers, in documents that only the authors of a source see.

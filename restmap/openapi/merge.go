@@ -18,10 +18,10 @@ type Member struct {
 	Document *Document
 }
 
-// Merge returns one document for several services, with Info.Version "0" if it is empty, and a Description. Names that could clash get the
-// member as a prefix: component Point becomes calculator.example_443_Point. A member can describe only itself: only
-// paths under its own host and port are listed, and a reference to anything outside its document is replaced by a
-// schema for any value.
+// Merge returns one document for several services, with Info.Version "0" if it is empty, and a Description. Names that
+// could clash get the member as a prefix: component Point becomes calculator.example_443_Point. A member can describe
+// only itself: only paths under its own host and port are listed, and a reference to anything outside its document is
+// replaced by a schema for any value.
 func Merge(info Info, baseURL string, members []Member) *Document {
 	info.Version = cmp.Or(info.Version, "0")
 	info.Description = cmp.Or(info.Description, "The endpoints that the caller may call.")
@@ -285,8 +285,8 @@ func (p *paths) list(l listed) {
 	}
 }
 
-// Conflicts reports whether one endpoint of a port takes the place of another one in documents: they have one method, and paths
-// that OpenAPI does not distinguish, such as /a/{x} and /a/{x+}, of which the first is more specific.
+// Conflicts reports whether one endpoint of a port takes the place of another one in documents: they have one method,
+// and paths that OpenAPI does not distinguish, such as /a/{x} and /a/{x+}, of which the first is more specific.
 func Conflicts(one, other *restmap.Endpoint) bool {
 	if !one.Path().SameShape(other.Path()) || one.Path().Compare(other.Path()) >= 0 {
 		return false
@@ -295,7 +295,8 @@ func Conflicts(one, other *restmap.Endpoint) bool {
 	return method != restmap.AnyMethod && method == listedMethod(other)
 }
 
-// free returns the slot of a method, or for any method the first free one; the first that has a body if the operation has one.
+// free returns the slot of a method, or for any method the first free one; the first that has a body if the operation
+// has one.
 func (p *PathItem) free(method string, body bool) (string, **Operation) {
 	if method != restmap.AnyMethod {
 		return method, p.slot(method)

@@ -206,8 +206,8 @@ func anyUntypedNullable(content openapi3.Content, seen map[*openapi3.Schema]bool
 	return false
 }
 
-// untypedNullable reports whether a schema has a nullable without a type, which 3.0.0 does not define. Otherwise it makes
-// schemas without a type accept null, which the validator does not.
+// untypedNullable reports whether a schema has a nullable without a type, which 3.0.0 does not define. Otherwise it
+// makes schemas without a type accept null, which the validator does not.
 func untypedNullable(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) bool {
 	if ref == nil || seen[ref.Value] {
 		return false

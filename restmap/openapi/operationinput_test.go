@@ -71,7 +71,8 @@ func (vague) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "object"}, {Type: "null"}}}
 }
 
-// TestOperationInput_NullIsNoBody: what a service refuses the document does not allow, and what it takes the document does.
+// TestOperationInput_NullIsNoBody: what a service refuses the document does not allow, and what it takes the document
+// does.
 func TestOperationInput_NullIsNoBody(t *testing.T) {
 	t.Parallel()
 	all := endpoints(t, Bodies{}, restmap.Options{})

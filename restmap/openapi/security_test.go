@@ -18,8 +18,8 @@ const foreign = `{"openapi":"3.0.0","info":{"title":"h.example","version":"1"},"
 		"canary":{"type":"apiKey","in":"query","name":"canary-key"},
 		"other":{"type":"oauth2","flows":{"implicit":{"authorizationUrl":"https://canary.example/","scopes":{"scope":"canary"}}}}}}}`
 
-// TestSecurity holds that a document which is read asks for a token of the bus or for nothing, and so does what is made of
-// it.
+// TestSecurity holds that a document which is read asks for a token of the bus or for nothing, and so does what is made
+// of it.
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	read, err := openapi.Parse([]byte(foreign))

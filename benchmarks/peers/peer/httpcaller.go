@@ -14,7 +14,8 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-// newHTTPAdder returns a caller of Add with a connection of its own. It does as little as it can, so that what is measured is the server.
+// newHTTPAdder returns a caller of Add with a connection of its own. It does as little as it can, so that what is
+// measured is the server.
 func newHTTPAdder(address, nameX, nameY string, setup *rounds.Setup) (func(ctx context.Context, x, y int) (int, error), error) {
 	to, err := url.Parse(address)
 	if err != nil {

@@ -16,7 +16,8 @@ type peer struct {
 	dial   func(ctx context.Context, address string, setup *rounds.Setup) (client, error)
 }
 
-// stage is a broker, a server or a gateway. It is started with the address of the stage before it, "" for the first one, and returns its own.
+// stage is a broker, a server or a gateway. It is started with the address of the stage before it, "" for the first
+// one, and returns its own.
 type stage struct {
 	name string
 	run  func(ctx context.Context, before string, setup *rounds.Setup) (address string, err error)

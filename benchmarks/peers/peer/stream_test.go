@@ -120,7 +120,8 @@ func countByGRPC(b *testing.B, channel grpc.ClientConnInterface) func() error {
 	}
 }
 
-// BenchmarkElements streams 100 000 small elements in one call, over a broker on loopback TCP and over a connection of gRPC, and within the process.
+// BenchmarkElements streams 100 000 small elements in one call, over a broker on loopback TCP and over a connection of
+// gRPC, and within the process.
 func BenchmarkElements(b *testing.B) {
 	for _, path := range []struct {
 		name  string

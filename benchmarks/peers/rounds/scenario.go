@@ -26,8 +26,8 @@ type Scenario struct {
 // Contender is one way to do the task.
 type Contender struct {
 	Name string
-	// Start starts what is called, and returns a function that makes callers. It tells setup what has to be closed; setup is undone after
-	// an error, too.
+	// Start starts what is called, and returns a function that makes callers. It tells setup what has to be closed; setup
+	// is undone after an error, too.
 	Start func(ctx context.Context, setup *Setup) (newCaller func() (Call, error), err error)
 }
 

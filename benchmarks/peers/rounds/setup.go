@@ -2,7 +2,8 @@ package rounds
 
 import "slices"
 
-// Setup is what a contender has started: what undoes it, and the processes that its calls use beside this one. Use it from one goroutine.
+// Setup is what a contender has started: what undoes it, and the processes that its calls use beside this one. Use it
+// from one goroutine.
 type Setup struct {
 	steps     []func()
 	processes []int

@@ -87,8 +87,8 @@ func (d *description) checkResults(o *operation, names clientNames) {
 	}
 }
 
-// checkArguments finds methods whose arguments would get the same type, because their names differ only in the capitals of
-// their first word.
+// checkArguments finds methods whose arguments would get the same type, because their names differ only in the capitals
+// of their first word.
 func (d *description) checkArguments(names clientNames) {
 	methods := make(map[string]string)
 	for _, o := range d.operations {
@@ -149,7 +149,8 @@ func (d *description) checkNames(names clientNames) {
 	}
 }
 
-// taken is the diagnostic of a name that is declared already. For names declared by apigen, one line for the file is enough.
+// taken is the diagnostic of a name that is declared already. For names declared by apigen, one line for the file is
+// enough.
 func (s *sources) taken(object types.Object) diagnostic {
 	at := s.position(object.Pos())
 	i := slices.IndexFunc(s.files, func(f *ast.File) bool { return s.fileName(f) == at.Filename })

@@ -81,8 +81,8 @@ type clientNames struct {
 	events         bool
 }
 
-// namesFor returns the names of a client: AddResults belongs to Client, and OrdersAddResults to OrdersClient. A publisher
-// of events counts as a client here.
+// namesFor returns the names of a client: AddResults belongs to Client, and OrdersAddResults to OrdersClient. A
+// publisher of events counts as a client here.
 func namesFor(wanted request) clientNames {
 	suffix := "Client"
 	if wanted.events {

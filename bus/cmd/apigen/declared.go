@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// clientDirective returns the line of a signature table that says that the interface has a client, and on which port it calls
-// unless the interface declares that itself.
+// clientDirective returns the line of a signature table that says that the interface has a client, and on which port it
+// calls unless the interface declares that itself.
 func clientDirective(wanted request, calls host) []string {
 	if wanted.client == noClient || wanted.events {
 		return nil

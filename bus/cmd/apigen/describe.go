@@ -30,9 +30,9 @@ type description struct {
 	diagnostics []diagnostic
 }
 
-// describe asks reflectapi and restmap how the interface is served, and records the diagnostics they report. An unknown type
-// is an error, because nothing useful can be reported about it. Routes matter only to a client: without one they can
-// still be chosen when the interface is served.
+// describe asks reflectapi and restmap how the interface is served, and records the diagnostics they report. An unknown
+// type is an error, because nothing useful can be reported about it. Routes matter only to a client: without one they
+// can still be chosen when the interface is served.
 func describe(source *sources, found *api, wanted request) (*description, error) {
 	d := &description{source: source, api: found, diagnostics: source.unreadDirectives(found.named)}
 	var signatures []reflectapi.Signature

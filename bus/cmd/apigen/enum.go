@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// enumType returns the type of that name if its constants can be its only values: a string or an integer, declared in this
-// package. It is nil otherwise.
+// enumType returns the type of that name if its constants can be its only values: a string or an integer, declared in
+// this package. It is nil otherwise.
 func (s *sources) enumType(name string) *types.TypeName {
 	object, isType := s.pkg.Scope().Lookup(name).(*types.TypeName)
 	if !isType || object.IsAlias() {
@@ -51,8 +51,8 @@ func (s *sources) planEnum(closed *types.TypeName, wanted request) (*output, err
 	}, nil
 }
 
-// constantsOf returns the constants of a type in the order of the source, one for each value. A constant that may be of the type,
-// but cannot be evaluated, is an error.
+// constantsOf returns the constants of a type in the order of the source, one for each value. A constant that may be of
+// the type, but cannot be evaluated, is an error.
 func (s *sources) constantsOf(closed *types.TypeName) (constants []*types.Const, err error) {
 	if len(s.syntax) > 0 { // constants may be in a file that does not parse
 		return nil, joined(s.syntax)

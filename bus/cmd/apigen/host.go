@@ -16,8 +16,9 @@ type host struct {
 	guess      error  // says that nothing names it; nil if something does
 }
 
-// host returns the host of the flags, otherwise the package's constant Host, otherwise one named like the interface. There
-// is no such default for events: those of a wrong host reach no subscriber, which is no error when they are published.
+// host returns the host of the flags, otherwise the package's constant Host, otherwise one named like the interface.
+// There is no such default for events: those of a wrong host reach no subscriber, which is no error when they are
+// published.
 func (d *description) host(wanted request) host {
 	if wanted.host != "" {
 		return host{expression: strconv.Quote(wanted.host), address: wanted.host}

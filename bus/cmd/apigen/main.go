@@ -43,7 +43,8 @@ func complain(stderr io.Writer, err error) {
 	}
 }
 
-// generate does all the work, from reading the folder to writing the file. note says what it had to guess; nil if nothing.
+// generate does all the work, from reading the folder to writing the file. note says what it had to guess; nil if
+// nothing.
 func generate(ctx context.Context, wanted request, dir string) (note, err error) {
 	before, err := writtenFor(dir, wanted.output)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// unnameable returns what is in a type, such as a signature, that the package of the interface cannot name, or "". This happens
-// for methods of interfaces of other packages.
+// unnameable returns what is in a type, such as a signature, that the package of the interface cannot name, or "". This
+// happens for methods of interfaces of other packages.
 func (s *sources) unnameable(t types.Type) string {
 	for _, object := range mentions(t) {
 		switch {

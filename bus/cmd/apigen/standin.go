@@ -92,11 +92,12 @@ func realType(t types.Type) reflect.Type {
 	return nil
 }
 
-// maxNested is how many instances of a generic type may be nested. One that leads to ever larger instances of itself does
-// not compile.
+// maxNested is how many instances of a generic type may be nested. One that leads to ever larger instances of itself
+// does not compile.
 const maxNested = 100
 
-// named returns the stand-in for a named type. Recursion is cut off: diagnostics of the type are found on the first pass.
+// named returns the stand-in for a named type. Recursion is cut off: diagnostics of the type are found on the first
+// pass.
 func (s *standIns) named(t *types.Named) reflect.Type {
 	if stand := s.done[t]; stand != nil {
 		return stand
@@ -156,8 +157,8 @@ func (s *standIns) behind(t types.Type) reflect.Type {
 	return s.of(t)
 }
 
-// settled replaces a struct without diagnostics by one that carries only its name. Reflection names a struct by all of its
-// fields, including those of nested structs, and that text would grow without limit.
+// settled replaces a struct without diagnostics by one that carries only its name. Reflection names a struct by all of
+// its fields, including those of nested structs, and that text would grow without limit.
 func (s *standIns) settled(t *types.Named, stand reflect.Type) reflect.Type {
 	probe := reflectapi.Signature{Name: "Probe", Func: reflect.FuncOf([]reflect.Type{stand}, nil, false), Params: []string{"of"}}
 	if _, err := reflectapi.DescribeSignatures("", "", []reflectapi.Signature{probe}); err != nil || stand.NumField() == 0 {

@@ -93,9 +93,9 @@ func (s *standIns) structOf(of *types.Struct, t types.Type) reflect.Type {
 	return s.structWith(fields, t)
 }
 
-// field returns the stand-in for a field. Reflection refuses some: so an embedded field gets an exported name, which makes a
-// difference only for a pointer to a struct that is not exported, which bus.Serve refuses in an argument. counts is false for
-// an embedded type with methods, which has no members.
+// field returns the stand-in for a field. Reflection refuses some: so an embedded field gets an exported name, which
+// makes a difference only for a pointer to a struct that is not exported, which bus.Serve refuses in an argument.
+// counts is false for an embedded type with methods, which has no members.
 func (s *standIns) field(v *types.Var, tag reflect.StructTag) (field reflect.StructField, counts bool) {
 	member, _, _ := strings.Cut(tag.Get("json"), ",")
 	switch {

@@ -12,8 +12,8 @@ import (
 // maxDiagnostics is how many diagnostics are reported that may or may not concern the interface.
 const maxDiagnostics = 10
 
-// touching returns the diagnostics in the declarations of some types. If one of the types is unknown, diagnostics in imports
-// count too; and if that explains nothing, all diagnostics are returned, up to maxDiagnostics.
+// touching returns the diagnostics in the declarations of some types. If one of the types is unknown, diagnostics in
+// imports count too; and if that explains nothing, all diagnostics are returned, up to maxDiagnostics.
 func (s *sources) touching(reached []types.Object, invalid bool) []diagnostic {
 	var diagnostics []diagnostic
 	for _, object := range reached {

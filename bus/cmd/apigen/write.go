@@ -14,8 +14,8 @@ import (
 // firstLine is that of a file that apigen wrote, with the type that it is for.
 var firstLine = regexp.MustCompile(`(?m)^` + generatedMark + `-type ([^\s;]+).*; DO NOT EDIT\.\r?$`)
 
-// writtenFor returns the type for which apigen wrote the file, "" if there is no such file; one that was written by hand
-// is an error. The file may be in any state, even with merge conflict markers before its first line.
+// writtenFor returns the type for which apigen wrote the file, "" if there is no such file; one that was written by
+// hand is an error. The file may be in any state, even with merge conflict markers before its first line.
 func writtenFor(dir, output string) (typeName string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, output))
 	found := firstLine.FindSubmatch(text)

@@ -57,14 +57,17 @@ type Conn struct {
 	closing  bool      // Close was called
 }
 
-// New returns a connection that collects what is written to conn. Only the returned connection may write to conn or close it.
+// New returns a connection that collects what is written to conn. Only the returned connection may write to conn or
+// close it.
 //
-// Write accepts everything and does not wait for the peer: nats.go holds the lock of its connection during a Write, and its other
-// methods, such as Status, need that lock. A writer that must not fill the memory calls AwaitRoom before a Write if IsFull reports
-// true. Bytes are sent in the order in which they were accepted, and the bytes of one Write are not interleaved with others.
+// Write accepts everything and does not wait for the peer: nats.go holds the lock of its connection during a Write, and
+// its other methods, such as Status, need that lock. A writer that must not fill the memory calls AwaitRoom before a
+// Write if IsFull reports true. Bytes are sent in the order in which they were accepted, and the bytes of one Write are
+// not interleaved with others.
 //
-// If sending fails, or if the peer accepts nothing for 10 s, every later Write and Close returns the error. Read returns it, too,
-// after the bytes that had arrived. Close returns within a second: nil if all accepted bytes were sent, or an error.
+// If sending fails, or if the peer accepts nothing for 10 s, every later Write and Close returns the error. Read
+// returns it, too, after the bytes that had arrived. Close returns within a second: nil if all accepted bytes were
+// sent, or an error.
 //
 // A goroutine runs only while there is something to send.
 func New(conn net.Conn) *Conn {
@@ -73,9 +76,9 @@ func New(conn net.Conn) *Conn {
 	return c
 }
 
-// NewPipe is New for an in-memory connection, such as one of [net.Pipe], which accepts nothing until the peer reads. A peer that writes
-// at the same time reads only once its own bytes are read, and the reader of nats.go needs the lock that a Write holds. So no Write waits
-// for the peer at all, not even for a moment.
+// NewPipe is New for an in-memory connection, such as one of [net.Pipe], which accepts nothing until the peer reads. A
+// peer that writes at the same time reads only once its own bytes are read, and the reader of nats.go needs the lock
+// that a Write holds. So no Write waits for the peer at all, not even for a moment.
 func NewPipe(conn net.Conn) *Conn {
 	c := New(conn)
 	c.copies = true
@@ -94,8 +97,8 @@ func (c *Conn) StalledFor() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// AwaitRoom waits until the connection is no longer full. It returns the cause of ctx if ctx ends first, [net.ErrClosed] after
-// Close, and the error of sending after sending has failed.
+// AwaitRoom waits until the connection is no longer full. It returns the cause of ctx if ctx ends first,
+// [net.ErrClosed] after Close, and the error of sending after sending has failed.
 func (c *Conn) AwaitRoom(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +193,8 @@ func (c *Conn) writeDirectLocked(data []byte) (sent int, err error) {
 	return sent, nil
 }
 
-// sendAll sends the buffer, on a goroutine of its own. It yields first, so that goroutines that are about to write add to the buffer.
+// sendAll sends the buffer, on a goroutine of its own. It yields first, so that goroutines that are about to write add
+// to the buffer.
 func (c *Conn) sendAll() {
 	runtime.Gosched()
 	c.mu.Lock()
@@ -223,8 +227,8 @@ func (c *Conn) sendLocked(batch []byte) {
 	}
 }
 
-// writeOnceLocked makes one write to the connection, until a deadline; the zero time stands for writeTimeout from now. It unlocks
-// during the write, so that other goroutines can add to the buffer.
+// writeOnceLocked makes one write to the connection, until a deadline; the zero time stands for writeTimeout from now.
+// It unlocks during the write, so that other goroutines can add to the buffer.
 func (c *Conn) writeOnceLocked(data []byte, deadline time.Time) (int, error) {
 	if err := c.setDeadlineLocked(deadline); err != nil {
 		return 0, err
@@ -234,8 +238,8 @@ func (c *Conn) writeOnceLocked(data []byte, deadline time.Time) (int, error) {
 	return c.conn.Write(data)
 }
 
-// setDeadlineLocked sets the write deadline of the connection. For the zero time it keeps a deadline that is nearly as late:
-// setting one costs as much as a small message.
+// setDeadlineLocked sets the write deadline of the connection. For the zero time it keeps a deadline that is nearly as
+// late: setting one costs as much as a small message.
 func (c *Conn) setDeadlineLocked(deadline time.Time) error {
 	if deadline.IsZero() {
 		deadline = time.Now().Add(writeTimeout)
@@ -268,8 +272,8 @@ func (c *Conn) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Close sends the accepted bytes, for at most a second, and closes the connection. Afterwards all methods return [net.ErrClosed],
-// and so do pending calls of AwaitRoom. An error means that some bytes may not have been sent.
+// Close sends the accepted bytes, for at most a second, and closes the connection. Afterwards all methods return
+// [net.ErrClosed], and so do pending calls of AwaitRoom. An error means that some bytes may not have been sent.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

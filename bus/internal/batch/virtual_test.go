@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestConn_Write_DoesNotWait holds that a peer that accepts nothing delays no writer, and that the accepted bytes are sent in order
-// once the peer reads again. A write deadline has no effect.
+// TestConn_Write_DoesNotWait holds that a peer that accepts nothing delays no writer, and that the accepted bytes are
+// sent in order once the peer reads again. A write deadline has no effect.
 func TestConn_Write_DoesNotWait(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 20_000, 900_000} {
@@ -43,8 +43,8 @@ func TestConn_Write_DoesNotWait(t *testing.T) {
 	}
 }
 
-// TestConn_AwaitRoom holds that a connection is full while 64 KiB wait, and that AwaitRoom returns when its context ends or when
-// the peer has accepted the bytes.
+// TestConn_AwaitRoom holds that a connection is full while 64 KiB wait, and that AwaitRoom returns when its context
+// ends or when the peer has accepted the bytes.
 func TestConn_AwaitRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,8 +101,8 @@ func TestConn_Write_PartialWrites(t *testing.T) {
 	}
 }
 
-// TestConn_Write_SlowPeer holds that a slow peer is tolerated, and that writes and reads fail after the peer has accepted nothing for
-// 10 s.
+// TestConn_Write_SlowPeer holds that a slow peer is tolerated, and that writes and reads fail after the peer has
+// accepted nothing for 10 s.
 func TestConn_Write_SlowPeer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,8 @@ func TestConn_Close_Drains(t *testing.T) {
 	})
 }
 
-// TestConn_Close_Timeout holds that Close waits a second for a peer that reads nothing, and ends all calls of AwaitRoom.
+// TestConn_Close_Timeout holds that Close waits a second for a peer that reads nothing, and ends all calls of
+// AwaitRoom.
 func TestConn_Close_Timeout(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 20_000, 200_000} {

@@ -17,8 +17,8 @@ func forwarded() [8]string {
 	}
 }
 
-// Inherit sets the depth and the forwarded header fields of a call from the request that ctx serves. Fields that the call has keep
-// their value, and those that removed names are not forwarded.
+// Inherit sets the depth and the forwarded header fields of a call from the request that ctx serves. Fields that the
+// call has keep their value, and those that removed names are not forwarded.
 func Inherit(ctx context.Context, call *wire.Request, removed *Fields) {
 	call.CallDepth = 1
 	h := Of(ctx)
@@ -54,8 +54,8 @@ func FieldsOf(ctx context.Context) *Fields {
 	return fields
 }
 
-// With returns a context whose calls carry a field, in place of one of that name; with an empty value they carry none. A name that
-// callers cannot set makes every call fail: see [Fields.Refused].
+// With returns a context whose calls carry a field, in place of one of that name; with an empty value they carry none.
+// A name that callers cannot set makes every call fail: see [Fields.Refused].
 func With(ctx context.Context, name, value string) context.Context {
 	fields := FieldsOf(ctx).clone()
 	fields.header = Without(fields.header, name)
@@ -92,8 +92,8 @@ func (f *Fields) Refused() (name string, isRefused bool) {
 	return f.refused[0], true
 }
 
-// Replace returns a header with these fields in place of those that it has from another context. Other fields of the header stay, and
-// come before one of the same name.
+// Replace returns a header with these fields in place of those that it has from another context. Other fields of the
+// header stay, and come before one of the same name.
 func (f *Fields) Replace(before *Fields, header wire.Header) wire.Header {
 	var own wire.Header
 	for _, field := range header {
@@ -152,7 +152,8 @@ func WithActor(ctx context.Context, token string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor{token})
 }
 
-// Actor returns the token that calls with ctx carry: the one set by [WithActor], else, in a handler, that of the request; "" for none.
+// Actor returns the token that calls with ctx carry: the one set by [WithActor], else, in a handler, that of the
+// request; "" for none.
 func Actor(ctx context.Context) string {
 	if set, ok := ctx.Value(actorKey{}).(actor); ok {
 		return set.token

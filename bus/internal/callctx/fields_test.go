@@ -75,7 +75,8 @@ func TestInherit_OwnAndRemoved(t *testing.T) {
 	checkHeader(t, call.Header, fields("accept-language", "fr", "Tracestate", "state"))
 }
 
-// TestFields_With_Replaces holds that the last value of a name counts, and that a context does not change with those that derive from it.
+// TestFields_With_Replaces holds that the last value of a name counts, and that a context does not change with those
+// that derive from it.
 func TestFields_With_Replaces(t *testing.T) {
 	t.Parallel()
 	first := callctx.With(callctx.With(t.Context(), "X-A", "1"), "X-B", "2")
@@ -175,7 +176,8 @@ func TestFields_Capture_Nearest(t *testing.T) {
 	}
 }
 
-// TestActor_Places holds whose token calls carry in a handler and outside of one, and that a printed context does not show it.
+// TestActor_Places holds whose token calls carry in a handler and outside of one, and that a printed context does not
+// show it.
 func TestActor_Places(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)

@@ -1,5 +1,5 @@
-// Package callctx is the context of a handler, and what the calls made with it inherit: the depth, some header fields, the actor and
-// the time that is left.
+// Package callctx is the context of a handler, and what the calls made with it inherit: the depth, some header fields,
+// the actor and the time that is left.
 package callctx
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Handler is the context of one handler. Most handlers never ask for Done: the context behind it is made for those that do. The
-// exported fields are set before the handler runs, and do not change afterwards.
+// Handler is the context of one handler. Most handlers never ask for Done: the context behind it is made for those that
+// do. The exported fields are set before the handler runs, and do not change afterwards.
 type Handler struct {
 	Owner   any             // the connection that serves the request
 	Base    context.Context //nolint:containedctx // ends when the owner gives up on its handlers
@@ -99,7 +99,8 @@ func (h *Handler) Err() error {
 	}
 }
 
-// Value returns the handler itself for its own key. Any other key may be one by which package context looks for its own contexts.
+// Value returns the handler itself for its own key. Any other key may be one by which package context looks for its own
+// contexts.
 func (h *Handler) Value(key any) any {
 	switch key.(type) {
 	case handlerKey:
@@ -147,8 +148,9 @@ func (h *Handler) expire() {
 	}
 }
 
-// DoneIfMade returns the Done of a context; nil for that of a handler that has not asked for it so far. To make it for the short time of
-// most calls costs more than to notice the end a little later; the time that is left is known without it.
+// DoneIfMade returns the Done of a context; nil for that of a handler that has not asked for it so far. To make it for
+// the short time of most calls costs more than to notice the end a little later; the time that is left is known without
+// it.
 func DoneIfMade(ctx context.Context) <-chan struct{} {
 	h, ok := ctx.(*Handler)
 	if !ok {
@@ -177,8 +179,8 @@ func (h *Handler) End(cause error, over bool) {
 	}
 }
 
-// AcquireNested admits a call that the handler makes, even after Close. It reports false if the handler has returned, as one may that
-// has passed on its context without the cancellation.
+// AcquireNested admits a call that the handler makes, even after Close. It reports false if the handler has returned,
+// as one may that has passed on its context without the cancellation.
 func (h *Handler) AcquireNested(calls *worker.Limiter) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

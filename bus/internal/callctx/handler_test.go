@@ -16,7 +16,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestHandler_Done_MadeLate holds that Done is made when it is asked for, and that of a derived context is always there.
+// TestHandler_Done_MadeLate holds that Done is made when it is asked for, and that of a derived context is always
+// there.
 func TestHandler_Done_MadeLate(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
@@ -39,7 +40,8 @@ func TestHandler_Done_MadeLate(t *testing.T) {
 	}
 }
 
-// TestHandler_End_Cause holds that the caller's leave ends the context with its cause, whether or not Done is there by then.
+// TestHandler_End_Cause holds that the caller's leave ends the context with its cause, whether or not Done is there by
+// then.
 func TestHandler_End_Cause(t *testing.T) {
 	t.Parallel()
 	for name, isMade := range map[string]bool{"before Done": false, "after Done": true} {
@@ -127,7 +129,8 @@ func TestHandler_Err_Base(t *testing.T) {
 	assert.False(t, h.CallerLeft())
 }
 
-// TestHandler_Value_OwnKeys holds that a handler is found from what derives from it, and that what its base sets for calls does not go on.
+// TestHandler_Value_OwnKeys holds that a handler is found from what derives from it, and that what its base sets for
+// calls does not go on.
 func TestHandler_Value_OwnKeys(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
@@ -164,7 +167,8 @@ func TestHandler_AcquireNested_AfterReturn(t *testing.T) {
 	}
 }
 
-// TestHandler_ResponseHeader_Replaces holds that the last value of a name counts, and that the header that is passed does not change.
+// TestHandler_ResponseHeader_Replaces holds that the last value of a name counts, and that the header that is passed
+// does not change.
 func TestHandler_ResponseHeader_Replaces(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)

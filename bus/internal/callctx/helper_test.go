@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // key is a key of the application.
 type key struct{}
 
-// newHandler returns the context of a handler that has a minute for an empty request. Its base is that of the test, with a value of the
-// application.
+// newHandler returns the context of a handler that has a minute for an empty request. Its base is that of the test,
+// with a value of the application.
 func newHandler(t *testing.T) *callctx.Handler {
 	t.Helper()
 	h := &callctx.Handler{Base: context.WithValue(t.Context(), key{}, "value"), Request: new(wire.Request)}

@@ -1,11 +1,12 @@
 // Package client is the caller's side of the bus: it sends requests, and receives the acks and responses.
 //
-// A unicast call ([Client.Call]) has at most one handler. The client sends the request, waits for the ack of the instance that takes it
-// and for the response, or finds out why there is none: no instance subscribes, the broker denies the request, the instance is lost, or the
-// time budget is spent. Only a request that has provably reached no instance is sent again. A multicast ([Client.Gather]) gathers the
-// responses of all instances.
+// A unicast call ([Client.Call]) has at most one handler. The client sends the request, waits for the ack of the
+// instance that takes it and for the response, or finds out why there is none: no instance subscribes, the broker
+// denies the request, the instance is lost, or the time budget is spent. Only a request that has provably reached no
+// instance is sent again. A multicast ([Client.Gather]) gathers the responses of all instances.
 //
-// Acks and responses find their call in pending, by message id. Every pending call is a [slot]: a pendingCall or a pendingMulticast.
+// Acks and responses find their call in pending, by message id. Every pending call is a [slot]: a pendingCall or a
+// pendingMulticast.
 package client
 
 import (
@@ -44,15 +45,16 @@ type Config struct {
 	Controls        *worker.Limiter // the requests of the framework that are being handled
 	Logger          zerolog.Logger
 
-	// Deliver hands a request to an instance of this process, and sets Local. Without such an instance, Deliver makes the request
-	// ready for the broker. After an error no handler has run.
+	// Deliver hands a request to an instance of this process, and sets Local. Without such an instance, Deliver makes the
+	// request ready for the broker. After an error no handler has run.
 	Deliver func(ctx context.Context, request *Outgoing) (delivered bool, err error)
-	// NotServed returns the response of a host that serves a path only under other methods, or not at all. meant is the path that is
-	// probably meant then, if there is one.
+	// NotServed returns the response of a host that serves a path only under other methods, or not at all. meant is the
+	// path that is probably meant then, if there is one.
 	NotServed func(request *Outgoing, methods []string, meant string, by Peer) *wire.Response
 	// Encode returns an error as a response.
 	Encode func(*status.Error) *wire.Response
-	// Opened takes the window for a response of this connection that is a stream, in an ack of its caller. It reports whether there is one.
+	// Opened takes the window for a response of this connection that is a stream, in an ack of its caller. It reports
+	// whether there is one.
 	Opened func(ack *wire.Response) bool
 	// OpenLocal passes the window for a response to an instance of this process that sends it.
 	OpenLocal func(to Peer, ack *wire.Response)
@@ -75,8 +77,8 @@ type Client struct {
 	began      time.Time
 }
 
-// New returns a client. The owner passes messages on [Client.ResponseSubject] to [Client.Receive], and messages one token below to
-// [Client.ReceiveBelow].
+// New returns a client. The owner passes messages on [Client.ResponseSubject] to [Client.Receive], and messages one
+// token below to [Client.ReceiveBelow].
 func New(config Config) *Client {
 	c := &Client{
 		config: config, broker: config.Broker, began: time.Now(), response: subject.Response(config.Plane, config.Host, config.ID),
@@ -182,7 +184,8 @@ func (c *Client) prepare(ctx context.Context, request *Outgoing) (err error) {
 	return stream.CheckBody(request.Body, c.config.MaxMessage)
 }
 
-// setAttemptHeaders sets what differs between the attempts of a request: the message id, the reply subject and the time budget.
+// setAttemptHeaders sets what differs between the attempts of a request: the message id, the reply subject and the time
+// budget.
 func (c *Client) setAttemptHeaders(request *Outgoing, ends time.Time) {
 	request.reply, request.MsgID = c.newReply()
 	request.TimeBudget = time.Until(ends).Truncate(time.Millisecond)
@@ -240,8 +243,8 @@ func (c *Client) send(ctx context.Context, request *Outgoing) error {
 	return c.Publish(ctx, request)
 }
 
-// Publish publishes a prepared request. Its reply subject is only for the broker's notice that no instance subscribes: acks and responses
-// come to the response subject. After an error nothing was sent.
+// Publish publishes a prepared request. Its reply subject is only for the broker's notice that no instance subscribes:
+// acks and responses come to the response subject. After an error nothing was sent.
 func (c *Client) Publish(ctx context.Context, request *Outgoing) error {
 	fits, err := c.publish(ctx, request.Subject, request.reply, request.Head, &request.Request)
 	if !fits && err == nil {
@@ -264,8 +267,8 @@ func (c *Client) newReply() (reply, msgID string) {
 	return reply, reply[len(c.response)+1:]
 }
 
-// publish publishes a request, or a part of one. fits reports whether one message has room for it. head, if it is not nil, is
-// the beginning that all requests of an operation have in common.
+// publish publishes a request, or a part of one. fits reports whether one message has room for it. head, if it is not
+// nil, is the beginning that all requests of an operation have in common.
 func (c *Client) publish(ctx context.Context, to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
 	if c.broker.Exceeds(len(request.Body)) { // no need to encode it
 		return false, nil
@@ -299,8 +302,9 @@ func (c *Client) prepareStandalone(request *Outgoing) error {
 	return nil
 }
 
-// PublishEvent prepares an event, and runs carry, which publishes or stores the event. The handlers of an event do not belong to the
-// call that publishes the event: they have a whole time budget, and share only the depth, the actor and the trace of the chain.
+// PublishEvent prepares an event, and runs carry, which publishes or stores the event. The handlers of an event do not
+// belong to the call that publishes the event: they have a whole time budget, and share only the depth, the actor and
+// the trace of the chain.
 func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(context.Context) error) error {
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -329,8 +333,8 @@ const cancelPath = "/cancel"
 // maxLeft bounds the calls that leftCalls remembers.
 const maxLeft = 8192
 
-// leftCalls remembers the latest calls whose callers have left, by message id: an instance whose ack comes later is to be notified. It is
-// safe for concurrent use.
+// leftCalls remembers the latest calls whose callers have left, by message id: an instance whose ack comes later is to
+// be notified. It is safe for concurrent use.
 type leftCalls struct {
 	mu   sync.Mutex // protects all below
 	ids  map[string]struct{}
@@ -364,8 +368,8 @@ func (l *leftCalls) remove(msgID string) bool {
 	return known
 }
 
-// cancelAll notifies the instances that have acked a request that the caller has stopped waiting, and waits for no answer. An instance
-// whose ack comes later is notified then, see leftCalls.
+// cancelAll notifies the instances that have acked a request that the caller has stopped waiting, and waits for no
+// answer. An instance whose ack comes later is notified then, see leftCalls.
 func (c *Client) cancelAll(ctx context.Context, msgID string, from []Peer) {
 	for _, at := range from {
 		if err := c.cancel(ctx, msgID, at); err != nil {

@@ -269,8 +269,8 @@ func (p *unicastProbe) Review() (next time.Duration, gone *Peer) { return p.revi
 // Events returns the channel of the broker's answers.
 func (p *unicastProbe) Events() <-chan struct{} { return p.events() }
 
-// PublishParts publishes a request as if the broker had just refused it as too large. inParts reports whether more parts
-// follow.
+// PublishParts publishes a request as if the broker had just refused it as too large. inParts reports whether more
+// parts follow.
 func (c *Client) PublishParts(ctx context.Context, request *Outgoing) (inParts bool, err error) {
 	if err := c.prepare(ctx, request); err != nil {
 		return false, err

@@ -11,8 +11,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// pendingMulticast is the slot of a multicast. It collects acks and responses. An ack does not wake the caller. A pendingMulticast is
-// reused for later calls.
+// pendingMulticast is the slot of a multicast. It collects acks and responses. An ack does not wake the caller. A
+// pendingMulticast is reused for later calls.
 type pendingMulticast struct {
 	host   string // the host that may answer; "all" for an event, which any host may answer
 	call   Outgoing
@@ -74,8 +74,9 @@ func (s *pendingMulticast) acknowledge(ack *wire.Response) bool {
 	return true
 }
 
-// indexLocked returns the index of the sender in members, and adds the sender if it is new; -1 if there are too many members. The first
-// instance that acks for a queue is the member of the queue; a second one is a member of its own, and has to answer, too.
+// indexLocked returns the index of the sender in members, and adds the sender if it is new; -1 if there are too many
+// members. The first instance that acks for a queue is the member of the queue; a second one is a member of its own,
+// and has to answer, too.
 func (s *pendingMulticast) indexLocked(response *wire.Response) int {
 	var room [128]byte
 	name := appendResponderName(room[:0], response)
@@ -134,7 +135,8 @@ func (s *pendingMulticast) respond(response *wire.Response) {
 
 func (*pendingMulticast) noteMalformedAck(error) {}
 
-// noteMalformed makes the error the outcome at the sender. An error without a sender waits until the sender is found out.
+// noteMalformed makes the error the outcome at the sender. An error without a sender waits until the sender is found
+// out.
 func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +162,8 @@ func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *status
 	s.wake()
 }
 
-// attributeLocked makes the errors without a sender the outcomes at the members that have acked and not answered, once there are no more
-// of these than such errors: each of them has sent one, and sends nothing else.
+// attributeLocked makes the errors without a sender the outcomes at the members that have acked and not answered, once
+// there are no more of these than such errors: each of them has sent one, and sends nothing else.
 func (s *pendingMulticast) attributeLocked() {
 	open := s.acked - s.answered
 	if open == 0 || open > len(s.anonymous) {
@@ -245,7 +247,8 @@ func (s *pendingMulticast) wake() {
 	}
 }
 
-// multicastProbe checks from time to time whether the instances that have acked and not answered are still there. Only the caller uses it.
+// multicastProbe checks from time to time whether the instances that have acked and not answered are still there. Only
+// the caller uses it.
 type multicastProbe struct {
 	client *Client
 	call   *pendingMulticast
@@ -279,10 +282,11 @@ func (p *multicastProbe) review() {
 	}
 }
 
-// A multicast to known responders ends when all of them have answered. A first multicast to an address, or one that misses a known
-// responder, ends after a quiet period without new acks: see docs/decisions/0011.
+// A multicast to known responders ends when all of them have answered. A first multicast to an address, or one that
+// misses a known responder, ends after a quiet period without new acks: see docs/decisions/0011.
 const (
-	// multicastQuiet is the quiet period after the last ack, after which the caller concludes that all instances have acked.
+	// multicastQuiet is the quiet period after the last ack, after which the caller concludes that all instances have
+	// acked.
 	multicastQuiet = 250 * time.Millisecond
 
 	// earliestQuiet is the shortest quiet period of a call that may end early.
@@ -299,8 +303,8 @@ type earlyEnd struct {
 	long      bool          // the quiet period was [multicastQuiet], and all messages until its end were delivered
 }
 
-// quietPeriodLocked returns how long the caller waits for another ack. Before the first ack it is at least the ack wait of a unicast
-// call: the broker has not reported no responders, so an instance has the request.
+// quietPeriodLocked returns how long the caller waits for another ack. Before the first ack it is at least the ack wait
+// of a unicast call: the broker has not reported no responders, so an instance has the request.
 func (s *pendingMulticast) quietPeriodLocked() time.Duration {
 	if s.acked == 0 {
 		return max(multicastQuiet, s.client.config.AckWait)
@@ -319,8 +323,8 @@ func (s *pendingMulticast) quietFrom() time.Time {
 	return s.lastAck.Add(s.quietPeriodLocked())
 }
 
-// confirmQuiet reports whether the quiet period is over even if this process or the broker was slow. If not, the caller looks at the
-// state again.
+// confirmQuiet reports whether the quiet period is over even if this process or the broker was slow. If not, the caller
+// looks at the state again.
 func (s *pendingMulticast) confirmQuiet(ctx context.Context) bool {
 	due := s.quietFrom()
 	caughtUp := s.catchUp(ctx)
@@ -345,8 +349,8 @@ func (s *pendingMulticast) catchUp(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// presentInstances returns the instances that have acked, if they are most likely all instances of the host; nil after a short quiet
-// period, and for an endpoint with a queue, where one instance acks for all.
+// presentInstances returns the instances that have acked, if they are most likely all instances of the host; nil after
+// a short quiet period, and for an endpoint with a queue, where one instance acks for all.
 func (s *pendingMulticast) presentInstances() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/busline/busline/bus/internal/client"
 )
 
-// TestGathering_Allocations requires that the answers of a multicast take no memory of their own once the responders are known.
+// TestGathering_Allocations requires that the answers of a multicast take no memory of their own once the responders
+// are known.
 func TestGathering_Allocations(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others
 	const instances = 16
 	gathering := client.NewGathering(instances)

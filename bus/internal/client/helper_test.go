@@ -30,7 +30,8 @@ var (
 	second = client.Peer{Host: calculatorHost, ID: "c2aaaaaaaa"}
 )
 
-// newClient returns a client, the connection of the client, and a raw connection, to a broker with a limit of message bytes.
+// newClient returns a client, the connection of the client, and a raw connection, to a broker with a limit of message
+// bytes.
 func newClient(t *testing.T, maxPayload int) (c *client.Client, conn *natsconn.Conn, raw *nats.Conn) {
 	t.Helper()
 	conn, raw = natsconntest.Connect(t, broker.MaxPayload(maxPayload))

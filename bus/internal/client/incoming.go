@@ -14,8 +14,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// incoming is a response that comes in parts. If their number is known, the slot gets the whole. Else the response is a stream, and its slot stays
-// open until the stream ends.
+// incoming is a response that comes in parts. If their number is known, the slot gets the whole. Else the response is a
+// stream, and its slot stays open until the stream ends.
 type incoming struct {
 	client   *Client
 	from     Peer
@@ -36,7 +36,8 @@ type incoming struct {
 	err      error // why it has ended; nil for the last part
 }
 
-// newIncoming returns a response whose first part has come and is still to be taken. It is a stream if there is a window.
+// newIncoming returns a response whose first part has come and is still to be taken. It is a stream if there is a
+// window.
 func (p *pending) newIncoming(first *wire.Response, window int64) *incoming {
 	from := SenderOf(first)
 	in := &incoming{client: p.client, from: from, isStream: window > 0}
@@ -102,8 +103,9 @@ func (p *pending) deliverPart(part *wire.Response, size int) {
 	}
 }
 
-// takePart takes a part, unless it belongs to a stream that has begun, which takePart returns. taken reports whether the slot expects it. The slot gets a
-// response whose parts are known after the last one, a stream with the first, and an error as soon as a response cannot be received.
+// takePart takes a part, unless it belongs to a stream that has begun, which takePart returns. taken reports whether
+// the slot expects it. The slot gets a response whose parts are known after the last one, a stream with the first, and
+// an error as soon as a response cannot be received.
 func (p *pending) takePart(part *wire.Response, size int) (begun *incoming, taken bool) {
 	at := p.shard(part.MsgID)
 	at.mu.Lock()
@@ -137,8 +139,8 @@ func (p *pending) takePart(part *wire.Response, size int) (begun *incoming, take
 	return nil, true
 }
 
-// incomingLocked returns the response that a part belongs to, which it may begin; nil if there are too many senders. The error is that of a stream that
-// is not to begin.
+// incomingLocked returns the response that a part belongs to, which it may begin; nil if there are too many senders.
+// The error is that of a stream that is not to begin.
 func (p *pending) incomingLocked(at *shard, s slot, part *wire.Response) (in *incoming, isNew bool, err error) {
 	of, from := at.incoming[part.MsgID], SenderOf(part)
 	if of[from] != nil || len(of) >= maxResponders {

@@ -19,11 +19,12 @@ func SenderOf(message *wire.Response) Peer { return Peer{message.FromHost, messa
 // IsCalled reports whether a host, as called, is this very instance: "id.host".
 func (p Peer) IsCalled(host string) bool { return subject.Joins(host, p.ID, p.Host) }
 
-// Membership is the set of known instances: those that have announced that they come, and have acked a multicast. It is complete for a host
-// once a multicast with a long quiet period has found its instances: until then the mark of the host without an instance stands for those
-// that came earlier, or were forgotten. Such a multicast also removes the instances that have not acked; a late ack or an announcement adds
-// them again. An instance takes eight bytes, its mark, as a process may know thousands and call few; two instances with the same mark count
-// as one. A full Membership forgets all instances of one host.
+// Membership is the set of known instances: those that have announced that they come, and have acked a multicast. It is
+// complete for a host once a multicast with a long quiet period has found its instances: until then the mark of the
+// host without an instance stands for those that came earlier, or were forgotten. Such a multicast also removes the
+// instances that have not acked; a late ack or an announcement adds them again. An instance takes eight bytes, its
+// mark, as a process may know thousands and call few; two instances with the same mark count as one. A full Membership
+// forgets all instances of one host.
 type Membership struct {
 	seed maphash.Seed
 
@@ -127,7 +128,8 @@ func (c *Membership) covered(plane, host string, by []Peer) bool {
 	return first < last
 }
 
-// reduce forgets the instances of the host that are not in to. If the host was not complete, reduce adds those in to, and it is.
+// reduce forgets the instances of the host that are not in to. If the host was not complete, reduce adds those in to,
+// and it is.
 func (c *Membership) reduce(plane, host string, to []Peer) {
 	seen := c.markAll(plane, to)
 	c.mu.Lock()

@@ -55,7 +55,8 @@ func TestMembership_Covered(t *testing.T) {
 	}
 }
 
-// TestMembership_Full adds hosts until some are forgotten: a host that comes afterwards is unsure until a call has listened.
+// TestMembership_Full adds hosts until some are forgotten: a host that comes afterwards is unsure until a call has
+// listened.
 func TestMembership_Full(t *testing.T) {
 	t.Parallel()
 	m := client.NewMembership()

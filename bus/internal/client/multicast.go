@@ -13,9 +13,9 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Gather makes one multicast call, and yields the outcome at each instance as it comes: a response, or the error for an instance that has
-// acked. It returns an error if the call itself has failed. If yield returns false the call ends. Gather sends a copy of request, and sets
-// request.MsgID.
+// Gather makes one multicast call, and yields the outcome at each instance as it comes: a response, or the error for an
+// instance that has acked. It returns an error if the call itself has failed. If yield returns false the call ends.
+// Gather sends a copy of request, and sets request.MsgID.
 func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -24,8 +24,8 @@ func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire
 	return c.Ask(ctx, request, yield)
 }
 
-// Ask is Gather within a call that has begun, or for a question of the framework itself, which closing does not wait for. For such a
-// question the depth of the chain does not matter, as its answer needs no further calls.
+// Ask is Gather within a call that has begun, or for a question of the framework itself, which closing does not wait
+// for. For such a question the depth of the chain does not matter, as its answer needs no further calls.
 func (c *Client) Ask(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
 	waiting := c.newMulticast(request, callctx.Budget(ctx))
 	defer c.responders.reuse(waiting)
@@ -71,7 +71,8 @@ func (r *responderCache) reuse(s *pendingMulticast) {
 	r.unused.Put(s)
 }
 
-// gather sends the request and yields the outcomes until the call ends. It returns an error if the call itself has failed.
+// gather sends the request and yields the outcomes until the call ends. It returns an error if the call itself has
+// failed.
 func (c *Client) gather(ctx context.Context, waiting *pendingMulticast, yield func(*wire.Response, error) bool) error {
 	sent := &waiting.call
 	before := c.responders.begin(waiting.host, sent.Subject, sent.MsgID)
@@ -236,7 +237,8 @@ func (s *pendingMulticast) knownAnsweredLocked() bool {
 	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.doubts
 }
 
-// doubt makes the call wait for unknown responders, as an instance has come or gone, and reports whether that is a change.
+// doubt makes the call wait for unknown responders, as an instance has come or gone, and reports whether that is a
+// change.
 func (s *pendingMulticast) doubt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,8 +247,8 @@ func (s *pendingMulticast) doubt() bool {
 	return s.doubts != before
 }
 
-// stopWaiting ends a call that is not complete: it cancels the unanswered instances, and yields the outcomes in the inbox. It returns an
-// error if the call itself has failed; at the end of the time budget only instances fail.
+// stopWaiting ends a call that is not complete: it cancels the unanswered instances, and yields the outcomes in the
+// inbox. It returns an error if the call itself has failed; at the end of the time budget only instances fail.
 func (c *Client) stopWaiting(ctx context.Context, waiting *pendingMulticast, why stopReason, yield func(*wire.Response, error) bool) error {
 	outcomes, silent := waiting.remainder()
 	if why != brokerGone {
@@ -299,8 +301,9 @@ func (s *pendingMulticast) remainder() (outcomes []outcome, silent []Peer) {
 	return s.inbox[s.taken:], s.unansweredLocked()
 }
 
-// end ends the call; ended is false if an ack or a response has come in the meantime. names are the responders that have acked, nil if
-// they are the known ones. endsEarly reports whether the quiet period may have been shorter than [multicastQuiet].
+// end ends the call; ended is false if an ack or a response has come in the meantime. names are the responders that
+// have acked, nil if they are the known ones. endsEarly reports whether the quiet period may have been shorter than
+// [multicastQuiet].
 func (s *pendingMulticast) end() (names map[string]int, endsEarly, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// pending holds the slots of the requests that wait for an answer, by message id. The code that sends a request opens the slot before, and
-// closes it on every path.
+// pending holds the slots of the requests that wait for an answer, by message id. The code that sends a request opens
+// the slot before, and closes it on every path.
 type pending struct {
 	shards [16]shard // by the last byte of the id, so that calls do not wait for each other
 
@@ -43,8 +43,8 @@ type shard struct {
 	reminders reminders
 }
 
-// slot receives the acks and responses of one request. Its methods run on the goroutines that read from the broker, so they must not
-// block. They are not called after the slot is closed.
+// slot receives the acks and responses of one request. Its methods run on the goroutines that read from the broker, so
+// they must not block. They are not called after the slot is closed.
 type slot interface {
 	// expects reports whether an ack or a response may come from its sender.
 	expects(response *wire.Response) bool
@@ -95,7 +95,8 @@ func (p *pending) close(id string) {
 	at.forgetLocked(id)
 }
 
-// deliver passes an ack or a response to its slot. A message without a slot, or from an unexpected sender, goes to unexpected.
+// deliver passes an ack or a response to its slot. A message without a slot, or from an unexpected sender, goes to
+// unexpected.
 func (p *pending) deliver(response *wire.Response) {
 	if !p.take(response) {
 		p.unexpected(response)
@@ -121,8 +122,8 @@ func (p *pending) take(response *wire.Response) bool {
 	return true
 }
 
-// noteMalformed takes the legible fields of a malformed ack or response, and the error of parsing. A malformed response ends the call at
-// its sender, which sends no other response.
+// noteMalformed takes the legible fields of a malformed ack or response, and the error of parsing. A malformed response
+// ends the call at its sender, which sends no other response.
 func (p *pending) noteMalformed(response *wire.Response, err error) {
 	at := p.shard(response.MsgID)
 	at.mu.Lock()
@@ -237,8 +238,8 @@ func (c *Client) Receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 	return nil
 }
 
-// ReceiveBelow takes a message on <response subject>.<message id>: the broker's notice that no instance subscribes to the subject of
-// that message, or an answer (see bus.WithAllowResponses). It is a [natsconn.Receiver].
+// ReceiveBelow takes a message on <response subject>.<message id>: the broker's notice that no instance subscribes to
+// the subject of that message, or an answer (see bus.WithAllowResponses). It is a [natsconn.Receiver].
 func (c *Client) ReceiveBelow(message *nats.Msg, reader *wire.Reader) worker.Job {
 	if len(message.Data) != 0 {
 		return c.Receive(message, reader)
@@ -280,8 +281,8 @@ func (c *Client) Deliver(response *wire.Response) {
 	c.pending.deliver(response)
 }
 
-// unexpected takes acks and responses without a waiting caller. From the late ack of a multicast the cache learns a responder; the late ack
-// of a call that was left is answered by a cancel.
+// unexpected takes acks and responses without a waiting caller. From the late ack of a multicast the cache learns a
+// responder; the late ack of a call that was left is answered by a cancel.
 func (c *Client) unexpected(response *wire.Response) {
 	c.unmatched.Add(1)
 	if response.OpCode != wire.OpAck {
@@ -300,8 +301,8 @@ func (c *Client) unexpected(response *wire.Response) {
 	}()
 }
 
-// failedResponse returns the response that replaces one that cannot be received. It says so in the name of the sender, which has handled
-// the request.
+// failedResponse returns the response that replaces one that cannot be received. It says so in the name of the sender,
+// which has handled the request.
 func (p *pending) failedResponse(part *wire.Response, why error) *wire.Response {
 	failed := *status.Of(why)
 	if failed.Status != http.StatusRequestEntityTooLarge && failed.RetryAfter == 0 {

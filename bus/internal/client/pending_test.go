@@ -233,8 +233,8 @@ func TestPending_Parts(t *testing.T) {
 	}
 }
 
-// TestPending_PartsFillMemory holds parts for other calls until there is no memory left. The request was executed, so the made-up
-// response suggests no retry.
+// TestPending_PartsFillMemory holds parts for other calls until there is no memory left. The request was executed, so
+// the made-up response suggests no retry.
 func TestPending_PartsFillMemory(t *testing.T) {
 	t.Parallel()
 	p := newPending(t, calculatorHost, false)

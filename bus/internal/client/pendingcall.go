@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// pendingCall is the slot of a unicast call. It takes acks, and one response: of an instance that has acked or, before the first ack, of
-// any instance of the host. An ack does not wake the caller. A pendingCall is reused for later calls.
+// pendingCall is the slot of a unicast call. It takes acks, and one response: of an instance that has acked or, before
+// the first ack, of any instance of the host. An ack does not wake the caller. A pendingCall is reused for later calls.
 type pendingCall struct {
 	host    string // as called: host, or id.host
 	subject string // of the request
@@ -138,7 +138,8 @@ func (s *pendingCall) fail(why error) {
 	s.failLocked(why)
 }
 
-// explain adds a malformed ack to the error of a call without a response. The error is then internal, as it quotes the ack.
+// explain adds a malformed ack to the error of a call without a response. The error is then internal, as it quotes the
+// ack.
 func (s *pendingCall) explain(failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +149,8 @@ func (s *pendingCall) explain(failed *status.Error) {
 	}
 }
 
-// noResponders ends the call, unless an instance has acked the whole request. If an instance has acked part 1, it has left.
+// noResponders ends the call, unless an instance has acked the whole request. If an instance has acked part 1, it has
+// left.
 func (s *pendingCall) noResponders() {
 	taker, streams := s.firstTaker()
 	switch {
@@ -202,7 +204,8 @@ func (s *pendingCall) responseOr(err error) (*wire.Response, error) {
 	return nil, err
 }
 
-// lose removes an instance that is gone, and reports whether the call has lost its last instance, or the one that takes its parts.
+// lose removes an instance that is gone, and reports whether the call has lost its last instance, or the one that takes
+// its parts.
 func (s *pendingCall) lose(gone Peer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +230,8 @@ func (s *pendingCall) gaveUp(ctx context.Context) error {
 	return failed
 }
 
-// firstTaker returns the instance that takes the other parts of the request, the zero value for none, and whether they are a stream.
+// firstTaker returns the instance that takes the other parts of the request, the zero value for none, and whether they
+// are a stream.
 func (s *pendingCall) firstTaker() (taker Peer, streams bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

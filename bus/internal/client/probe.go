@@ -11,18 +11,19 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// A caller that waits after an ack asks the broker every probeInterval whether the instance is still there. It publishes an empty message
-// with a reply subject to the response subject of the instance, which ignores it. If the instance is gone the broker has removed its
-// subscriptions, and reports no responders on the reply subject.
+// A caller that waits after an ack asks the broker every probeInterval whether the instance is still there. It
+// publishes an empty message with a reply subject to the response subject of the instance, which ignores it. If the
+// instance is gone the broker has removed its subscriptions, and reports no responders on the reply subject.
 //
-// One such report makes the instance a suspect, as it may be reconnecting. A second one in a row means that the instance is lost.
+// One such report makes the instance a suspect, as it may be reconnecting. A second one in a row means that the
+// instance is lost.
 const (
 	probeInterval = time.Second            // between two questions
 	probeAgain    = 400 * time.Millisecond // between the report that makes a suspect and the next question
 )
 
-// probe asks whether the unanswered instances of one call are still there. It is made for the first question, which few calls need. Only
-// the caller uses its methods, except noResponders.
+// probe asks whether the unanswered instances of one call are still there. It is made for the first question, which few
+// calls need. Only the caller uses its methods, except noResponders.
 type probe struct {
 	client *Client
 	news   chan struct{} // buffer of one; a value stands for new reports
@@ -31,7 +32,8 @@ type probe struct {
 	asked map[Peer]*question
 }
 
-// question is the latest question for one instance. The token ends the reply subject, and is as hard to guess as a message id.
+// question is the latest question for one instance. The token ends the reply subject, and is as hard to guess as a
+// message id.
 type question struct {
 	token       string
 	noResponder bool // the broker has reported no responders to it
@@ -132,8 +134,9 @@ func (p *probe) events() <-chan struct{} {
 	return p.news
 }
 
-// instanceLost is the error for an instance that has acked and is gone. Its status is 504, as for an answer that does not come in time: the
-// request may have been executed. To a caller that sees only the status, 503 would say that it has not.
+// instanceLost is the error for an instance that has acked and is gone. Its status is 504, as for an answer that does
+// not come in time: the request may have been executed. To a caller that sees only the status, 503 would say that it
+// has not.
 func instanceLost(gone Peer, msgID string) *status.Error {
 	failed := status.MayHaveRun(http.StatusGatewayTimeout, status.ErrInstanceLost,
 		"%s.%s took the call, and is gone", gone.ID, gone.Host)
@@ -141,8 +144,8 @@ func instanceLost(gone Peer, msgID string) *status.Error {
 	return failed
 }
 
-// unicastProbe checks from time to time whether an ack has come in time, and then whether the instance that acked is still there. Both
-// checks share the timer of the call. Only the caller uses it.
+// unicastProbe checks from time to time whether an ack has come in time, and then whether the instance that acked is
+// still there. Both checks share the timer of the call. Only the caller uses it.
 type unicastProbe struct {
 	client *Client
 	call   *pendingCall
@@ -193,7 +196,8 @@ func (p *unicastProbe) askInstances() {
 	p.ask(p.call.unanswered())
 }
 
-// review evaluates the broker's reports. It returns the time until the next round, or the instance whose loss ends the call.
+// review evaluates the broker's reports. It returns the time until the next round, or the instance whose loss ends the
+// call.
 func (p *unicastProbe) review() (next time.Duration, gone *Peer) {
 	lost, suspects := p.probe.review()
 	for _, instance := range lost {
@@ -217,18 +221,19 @@ const (
 	// reminderInterval is the time between two rounds, as long as calls are registered.
 	reminderInterval = 10 * time.Millisecond
 
-	// remindedAfter is the time until a caller is woken, in the second round: up to one interval less if rounds are already scheduled.
+	// remindedAfter is the time until a caller is woken, in the second round: up to one interval less if rounds are
+	// already scheduled.
 	remindedAfter = 2 * reminderInterval
 )
 
-// isRemindable reports whether the reminder may replace the timer at first: the time budget is long enough, and an interval makes no
-// difference to the ack wait. A caller that sends parts waits for the taker, too.
+// isRemindable reports whether the reminder may replace the timer at first: the time budget is long enough, and an
+// interval makes no difference to the ack wait. A caller that sends parts waits for the taker, too.
 func (s *pendingCall) isRemindable(left time.Duration) bool {
 	return s.upload == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
 }
 
-// reminders are the message ids of calls to wake in the next round, and in the round after it. The calls may have ended. The lock of
-// the shard protects the reminders.
+// reminders are the message ids of calls to wake in the next round, and in the round after it. The calls may have
+// ended. The lock of the shard protects the reminders.
 type reminders struct{ next, later []string }
 
 // expect registers a call to wake.

@@ -40,7 +40,8 @@ func TestProbe_AckWait(t *testing.T) {
 	}
 }
 
-// TestProbe_Questions asks the broker for an instance that has acked: nothing within the first interval, and then once in each round.
+// TestProbe_Questions asks the broker for an instance that has acked: nothing within the first interval, and then once
+// in each round.
 func TestProbe_Questions(t *testing.T) {
 	t.Parallel()
 	for name, local := range map[string]bool{"broker": false, "process": true} {

@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// responderCache holds the responders of earlier multicasts, so that the next multicast to the same subject can end without a quiet
-// period. A responder is a queue, or an instance if the endpoint has no queue.
+// responderCache holds the responders of earlier multicasts, so that the next multicast to the same subject can end
+// without a quiet period. A responder is a queue, or an instance if the endpoint has no queue.
 type responderCache struct {
 	plane      string
 	membership *Membership
@@ -112,8 +112,8 @@ func (r *responderCache) begin(host, subject, id string) knowledge {
 	return before
 }
 
-// conclude ends a call with all answers, and keeps its responders. It returns false, and the call goes on, if an instance has come or gone
-// or an ack has come in the meantime. All later acks are late.
+// conclude ends a call with all answers, and keeps its responders. It returns false, and the call goes on, if an
+// instance has come or gone or an ack has come in the meantime. All later acks are late.
 func (r *responderCache) conclude(call *pendingMulticast, before knowledge) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,15 +128,16 @@ func (r *responderCache) conclude(call *pendingMulticast, before knowledge) bool
 	if names != nil {
 		r.replaceLocked(call.call.Subject, before, names)
 	}
-	// What an instance answers of the framework's own questions says nothing of the others: foreign ones may leave them out.
+	// What an instance answers of the framework's own questions says nothing of the others: foreign ones may leave them
+	// out.
 	if there := call.presentInstances(); ended && len(there) > 0 && call.call.Address.Port != subject.ControlPort {
 		r.membership.reduce(r.plane, call.host, there)
 	}
 	return ended
 }
 
-// replaceLocked sets the responders of a subject after a multicast. It keeps those that late acks have added since the multicast began,
-// and changes nothing if an instance has come or gone since.
+// replaceLocked sets the responders of a subject after a multicast. It keeps those that late acks have added since the
+// multicast began, and changes nothing if an instance has come or gone since.
 func (r *responderCache) replaceLocked(subject string, before knowledge, names map[string]int) {
 	if before.host.greetings != before.greetings {
 		return
@@ -201,7 +202,8 @@ func (r *responderCache) areAll(host string, instances []Peer) bool {
 	return !r.patient && r.membership.covered(r.plane, host, instances)
 }
 
-// greeted notes that an instance has come or, if stays is false, has gone, and forgets the responders of its host and of the host "all".
+// greeted notes that an instance has come or, if stays is false, has gone, and forgets the responders of its host and
+// of the host "all".
 func (r *responderCache) greeted(by Peer, stays bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestClient_PublishParts publishes a request that a broker has refused as too large, over another one, which takes it in one
-// message, or does not.
+// TestClient_PublishParts publishes a request that a broker has refused as too large, over another one, which takes it
+// in one message, or does not.
 func TestClient_PublishParts(t *testing.T) {
 	t.Parallel()
 	const payload = 64 << 10

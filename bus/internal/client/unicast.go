@@ -105,7 +105,8 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 	return response, err
 }
 
-// sendAndAwait sends a request, and returns the response, or the error of a call that has ended, which the instances are told.
+// sendAndAwait sends a request, and returns the response, or the error of a call that has ended, which the instances
+// are told.
 func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pendingCall, ends time.Time) (*wire.Response, error) {
 	if err := c.send(ctx, sent); err != nil {
 		return nil, err
@@ -190,8 +191,8 @@ func (c *Client) outcome(s *pendingCall) (*wire.Response, error) {
 	return response, err
 }
 
-// awaitReminder waits for the outcome or the reminder, and returns false if ctx ends before. All other channels of await are shared by
-// all calls, which would contend for their locks.
+// awaitReminder waits for the outcome or the reminder, and returns false if ctx ends before. All other channels of
+// await are shared by all calls, which would contend for their locks.
 func (s *pendingCall) awaitReminder(ctx context.Context) bool {
 	ended := callctx.DoneIfMade(ctx)
 	if ended == nil { // no select is needed
@@ -214,14 +215,14 @@ const (
 	startUpWindow = time.Second            // how long after this connection began others may be that had announced themselves before
 )
 
-// mayBeStarting reports whether an instance of a host that has never answered may be about to subscribe: it has announced itself, or may have
-// done so before this connection could hear it.
+// mayBeStarting reports whether an instance of a host that has never answered may be about to subscribe: it has
+// announced itself, or may have done so before this connection could hear it.
 func (c *Client) mayBeStarting(host string) bool {
 	return time.Since(c.began) < startUpWindow || c.config.Membership.Knows(c.config.Plane, host)
 }
 
-// backoff decides when to send a request again that has reached no instance: once if the host has never answered, and may be starting; for
-// replaceWindow if it has answered before, as a new version is likely replacing it.
+// backoff decides when to send a request again that has reached no instance: once if the host has never answered, and
+// may be starting; for replaceWindow if it has answered before, as a new version is likely replacing it.
 type backoff struct {
 	next  time.Duration
 	until time.Time // the time of the last attempt
@@ -231,15 +232,16 @@ type backoff struct {
 
 func newBackoff() *backoff { return &backoff{next: firstPause, until: time.Now().Add(replaceWindow)} }
 
-// restart begins the window again, as an instance was there until now; the length of the pauses stays. An instance counts once: if it
-// acks a part 1 again, it has not left, and lacks the subscription for the other parts.
+// restart begins the window again, as an instance was there until now; the length of the pauses stays. An instance
+// counts once: if it acks a part 1 again, it has not left, and lacks the subscription for the other parts.
 func (b *backoff) restart(left Peer) {
 	if !slices.Contains(b.left, left) {
 		b.left, b.until = append(b.left, left), time.Now().Add(replaceWindow)
 	}
 }
 
-// pause waits before the next attempt, and reports whether there is one. known reports whether the host has answered before.
+// pause waits before the next attempt, and reports whether there is one. known reports whether the host has answered
+// before.
 func (b *backoff) pause(ctx context.Context, known bool, ends time.Time) bool {
 	pause := min(b.next, time.Until(b.until))
 	if !b.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {
@@ -285,9 +287,9 @@ type allowed struct {
 // errNoMethods is the error for a host that does not serve AllowPath.
 var errNoMethods = errors.New("the host does not tell what it serves")
 
-// askAllowed asks all instances of a host for the methods of the request's path, as instances of two versions serve different ones. It
-// returns the methods of all that answer, sorted, and the first of these instances; errNoSubscriber if the host has no instance. One that
-// serves the request ends the question.
+// askAllowed asks all instances of a host for the methods of the request's path, as instances of two versions serve
+// different ones. It returns the methods of all that answer, sorted, and the first of these instances; errNoSubscriber
+// if the host has no instance. One that serves the request ends the question.
 func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Time) (all allowed, by Peer, err error) {
 	address := request.Address
 	if address.Port == subject.ControlPort && address.Path == AllowPath {

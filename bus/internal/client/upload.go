@@ -14,8 +14,9 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// upload is a request whose body comes in parts: the first one with the request, the others after an ack. The number of parts is known if the body is in
-// memory; else the body is a stream. All methods but acked take a nil upload, for a request in one message.
+// upload is a request whose body comes in parts: the first one with the request, the others after an ack. The number of
+// parts is known if the body is in memory; else the body is a stream. All methods but acked take a nil upload, for a
+// request in one message.
 type upload struct {
 	client *Client
 	sent   *Outgoing
@@ -197,7 +198,8 @@ func (u *upload) pump() {
 	}
 }
 
-// extend returns when the wait for the response ends: the time budget counts from the latest part, or sign of the instance.
+// extend returns when the wait for the response ends: the time budget counts from the latest part, or sign of the
+// instance.
 func (u *upload) extend(ends time.Time, budget time.Duration) time.Time {
 	if u == nil || !u.begun {
 		return ends

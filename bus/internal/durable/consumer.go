@@ -21,7 +21,8 @@ const (
 	maxAckPending = 10_000 // unacknowledged deliveries of one event to all instances of a service
 )
 
-// Start is where a service that is new to an event begins: with the events that are stored from now on, if it is the zero value.
+// Start is where a service that is new to an event begins: with the events that are stored from now on, if it is the
+// zero value.
 type Start struct {
 	Beginning bool      // with the first event that the log has
 	Time      time.Time // with the first event of this time or later
@@ -42,8 +43,8 @@ func positionOf(stream jetstream.Stream, consumer jetstream.Consumer) position {
 	return position{log.Created, at.AckFloor.Stream}
 }
 
-// noteState notes where a consumer is, and whether the service has got an event, or will. What an instance has noted stays true if the consumer is
-// created again.
+// noteState notes where a consumer is, and whether the service has got an event, or will. What an instance has noted
+// stays true if the consumer is created again.
 func (s *Consumer) noteState(stream jetstream.Stream, consumer jetstream.Consumer) {
 	info := consumer.CachedInfo()
 	s.mu.Lock()
@@ -97,8 +98,9 @@ func (s *Consumer) createOrUpdate(ctx context.Context, stream jetstream.Stream, 
 	return made, err
 }
 
-// newConfig returns what a new consumer begins with: where it was before another client deleted it; or where the consumers were that it
-// replaces, because the service handled the events in order, or does now; or where a new service begins.
+// newConfig returns what a new consumer begins with: where it was before another client deleted it; or where the
+// consumers were that it replaces, because the service handled the events in order, or does now; or where a new service
+// begins.
 func (s *Consumer) newConfig(ctx context.Context, stream jetstream.Stream) (config jetstream.ConsumerConfig, err error) {
 	config = jetstream.ConsumerConfig{
 		Durable: s.name.String(), Description: "what " + s.of.config.Host + " has not handled",
@@ -145,7 +147,8 @@ func (s *Consumer) replaced(ctx context.Context, stream jetstream.Stream) (was p
 	return was, nil
 }
 
-// otherForm returns the consumers of the same service and event that handle it in order if this one does not, and the other way around.
+// otherForm returns the consumers of the same service and event that handle it in order if this one does not, and the
+// other way around.
 func (c ConsumerName) otherForm() (names []ConsumerName) {
 	if c.Partition != "" {
 		return []ConsumerName{{Service: c.Service, Event: c.Event}}
@@ -174,7 +177,8 @@ func (s *Consumer) over(config jetstream.ConsumerConfig, stream jetstream.Stream
 // isOrdered reports whether the consumer hands out one event at a time, so that those of one key stay in order.
 func (s *Consumer) isOrdered() bool { return s.name.Partition != "" }
 
-// filters returns the subjects of new events, and of those that are delivered again to this service alone, if the stream takes them.
+// filters returns the subjects of new events, and of those that are delivered again to this service alone, if the
+// stream takes them.
 func (s *Consumer) filters(stream jetstream.Stream) []string {
 	partition := cmp.Or(s.name.Partition, AnyToken)
 	filters := []string{s.of.store.Event(s.name.Event, partition)}
@@ -193,8 +197,8 @@ func hasFilters(config jetstream.ConsumerConfig, wanted []string) bool {
 		!slices.ContainsFunc(wanted, func(filter string) bool { return !slices.Contains(config.FilterSubjects, filter) })
 }
 
-// recreate creates the consumer again, which was deleted, or got other limits. A consumer whose place others have taken is not: instances
-// of another version handle the events then.
+// recreate creates the consumer again, which was deleted, or got other limits. A consumer whose place others have taken
+// is not: instances of another version handle the events then.
 func (s *Consumer) recreate() {
 	ctx, cancel := context.WithTimeout(s.of.config.Base, natsconn.DefaultTimeout)
 	defer cancel()

@@ -78,8 +78,8 @@ func (d *delivery) begin() {
 	d.timer = time.AfterFunc(progressPause, d.inProgress)
 }
 
-// inProgress is called by the timer: it tells JetStream that the event is in progress, until the time of the handler ends. A handler that
-// runs on is logged once, because it may hold up all events of its kind here.
+// inProgress is called by the timer: it tells JetStream that the event is in progress, until the time of the handler
+// ends. A handler that runs on is logged once, because it may hold up all events of its kind here.
 func (d *delivery) inProgress() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,8 +125,8 @@ func (d *delivery) givenAway() bool {
 	return time.Since(d.toldAt) >= ackWait
 }
 
-// Reply answers to JetStream for the response of the handler. A failure does not count once the event was given away: it would cause
-// another attempt beside the one that runs by now, or a dead letter although that one succeeds.
+// Reply answers to JetStream for the response of the handler. A failure does not count once the event was given away:
+// it would cause another attempt beside the one that runs by now, or a dead letter although that one succeeds.
 func (d *delivery) Reply(in *server.Incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	if response.OpCode != wire.OpRes {
 		return nil
@@ -164,8 +164,9 @@ func (d *delivery) refuse(in *server.Incoming, failed *status.Error) error {
 	return d.answer(jsTerminate + " no event")
 }
 
-// isFinal reports whether the handler itself refuses the event, so that another attempt is pointless. It is not if a service that the
-// handler calls refuses, or the event does not fit the arguments: that service, or this one, may just be replaced by another version.
+// isFinal reports whether the handler itself refuses the event, so that another attempt is pointless. It is not if a
+// service that the handler calls refuses, or the event does not fit the arguments: that service, or this one, may just
+// be replaced by another version.
 func (d *delivery) isFinal(in *server.Incoming, failed *status.Error) bool {
 	switch failed.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -211,7 +212,8 @@ func (d *delivery) answer(what string) error {
 // deadLetterRoom is how many bytes an event leaves of the largest message, for the header of a dead letter.
 const deadLetterRoom = 2 << 10
 
-// deadLetter stores an event as a dead letter, and only then acknowledges it. If that fails, JetStream delivers the event again.
+// deadLetter stores an event as a dead letter, and only then acknowledges it. If that fails, JetStream delivers the
+// event again.
 func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
 	s := d.from.of
 	partition := d.message.Subject[strings.LastIndexByte(d.message.Subject, '.')+1:]
@@ -268,8 +270,8 @@ type waitingEvent struct {
 	delivery *delivery
 }
 
-// enqueue keeps an event that has to wait: calls and other events have taken the room, or MaxInFlight events of its kind are handled.
-// A nak would use up an attempt that no handler has seen.
+// enqueue keeps an event that has to wait: calls and other events have taken the room, or MaxInFlight events of its
+// kind are handled. A nak would use up an attempt that no handler has seen.
 func (s *Consumer) enqueue(in *server.Incoming, d *delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

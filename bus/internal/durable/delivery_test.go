@@ -92,7 +92,8 @@ func TestDelivery_LogsLateHandlers(t *testing.T) {
 	}
 }
 
-// TestDelivery_LateResponses replies after JetStream has given the event to another instance: JetStream is told of a success, but not of a failure.
+// TestDelivery_LateResponses replies after JetStream has given the event to another instance: JetStream is told of a
+// success, but not of a failure.
 func TestDelivery_LateResponses(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -123,7 +124,8 @@ func TestDelivery_LateResponses(t *testing.T) {
 	}
 }
 
-// TestDelivery_ClosedFetchesNoMore calls a timer that was not stopped in time, because the consumer was just being created again.
+// TestDelivery_ClosedFetchesNoMore calls a timer that was not stopped in time, because the consumer was just being
+// created again.
 func TestDelivery_ClosedFetchesNoMore(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)

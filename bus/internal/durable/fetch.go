@@ -58,8 +58,8 @@ func (s *Consumer) limitFetches(events int, expiry time.Duration) {
 	s.maxBatch, s.maxExpiry = events, expiry
 }
 
-// share returns how many events of this kind the handlers have room for. It is at least one, which then waits here: otherwise a kind with
-// many events could starve the others.
+// share returns how many events of this kind the handlers have room for. It is at least one, which then waits here:
+// otherwise a kind with many events could starve the others.
 func (s *Consumer) share() int {
 	return max(1, s.of.config.Handlers.FreeForEvents()/max(1, s.of.config.Subscriptions()))
 }
@@ -87,8 +87,8 @@ func (s *Consumer) warn(why string) {
 	}
 }
 
-// handleStatus handles what JetStream sends in place of an event: usually, that none has come in time. It does not warn if a server shuts
-// down, or another server takes over the consumer.
+// handleStatus handles what JetStream sends in place of an event: usually, that none has come in time. It does not warn
+// if a server shuts down, or another server takes over the consumer.
 func (s *Consumer) handleStatus(status, description string) {
 	s.mu.Lock()
 	s.fetching = 0

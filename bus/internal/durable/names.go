@@ -11,8 +11,8 @@ import (
 // Names holds the names in JetStream of what belongs to a publisher on a plane: see docs/reference/wire.md.
 type Names struct{ Plane, Publisher string }
 
-// Events returns the name of the stream of events: "bus_EVENTS_orders_example". A host has neither capital letters nor underscores,
-// so no two planes and hosts share one.
+// Events returns the name of the stream of events: "bus_EVENTS_orders_example". A host has neither capital letters nor
+// underscores, so no two planes and hosts share one.
 func (n Names) Events() string { return n.Plane + "_EVENTS_" + HostToken(n.Publisher) }
 
 // DeadLetters returns the name of the stream of dead letters: "bus_DEADLETTERS_orders_example".
@@ -46,8 +46,8 @@ type ConsumerName struct {
 	Partition      string // "" for all
 }
 
-// String returns the name: "mailer_example__on-ordered", "mailer_example__on-ordered__17". A host has no empty label, so no two services share
-// one.
+// String returns the name: "mailer_example__on-ordered", "mailer_example__on-ordered__17". A host has no empty label,
+// so no two services share one.
 func (c ConsumerName) String() string {
 	name := HostToken(c.Service) + nameDivider + c.Event
 	if c.Partition != "" {
@@ -77,8 +77,8 @@ func Host(token string) string { return strings.ReplaceAll(token, "_", ".") }
 // AnyToken stands for any token in a subject.
 const AnyToken = "*"
 
-// Partitions is the number of partitions of an event. Events of equal keys are in the same one. A service that handles them in order
-// handles one event of each partition at a time. It is a part of the wire protocol.
+// Partitions is the number of partitions of an event. Events of equal keys are in the same one. A service that handles
+// them in order handles one event of each partition at a time. It is a part of the wire protocol.
 const Partitions = 32
 
 // partitionOf returns the partition of a key: its FNV-1a hash, modulo [Partitions].

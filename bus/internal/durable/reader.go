@@ -15,13 +15,14 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Consumer is a pull consumer: it fetches stored events of one kind, which is one path of one publisher, for an instance. It fetches as
-// many at a time as can be handled at once, and no more before these have come, so that few wait here while another instance could handle
-// them. It is safe for concurrent use.
+// Consumer is a pull consumer: it fetches stored events of one kind, which is one path of one publisher, for an
+// instance. It fetches as many at a time as can be handled at once, and no more before these have come, so that few
+// wait here while another instance could handle them. It is safe for concurrent use.
 //
 //	fetch ──▶ JetStream ──▶ inbox ──▶ receive ──▶ handler ──▶ ack, nak, or dead letter (delivery.go)
 //
-// The inbox is a subscription like any other, so closing the connection drains it, and the events that have come are handled.
+// The inbox is a subscription like any other, so closing the connection drains it, and the events that have come are
+// handled.
 type Consumer struct {
 	of          *Subscription
 	name        ConsumerName
@@ -117,8 +118,8 @@ func (s *Consumer) objection(event *wire.Request) error {
 	}
 }
 
-// arrived counts an event, and reports whether the event may be handled now. It may not if others wait here, or too many are in flight:
-// JetStream may have answered a fetch that counted as lost.
+// arrived counts an event, and reports whether the event may be handled now. It may not if others wait here, or too
+// many are in flight: JetStream may have answered a fetch that counted as lost.
 func (s *Consumer) arrived() (turn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +164,8 @@ func (s *Consumer) done() {
 	s.fetch()
 }
 
-// Check returns an error for an event that breaks a rule, or whose attempts are used up; nil for other requests. Its handler is then not
-// called.
+// Check returns an error for an event that breaks a rule, or whose attempts are used up; nil for other requests. Its
+// handler is then not called.
 func Check(in *server.Incoming) error {
 	d, ok := in.Replier.(*delivery)
 	switch {

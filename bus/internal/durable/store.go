@@ -19,19 +19,21 @@ import (
 )
 
 const (
-	// storeTimeout bounds how long storing an event may take: a cluster of brokers that has lost the leader of a stream needs up
-	// to 9 s to have another one.
+	// storeTimeout bounds how long storing an event may take: a cluster of brokers that has lost the leader of a stream
+	// needs up to 9 s to have another one.
 	storeTimeout = 15 * time.Second
 
-	// storeAttempt is how long JetStream may take to answer one attempt. A leader that was lost with its answer is not waited for.
+	// storeAttempt is how long JetStream may take to answer one attempt. A leader that was lost with its answer is not
+	// waited for.
 	storeAttempt = time.Second
 
 	// storePause comes before the next attempt, if JetStream has answered at once that it cannot store now.
 	storePause = 250 * time.Millisecond
 )
 
-// Store stores an event, and returns when JetStream has confirmed that. JetStream drops an event under a path and an id that were used;
-// "" stands for an id of its own. The token of the actor is left out: it would lie on a disk, and expire before it is read.
+// Store stores an event, and returns when JetStream has confirmed that. JetStream drops an event under a path and an id
+// that were used; "" stands for an id of its own. The token of the actor is left out: it would lie on a disk, and
+// expire before it is read.
 func (s *Stream) Store(ctx context.Context, path, id, key string, event *wire.Request) error {
 	text := *event
 	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
@@ -76,8 +78,8 @@ func (s *Stream) Store(ctx context.Context, path, id, key string, event *wire.Re
 	return nil
 }
 
-// publish stores a message under an id. It tries until JetStream has answered, which stores only one message of an id. If the stream is
-// gone, recreate is called. An error is doubtful if the message may be stored in spite of it.
+// publish stores a message under an id. It tries until JetStream has answered, which stores only one message of an id.
+// If the stream is gone, recreate is called. An error is doubtful if the message may be stored in spite of it.
 func (s *Stream) publish(ctx context.Context, message *nats.Msg, id string, recreate func(context.Context) error) (doubtful bool, err error) {
 	manager, err := s.manager()
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package durable keeps events in JetStream: it stores them, fetches them for a service, delivers them again after a failure, and keeps
-// those that a service cannot handle as dead letters.
+// Package durable keeps events in JetStream: it stores them, fetches them for a service, delivers them again after a
+// failure, and keeps those that a service cannot handle as dead letters.
 //
-// A [Stream] is the log of the events of one publisher. A [Consumer] fetches those of one kind for an instance of a service, and hands each
-// of them to the server as a request whose response goes to JetStream: a delivery. A [Watch] looks how far the services are. Only the
-// option bus.Durable refers to consumers, and to storing events, so that a program without it does not link that code.
+// A [Stream] is the log of the events of one publisher. A [Consumer] fetches those of one kind for an instance of a
+// service, and hands each of them to the server as a request whose response goes to JetStream: a delivery. A [Watch]
+// looks how far the services are. Only the option bus.Durable refers to consumers, and to storing events, so that a
+// program without it does not link that code.
 package durable
 
 import (
@@ -23,7 +24,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Config is what streams and consumers of a connection work with. All fields are set, those at the end only for consumers.
+// Config is what streams and consumers of a connection work with. All fields are set, those at the end only for
+// consumers.
 type Config struct {
 	*server.Server                              // of the connection
 	API            string                       // the prefix of the subjects of JetStream: "$JS.API"
@@ -31,7 +33,8 @@ type Config struct {
 	Log            func(*zerolog.Event, string) // writes a line without blocking
 	IsClosing      func() bool
 
-	// LimitedLine begins a line that any client can cause, or returns nil if many of that reason were written a moment ago.
+	// LimitedLine begins a line that any client can cause, or returns nil if many of that reason were written a moment
+	// ago.
 	LimitedLine func(level zerolog.Level, reason string) *zerolog.Event
 
 	// Failure returns the error that a response of status 400 or above tells.
@@ -55,8 +58,9 @@ type Limits struct {
 	Replicas int
 }
 
-// Stream is the log of the events of a publisher: a stream of JetStream that keeps the newest events, whichever services have handled
-// them. It drops the oldest, so a service that is far behind stops no publisher. It is safe for concurrent use.
+// Stream is the log of the events of a publisher: a stream of JetStream that keeps the newest events, whichever
+// services have handled them. It drops the oldest, so a service that is far behind stops no publisher. It is safe for
+// concurrent use.
 type Stream struct {
 	Names
 	config *Config
@@ -163,8 +167,8 @@ func stores(stream jetstream.Stream, published string) bool {
 	})
 }
 
-// newConfig returns the configuration of a new stream: that of the one before it, because a service that creates the stream again does
-// not know the limits of the publisher.
+// newConfig returns the configuration of a new stream: that of the one before it, because a service that creates the
+// stream again does not know the limits of the publisher.
 func (s *Stream) newConfig() jetstream.StreamConfig {
 	if seen := s.seen.Load(); seen != nil {
 		return s.limits.over(*seen)
@@ -192,8 +196,8 @@ func (l Limits) over(config jetstream.StreamConfig) jetstream.StreamConfig {
 	return config
 }
 
-// ensureDeadLetters creates the stream of dead letters, on as many servers as the stream of events, with the configuration of the one
-// before it, which may have had other limits.
+// ensureDeadLetters creates the stream of dead letters, on as many servers as the stream of events, with the
+// configuration of the one before it, which may have had other limits.
 func (s *Stream) ensureDeadLetters(ctx context.Context, replicas int) error {
 	manager, err := s.manager()
 	if err != nil {
@@ -218,8 +222,8 @@ func (s *Stream) ensureDeadLetters(ctx context.Context, replicas int) error {
 	return err
 }
 
-// replicateDeadLetters stores dead letters on as many servers as the events, if the publisher sets a number. There is no stream of dead
-// letters before a service has subscribed.
+// replicateDeadLetters stores dead letters on as many servers as the events, if the publisher sets a number. There is
+// no stream of dead letters before a service has subscribed.
 func (s *Stream) replicateDeadLetters(ctx context.Context) error {
 	if s.limits.Replicas == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// Subscription is what an instance has of one event of one publisher: a consumer, or one for each partition if the events are in order. It is
-// safe for concurrent use.
+// Subscription is what an instance has of one event of one publisher: a consumer, or one for each partition if the
+// events are in order. It is safe for concurrent use.
 type Subscription struct {
 	config      *Config
 	store       *Stream // of all events of the publisher
@@ -39,7 +39,8 @@ type Subscription struct {
 	terminated int // of them all, those that are not dead letters
 }
 
-// Messages in a log that are no events: any client may publish to the subjects of the log. In a while only some become dead letters.
+// Messages in a log that are no events: any client may publish to the subjects of the log. In a while only some become
+// dead letters.
 const (
 	junkPause = time.Minute
 	maxJunk   = 100
@@ -67,8 +68,8 @@ type Options struct {
 	Start                    Start
 }
 
-// Subscribe returns the subscription to the events that an endpoint handles. published is the subject of a call to the endpoint. Events that
-// are ordered are handled one at a time in each partition.
+// Subscribe returns the subscription to the events that an endpoint handles. published is the subject of a call to the
+// endpoint. Events that are ordered are handled one at a time in each partition.
 func (s *Stream) Subscribe(e *server.Endpoint, published string, options Options, ordered bool) *Subscription {
 	route := &e.Routes[0]
 	made := &Subscription{
@@ -101,7 +102,8 @@ func (s *Subscription) Stop() {
 	}
 }
 
-// Ensure creates the streams of the publisher, and then all consumers at the same time: there may be many, and the broker may be far away.
+// Ensure creates the streams of the publisher, and then all consumers at the same time: there may be many, and the
+// broker may be far away.
 func (s *Stream) Ensure(ctx context.Context, subscriptions []*Subscription) error {
 	stream, err := s.ensureStreams(ctx)
 	if err != nil {

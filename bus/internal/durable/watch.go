@@ -26,8 +26,9 @@ type Subscriber struct {
 	CutOff         int       // about how many events the log has dropped before the service had handled them, since this instance looks
 }
 
-// Watch looks from time to time how far the services are that subscribe to the events of a publisher, and notes those that are cut off:
-// the log has dropped events that they had not handled. Every instance of the publisher looks. It is safe for concurrent use.
+// Watch looks from time to time how far the services are that subscribe to the events of a publisher, and notes those
+// that are cut off: the log has dropped events that they had not handled. Every instance of the publisher looks. It is
+// safe for concurrent use.
 type Watch struct {
 	stream *Stream
 	timer  *time.Timer
@@ -246,9 +247,9 @@ func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[
 	w.places, w.state, w.limit = places, log.State, log.Config.MaxBytes
 }
 
-// dropped returns about how many events the log has dropped since a look before an instance got them. What was stored since then is
-// estimated by the share of the kind in the log, so it is right if the log has no other events, and if none was delivered twice. The two
-// differ by what was stored while the looks lasted.
+// dropped returns about how many events the log has dropped since a look before an instance got them. What was stored
+// since then is estimated by the share of the kind in the log, so it is right if the log has no other events, and if
+// none was delivered twice. The two differ by what was stored while the looks lasted.
 func (p place) dropped(now place, first uint64) (least, most int) {
 	delivered := p.delivered.Stream + 1
 	switch {
@@ -262,8 +263,8 @@ func (p place) dropped(now place, first uint64) (least, most int) {
 	return bounded(float64(now.last) - float64(p.lastAfter)), bounded(float64(now.lastAfter) - float64(p.last))
 }
 
-// isLate reports whether the log drops the oldest event soon that the consumer has not handled: it is in the last fifth of what the log
-// keeps.
+// isLate reports whether the log drops the oldest event soon that the consumer has not handled: it is in the last fifth
+// of what the log keeps.
 func (p place) isLate(log *jetstream.StreamInfo) bool {
 	if p.stored.IsZero() {
 		return false
@@ -276,8 +277,8 @@ func (p place) isLate(log *jetstream.StreamInfo) bool {
 	return byAge || bySize
 }
 
-// noteCutOff logs that a service is cut off, and stores that for tools. All instances of the publisher do at about the same time, and
-// JetStream keeps one record.
+// noteCutOff logs that a service is cut off, and stores that for tools. All instances of the publisher do at about the
+// same time, and JetStream keeps one record.
 func (s *Stream) noteCutOff(ctx context.Context, of ConsumerName, events int, until time.Time) {
 	s.config.Log(s.config.Logger.Error().Str("publisher", s.Publisher).Str("service", of.Service).Str("event", of.Event).
 		Int("events", events).Time("until", until),
@@ -294,7 +295,8 @@ func (s *Stream) noteCutOff(ctx context.Context, of ConsumerName, events int, un
 	}
 }
 
-// Subscribers returns how far the services were at the latest look, in the order of their names, and the bytes of the log and their limit.
+// Subscribers returns how far the services were at the latest look, in the order of their names, and the bytes of the
+// log and their limit.
 func (w *Watch) Subscribers() (all []Subscriber, bytes, limit float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/busline/busline/bus/internal/durable"
 )
 
-// TestShareOf has events of one kind in partitions: they are all that the log has, exactly, else none that is dropped would be counted.
+// TestShareOf has events of one kind in partitions: they are all that the log has, exactly, else none that is dropped
+// would be counted.
 func TestShareOf(t *testing.T) {
 	t.Parallel()
 	log := jetstream.StreamState{Subjects: make(map[string]uint64)}

@@ -15,8 +15,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Queue writes the log lines of a broker connection, and of the connections that share it, on a goroutine of its own: a log writer that is
-// slow, blocks or panics holds up neither the messages that come in nor Close. That goroutine runs only while there are lines.
+// Queue writes the log lines of a broker connection, and of the connections that share it, on a goroutine of its own: a
+// log writer that is slow, blocks or panics holds up neither the messages that come in nor Close. That goroutine runs
+// only while there are lines.
 type Queue struct {
 	mu      sync.Mutex // protects all below
 	waiting []logLine
@@ -100,8 +101,8 @@ func (q *Queue) Flush(ctx context.Context) {
 	}
 }
 
-// Throttle limits how many lines are written of each reason: so many at a time, and no more until some time has passed. The zero
-// value writes one line a minute.
+// Throttle limits how many lines are written of each reason: so many at a time, and no more until some time has passed.
+// The zero value writes one line a minute.
 type Throttle struct {
 	AtOnce int           // 0 stands for 1
 	Pause  time.Duration // 0 stands for a minute
@@ -151,8 +152,9 @@ func (t *Throttle) Admit(reason string) (leftOut int, ok bool) {
 	return leftOut, true
 }
 
-// kindOf leaves out of a reason what differs each time: addresses, our own port, the time at which a certificate was looked at,
-// and capitals, as the broker client tells of a refused login twice, in its words and in those of the broker.
+// kindOf leaves out of a reason what differs each time: addresses, our own port, the time at which a certificate was
+// looked at, and capitals, as the broker client tells of a refused login twice, in its words and in those of the
+// broker.
 func kindOf(reason string) string {
 	return strings.Map(func(char rune) rune {
 		if unicode.IsDigit(char) {

@@ -16,7 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Config says which broker to reach, and as whom. It is comparable: connections of a process with equal values share one Conn.
+// Config says which broker to reach, and as whom. It is comparable: connections of a process with equal values share
+// one Conn.
 type Config struct {
 	URL            string // several are separated by commas
 	Provider       nats.InProcessConnProvider
@@ -72,7 +73,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// DefaultTimeout is how long to try to connect, and how long to wait for an answer of the broker, where nothing else is said.
+// DefaultTimeout is how long to try to connect, and how long to wait for an answer of the broker, where nothing else is
+// said.
 const DefaultTimeout = 5 * time.Second
 
 // dialTimeout is how long one attempt to connect may take.
@@ -104,8 +106,8 @@ func (c Config) Check() error {
 	return nil
 }
 
-// checkURL returns an error for a URL that cannot be connected to, so that Connect does not wait. A URL that nats.go can use passes,
-// although nats.go is laxer than its documentation.
+// checkURL returns an error for a URL that cannot be connected to, so that Connect does not wait. A URL that nats.go
+// can use passes, although nats.go is laxer than its documentation.
 func (c Config) checkURL() error {
 	addresses := c.addresses()
 	reachable := c.Provider != nil || len(addresses) == 0
@@ -122,7 +124,8 @@ func (c Config) checkURL() error {
 	return nil
 }
 
-// malformedURL is the error for an address. It does not show the address beside a login, which may be the malformed part.
+// malformedURL is the error for an address. It does not show the address beside a login, which may be the malformed
+// part.
 func (c Config) malformedURL(address string) error {
 	shown := "the URL of the broker"
 	if !strings.Contains(c.URL, "@") {
@@ -163,8 +166,8 @@ func canBeDialled(to *url.URL) bool {
 	return err == nil
 }
 
-// foreignScheme returns a scheme that no broker has; "" if there is none. nats.go takes such a scheme for nats, so it is an error only
-// when the broker is not there.
+// foreignScheme returns a scheme that no broker has; "" if there is none. nats.go takes such a scheme for nats, so it
+// is an error only when the broker is not there.
 func (c Config) foreignScheme() string {
 	for _, address := range c.addresses() {
 		to, err := parseBroker(address)
@@ -175,14 +178,15 @@ func (c Config) foreignScheme() string {
 	return ""
 }
 
-// attemptTimeout returns how long one broker may take to answer, so that each has its turn before the time to connect is up.
+// attemptTimeout returns how long one broker may take to answer, so that each has its turn before the time to connect
+// is up.
 func (c Config) attemptTimeout() time.Duration {
 	each := c.Timeout() / time.Duration(max(1, len(c.addresses())))
 	return max(1, min(dialTimeout, each))
 }
 
-// Unreachable returns the error for a broker that was waited for long enough; err is that of the last attempt. After a cancelled
-// Connect it is unknown whether the broker is there.
+// Unreachable returns the error for a broker that was waited for long enough; err is that of the last attempt. After a
+// cancelled Connect it is unknown whether the broker is there.
 func (c Config) Unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w before the broker was reached", err)

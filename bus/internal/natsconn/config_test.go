@@ -62,7 +62,8 @@ func TestConfig_Check_URL(t *testing.T) {
 	}
 }
 
-// TestConfig_Check_Variables holds which variables go together, and that none count beside a connection of the application.
+// TestConfig_Check_Variables holds which variables go together, and that none count beside a connection of the
+// application.
 func TestConfig_Check_Variables(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -87,7 +88,8 @@ func TestConfig_Check_Variables(t *testing.T) {
 	}
 }
 
-// TestConfig_Unreachable_Texts holds the errors for a broker that is not there, each with its remedy and without a password.
+// TestConfig_Unreachable_Texts holds the errors for a broker that is not there, each with its remedy and without a
+// password.
 func TestConfig_Unreachable_Texts(t *testing.T) {
 	t.Parallel()
 	const remedy = "; start one, or set BUS_NATS_URL or bus.WithURL"

@@ -1,8 +1,9 @@
 // Package natsconn is one broker connection that heals, and the subscriptions on it.
 //
-// [Dial] makes a [Conn]: a connection to NATS that is replaced when the broker closes it for good. Each user of the Conn opens a
-// [Session], which holds its subscriptions, makes them again on another connection, and finds out which ones the broker denies. One
-// goroutine, the dispatcher, takes what arrives for all sessions and hands each message to the [Receiver] of its subscription.
+// [Dial] makes a [Conn]: a connection to NATS that is replaced when the broker closes it for good. Each user of the
+// Conn opens a [Session], which holds its subscriptions, makes them again on another connection, and finds out which
+// ones the broker denies. One goroutine, the dispatcher, takes what arrives for all sessions and hands each message to
+// the [Receiver] of its subscription.
 package natsconn
 
 import (
@@ -111,17 +112,18 @@ func (c *Conn) Barrier(ctx context.Context) { c.dispatcher.barrier(ctx) }
 // Backlog holds the jobs that wait for the handlers of earlier messages.
 func (c *Conn) Backlog() *worker.Backlog { return c.dispatcher.handlers }
 
-// nats.go takes no context to publish, and holds the lock of its connection while it writes to the socket. A broker that accepts
-// nothing would hold up every call then, and even the question of whether the connection is open. So the socket of a connection of
-// our own is a [batch.Conn], which accepts everything, and publishing waits for room in it, as long as the context allows. So is a
-// connection within the process. For a connection of the application, and for a socket without batching, the limit is the application's
-// nats.FlusherTimeout.
+// nats.go takes no context to publish, and holds the lock of its connection while it writes to the socket. A broker
+// that accepts nothing would hold up every call then, and even the question of whether the connection is open. So the
+// socket of a connection of our own is a [batch.Conn], which accepts everything, and publishing waits for room in it,
+// as long as the context allows. So is a connection within the process. For a connection of the application, and for a
+// socket without batching, the limit is the application's nats.FlusherTimeout.
 
-// stalledAfter is how long a broker may accept nothing of what there is to send before it counts as stalled. Then the connection is
-// not healthy, and acks do not wait in memory any more.
+// stalledAfter is how long a broker may accept nothing of what there is to send before it counts as stalled. Then the
+// connection is not healthy, and acks do not wait in memory any more.
 const stalledAfter = time.Second
 
-// publish sends bytes, or returns an error and has not sent them. It waits for room until ctx ends or within has passed.
+// publish sends bytes, or returns an error and has not sent them. It waits for room until ctx ends or within has
+// passed.
 func (c *Conn) publish(ctx context.Context, within time.Duration, subject, reply string, payload []byte) error {
 	if writer := c.writer.Load(); writer != nil && writer.IsFull() {
 		done, err := c.awaitRoom(ctx, within, writer)
@@ -179,7 +181,8 @@ func errNoRoom(ctx context.Context) error {
 	return status.NotRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(), "the time budget was spent "+why)
 }
 
-// hand gives bytes to nats.go, which sends them now or not at all. A connection of our own keeps nothing for later: see natsOptions.
+// hand gives bytes to nats.go, which sends them now or not at all. A connection of our own keeps nothing for later: see
+// natsOptions.
 func (c *Conn) hand(subject, reply string, payload []byte) error {
 	connection := c.NATS()
 	if !c.owned && !sends(connection) {
@@ -215,7 +218,8 @@ func ErrOutOfReach() error {
 	return status.NotRun(http.StatusServiceUnavailable, status.ErrDisconnected, "the broker is out of reach")
 }
 
-// MaxPayload returns how large a message the broker takes at this moment, in bytes: another broker may take other sizes.
+// MaxPayload returns how large a message the broker takes at this moment, in bytes: another broker may take other
+// sizes.
 func (c *Conn) MaxPayload() int {
 	if limit := c.NATS().MaxPayload(); limit > 0 {
 		return int(limit)
@@ -223,8 +227,8 @@ func (c *Conn) MaxPayload() int {
 	return math.MaxInt
 }
 
-// Exceeds reports whether a body is larger than any message that the broker takes. It does not look for a small one: then nats.go
-// refuses the message.
+// Exceeds reports whether a body is larger than any message that the broker takes. It does not look for a small one:
+// then nats.go refuses the message.
 func (c *Conn) Exceeds(body int) bool {
 	const small = 16 << 10
 	return body > small && body > c.MaxPayload()

@@ -14,7 +14,8 @@ import (
 	"github.com/busline/busline/bus/internal/status"
 )
 
-// TestConn_Send_TooLarge holds that a message that the broker would refuse is not sent, and that one of the largest size fits.
+// TestConn_Send_TooLarge holds that a message that the broker would refuse is not sent, and that one of the largest
+// size fits.
 func TestConn_Send_TooLarge(t *testing.T) {
 	t.Parallel()
 	r := open(t, dialInProcess(t), newMember())
@@ -36,8 +37,8 @@ func TestConn_Send_TooLarge(t *testing.T) {
 	}
 }
 
-// TestConn_GivenConnection_Closed holds that a connection of the application is lost for good once it is closed, and that nothing waits
-// for it.
+// TestConn_GivenConnection_Closed holds that a connection of the application is lost for good once it is closed, and
+// that nothing waits for it.
 func TestConn_GivenConnection_Closed(t *testing.T) {
 	t.Parallel()
 	given := dialGuest(t)

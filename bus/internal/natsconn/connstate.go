@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// OutageGrace is how long calls under way wait for their answers while the broker is away, and finished handlers to send
-	// theirs. A connection that was cut is back well within it.
+	// OutageGrace is how long calls under way wait for their answers while the broker is away, and finished handlers to
+	// send theirs. A connection that was cut is back well within it.
 	OutageGrace = 2 * time.Second
 	// settlingTime is how long after an outage no instance counts as lost: it may still be reconnecting.
 	settlingTime = 2 * time.Second
-	// returnTime is how long after an outage the response to an earlier request is held back. Its caller has most likely lost the
-	// broker, too, tries again each 150 ms at the latest, and cannot hear anything before it is back.
+	// returnTime is how long after an outage the response to an earlier request is held back. Its caller has most likely
+	// lost the broker, too, tries again each 150 ms at the latest, and cannot hear anything before it is back.
 	returnTime = 300 * time.Millisecond
 )
 
-// AwaitOpen waits until messages can be sent, or a connection of the application is closed for good: the broker may be away, and a
-// connection of our own may be being replaced.
+// AwaitOpen waits until messages can be sent, or a connection of the application is closed for good: the broker may be
+// away, and a connection of our own may be being replaced.
 func (c *Conn) AwaitOpen(ctx context.Context) error {
 	for !c.IsLost() && !c.isOpen() {
 		if err := c.awaitChange(ctx); err != nil {
@@ -53,7 +53,8 @@ func (c *Conn) awaitChange(ctx context.Context) error {
 	}
 }
 
-// GraceExpired returns a channel that is closed when the broker has been away for longer than [OutageGrace], or will not come back.
+// GraceExpired returns a channel that is closed when the broker has been away for longer than [OutageGrace], or will
+// not come back.
 func (c *Conn) GraceExpired() <-chan struct{} { return c.state.graceExpired() }
 
 // IsSettling reports whether the broker is away, or was a moment ago: other instances may still be reconnecting.
@@ -64,7 +65,8 @@ func (c *Conn) WasAwaySince(since time.Time) bool {
 	return since.UnixNano() < c.state.stableSince.Load() || !c.IsConnected()
 }
 
-// AwaitReturn waits for the broker, for [OutageGrace] at most, and then until other instances have most likely found it, too.
+// AwaitReturn waits for the broker, for [OutageGrace] at most, and then until other instances have most likely found
+// it, too.
 func (c *Conn) AwaitReturn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, OutageGrace)
 	defer cancel()

@@ -48,7 +48,8 @@ func TestConnState_Begin_Grace(t *testing.T) {
 	})
 }
 
-// TestConnState_End_WithinGrace holds that calls go on waiting after a short outage, and that the next one has all of its grace.
+// TestConnState_End_WithinGrace holds that calls go on waiting after a short outage, and that the next one has all of
+// its grace.
 func TestConnState_End_WithinGrace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,8 +22,9 @@ import (
 	"github.com/busline/busline/bus/internal/worker"
 )
 
-// Dial connects to the broker that config names, and returns when messages can be sent. It tries until config.Timeout has passed or
-// ctx ends. name is what the broker shows. The Conn logs to logger, through lines. Call [Conn.Close] in the end.
+// Dial connects to the broker that config names, and returns when messages can be sent. It tries until config.Timeout
+// has passed or ctx ends. name is what the broker shows. The Conn logs to logger, through lines. Call [Conn.Close] in
+// the end.
 func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger, lines *logqueue.Queue) (*Conn, error) {
 	c := &Conn{
 		Lines: lines, Workers: new(worker.Pool), logger: logger, state: newConnState(),
@@ -94,8 +95,8 @@ func notConnected(given *nats.Conn, err error) error {
 	return fmt.Errorf("the connection given with bus.WithNATS is not connected (%s): %w", given.Status(), err)
 }
 
-// dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started before its broker. Without
-// a ConnectTimeout it tries once. It logs what it waits for, as retryFailed does.
+// dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started before its
+// broker. Without a ConnectTimeout it tries once. It logs what it waits for, as retryFailed does.
 func (c *Conn) dialUntil(ctx context.Context, config Config) (*nats.Conn, error) {
 	var before error // of an attempt that was not cut short
 	for {
@@ -140,8 +141,8 @@ func isTransient(err error) bool {
 	return isNetwork || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout)
 }
 
-// ctxDialer is the dialer of one nats.Connect, which takes no context. Until nats.Connect returns, the end of the context closes what
-// was dialled. Afterwards nats.go reconnects with it.
+// ctxDialer is the dialer of one nats.Connect, which takes no context. Until nats.Connect returns, the end of the
+// context closes what was dialled. Afterwards nats.go reconnects with it.
 type ctxDialer struct {
 	provider    nats.InProcessConnProvider // nil: it is dialled
 	application nats.CustomDialer          // nil: none
@@ -153,8 +154,8 @@ type ctxDialer struct {
 	unhook func() bool     // stops the end of ctx from closing the latest connection
 }
 
-// connect is nats.Connect for as long as ctx allows. If that ends it, the error is that of ctx. It sets writer to what the connection
-// writes to.
+// connect is nats.Connect for as long as ctx allows. If that ends it, the error is that of ctx. It sets writer to what
+// the connection writes to.
 func (c Config) connect(ctx context.Context, timeout time.Duration, options []nats.Option, writer *atomic.Pointer[batch.Conn]) (*nats.Conn, error) {
 	d := &ctxDialer{provider: c.Provider, writer: writer, ctx: ctx, unhook: func() bool { return true }}
 	made, err := nats.Connect(c.URL, slices.Concat(options, d.options(timeout, c.Unbatched))...)
@@ -238,7 +239,8 @@ func (d *ctxDialer) Dial(network, address string) (net.Conn, error) {
 	return d.hook(d.dial(ctx, network, address))
 }
 
-// InProcessConn is for [nats.InProcessServer]. A pipe has no buffer as sockets have, so it gets one, also without batching.
+// InProcessConn is for [nats.InProcessServer]. A pipe has no buffer as sockets have, so it gets one, also without
+// batching.
 func (d *ctxDialer) InProcessConn() (net.Conn, error) {
 	conn, err := d.provider.InProcessConn()
 	if err != nil {
@@ -338,8 +340,8 @@ const (
 	soonTries  = 50                     // attempts with the shorter pause
 )
 
-// reconnectDelay returns how long to wait when no broker could be reached so many times in a row. If a broker ended the connection
-// before it was ready, as with a wrong certificate, LastError has the reason only now.
+// reconnectDelay returns how long to wait when no broker could be reached so many times in a row. If a broker ended the
+// connection before it was ready, as with a wrong certificate, LastError has the reason only now.
 func (c *Conn) reconnectDelay(tries int) time.Duration {
 	if connection := c.NATS(); connection != nil {
 		c.retryFailed(connection.LastError())

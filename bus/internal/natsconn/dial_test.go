@@ -36,7 +36,8 @@ func TestDial_ForeignScheme(t *testing.T) {
 	}
 }
 
-// pipeBroker is a broker in the process that reads nothing more, once a message has begun, before it has written a flood.
+// pipeBroker is a broker in the process that reads nothing more, once a message has begun, before it has written a
+// flood.
 type pipeBroker struct{ ended sync.WaitGroup }
 
 func (b *pipeBroker) InProcessConn() (net.Conn, error) {
@@ -61,8 +62,8 @@ func (b *pipeBroker) serve(conn net.Conn) {
 	}
 }
 
-// TestDial_InProcess_BothWrite holds that a connection within the process does not lock up when both sides write more than the other one
-// reads at a time. nats.go holds its lock while it writes, and needs it to read a PONG.
+// TestDial_InProcess_BothWrite holds that a connection within the process does not lock up when both sides write more
+// than the other one reads at a time. nats.go holds its lock while it writes, and needs it to read a PONG.
 func TestDial_InProcess_BothWrite(t *testing.T) {
 	t.Parallel()
 	for _, unbatched := range []bool{false, true} {
@@ -120,8 +121,8 @@ func (j *journal) lines(text string) (found []string) {
 	return found
 }
 
-// TestConn_HandleError_Attempts holds that an error of attempts to reach a broker that is away, such as one of certificates, is logged once,
-// as a reason why the broker cannot be reached.
+// TestConn_HandleError_Attempts holds that an error of attempts to reach a broker that is away, such as one of
+// certificates, is logged once, as a reason why the broker cannot be reached.
 func TestConn_HandleError_Attempts(t *testing.T) {
 	t.Parallel()
 	gone, err := broker.Start(broker.Listen("127.0.0.1:0"))

@@ -15,12 +15,13 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// IntakeCapacity is how many messages may have arrived without having been taken. Taking one takes microseconds, and does not wait for
-// handlers, so the capacity is reached only if the process gets hardly any time. nats.go drops what arrives then.
+// IntakeCapacity is how many messages may have arrived without having been taken. Taking one takes microseconds, and
+// does not wait for handlers, so the capacity is reached only if the process gets hardly any time. nats.go drops what
+// arrives then.
 const IntakeCapacity = 32 << 10
 
-// dispatcher takes what the broker sends for all subscriptions of a Conn, on one goroutine: one message after the other, in the order of
-// their arrival. It runs no handler itself, because other messages wait for their acks.
+// dispatcher takes what the broker sends for all subscriptions of a Conn, on one goroutine: one message after the
+// other, in the order of their arrival. It runs no handler itself, because other messages wait for their acks.
 type dispatcher struct {
 	conn     *Conn
 	messages chan *nats.Msg
@@ -163,7 +164,8 @@ func (d *dispatcher) sweep(ctx context.Context) {
 	})
 }
 
-// barrier returns when all that has arrived so far is taken. It queues a message of a subscription of its own behind it.
+// barrier returns when all that has arrived so far is taken. It queues a message of a subscription of its own behind
+// it.
 func (d *dispatcher) barrier(ctx context.Context) {
 	d.start() // nothing may have been subscribed to
 	own, passed := new(nats.Subscription), make(chan struct{})

@@ -35,7 +35,8 @@ func (s *connState) IsSettling() bool { return s.isSettling() }
 // AwaitReturn waits until other instances have most likely come back.
 func (s *connState) AwaitReturn(ctx context.Context) { s.awaitReturn(ctx) }
 
-// SettlingTime and ReturnTime are how long after an outage instances may still be reconnecting, and responses are held back.
+// SettlingTime and ReturnTime are how long after an outage instances may still be reconnecting, and responses are held
+// back.
 const (
 	SettlingTime = settlingTime
 	ReturnTime   = returnTime

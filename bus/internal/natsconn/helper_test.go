@@ -21,7 +21,8 @@ import (
 // TestMain fails if a closed connection leaks a goroutine.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// startBroker runs a broker until the test ends, and returns its URL with a login, such as "user:password@"; "" for none.
+// startBroker runs a broker until the test ends, and returns its URL with a login, such as "user:password@"; "" for
+// none.
 func startBroker(t *testing.T, config, login string) (url string) {
 	t.Helper()
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(config))

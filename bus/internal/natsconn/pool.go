@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// The connections of a process that share a broker connection leave memory to each other here. With pools of its own each would keep
-// some, and a pool that is used once takes 128 bytes for each core.
+// The connections of a process that share a broker connection leave memory to each other here. With pools of its own
+// each would keep some, and a pool that is used once takes 128 bytes for each core.
 
 // Buffer returns an empty buffer to write a message in.
 func (c *Conn) Buffer() *[]byte {
@@ -49,9 +49,9 @@ func (c *Conn) FreeResponse(response *wire.Response) {
 	c.responses.Put(response)
 }
 
-// Send publishes the content of a buffer from [Conn.Buffer], and takes the buffer back: nats.go copies it. It waits for room until ctx
-// ends or within has passed. fits is false if the content is too large for one message of the broker, or there is an error. After an
-// error nothing was sent.
+// Send publishes the content of a buffer from [Conn.Buffer], and takes the buffer back: nats.go copies it. It waits for
+// room until ctx ends or within has passed. fits is false if the content is too large for one message of the broker, or
+// there is an error. After an error nothing was sent.
 func (c *Conn) Send(ctx context.Context, within time.Duration, subject, reply string, buffer *[]byte) (fits bool, err error) {
 	return c.recycle(buffer, c.publish(ctx, within, subject, reply, *buffer))
 }
@@ -59,7 +59,8 @@ func (c *Conn) Send(ctx context.Context, within time.Duration, subject, reply st
 // Large is the size from which a message is sent with SendLarge, in bytes.
 const Large = 16 << 10
 
-// SendLarge is Send for a message that encode appends to a buffer in its turn, so that many that wait to be sent hold no copies.
+// SendLarge is Send for a message that encode appends to a buffer in its turn, so that many that wait to be sent hold
+// no copies.
 func (c *Conn) SendLarge(
 	ctx context.Context, within time.Duration, subject, reply string, encode func([]byte) []byte,
 ) (fits bool, err error) {

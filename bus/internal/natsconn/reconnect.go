@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// nats.go reconnects for ever, but closes a connection for good if the broker reports an error that nats.go does not know: that a line
-// is too long, for example, which code that publishes on [Conn.NATS] may cause. The connection is then replaced, with all
-// subscriptions.
+// nats.go reconnects for ever, but closes a connection for good if the broker reports an error that nats.go does not
+// know: that a line is too long, for example, which code that publishes on [Conn.NATS] may cause. The connection is
+// then replaced, with all subscriptions.
 
 // How long to wait between attempts to replace a connection.
 const (
@@ -112,11 +112,12 @@ func (c *Conn) reconnect(ctx context.Context) error {
 	}
 }
 
-// moveTries is how often to try to reach another server before the leaving one closes the connection. nats.go reconnects then.
+// moveTries is how often to try to reach another server before the leaving one closes the connection. nats.go
+// reconnects then.
 const moveTries = 5
 
-// move replaces the connection to a server that is about to shut down while both ends are alive, so that no call fails. The old
-// connection is drained once all sessions have subscribed on the new one.
+// move replaces the connection to a server that is about to shut down while both ends are alive, so that no call fails.
+// The old connection is drained once all sessions have subscribed on the new one.
 func (c *Conn) move(ctx context.Context) {
 	old := c.NATS()
 	pause := rand.N(soonAgain) //nolint:gosec // spreading is no secret: not all clients move at once
@@ -164,8 +165,8 @@ func (c *Conn) moveTo(ctx context.Context, old, to *nats.Conn) {
 	c.dispatcher.sweep(ctx)
 }
 
-// awayFrom leaves the server of a connection out of those to connect to, if there are others: it is about to shut down. The others that
-// it has told of take the login of the URL, as with nats.go.
+// awayFrom leaves the server of a connection out of those to connect to, if there are others: it is about to shut down.
+// The others that it has told of take the login of the URL, as with nats.go.
 func awayFrom(leaving *nats.Conn) nats.Option {
 	return func(o *nats.Options) error {
 		left := ""
@@ -195,7 +196,8 @@ func awayFrom(leaving *nats.Conn) nats.Option {
 	}
 }
 
-// switchConn makes all sessions subscribe on another connection, and only then sends on it: a caller has to hear the answers.
+// switchConn makes all sessions subscribe on another connection, and only then sends on it: a caller has to hear the
+// answers.
 func (c *Conn) switchConn(ctx context.Context, to *nats.Conn) error {
 	for _, session := range c.allSessions() {
 		if err := session.resubscribe(to); err != nil {
@@ -211,8 +213,9 @@ func (c *Conn) switchConn(ctx context.Context, to *nats.Conn) error {
 	return nil
 }
 
-// retryFailed logs why the broker cannot be reached again; err is nil if that is not known. nats.go tries several times a second, so a
-// reason is logged when it is new, and as a reminder once a minute. Several brokers may fail in turn, each for a reason of its own.
+// retryFailed logs why the broker cannot be reached again; err is nil if that is not known. nats.go tries several times
+// a second, so a reason is logged when it is new, and as a reminder once a minute. Several brokers may fail in turn,
+// each for a reason of its own.
 func (c *Conn) retryFailed(err error) {
 	if err == nil {
 		return

@@ -16,8 +16,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Receiver takes a message on the goroutine of the dispatcher, which must not block, and parses it with the reader of that goroutine. It
-// returns what is left to do, nil for nothing.
+// Receiver takes a message on the goroutine of the dispatcher, which must not block, and parses it with the reader of
+// that goroutine. It returns what is left to do, nil for nothing.
 type Receiver func(message *nats.Msg, reader *wire.Reader) worker.Job
 
 // Subscription is a subscription with all that is needed to make it again.
@@ -44,10 +44,11 @@ func (s *Subscription) subscribe(on *nats.Conn) (err error) {
 	return nil
 }
 
-// Member is the owner of a session. Its methods are called on goroutines of nats.go and of the dispatcher, and must not block.
+// Member is the owner of a session. Its methods are called on goroutines of nats.go and of the dispatcher, and must not
+// block.
 type Member interface {
-	// Expects reports whether a violation is no error, but how the broker was set up. off says what the violation turns off, for the log
-	// and for [Session.TurnedOff]; with "" it is not worth a line.
+	// Expects reports whether a violation is no error, but how the broker was set up. off says what the violation turns
+	// off, for the log and for [Session.TurnedOff]; with "" it is not worth a line.
 	Expects(Violation) (off string, expected bool)
 	// PublishDenied is called when the broker refuses messages to a subject, of any session.
 	PublishDenied(subject string)
@@ -71,7 +72,8 @@ type Session struct {
 	slow          slowConsumer
 }
 
-// Open returns a session without subscriptions. plane is the first token of the member's subjects, "" for none of its own.
+// Open returns a session without subscriptions. plane is the first token of the member's subjects, "" for none of its
+// own.
 func (c *Conn) Open(member Member, plane string, logger zerolog.Logger) *Session {
 	s := &Session{conn: c, member: member, plane: plane, logger: logger}
 	s.examined = c.NATS().LastError() // an earlier error has nothing to do with this session
@@ -95,8 +97,8 @@ func (c *Conn) allSessions() []*Session {
 	return slices.Clone(c.sessions)
 }
 
-// Subscribe makes a subscription. Whether the broker denies it is known later: see [Session.Attempt]. It is an error once the session
-// is draining.
+// Subscribe makes a subscription. Whether the broker denies it is known later: see [Session.Attempt]. It is an error
+// once the session is draining.
 func (s *Session) Subscribe(added *Subscription) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +113,8 @@ func (s *Session) Subscribe(added *Subscription) error {
 	return nil
 }
 
-// Attempt runs what calls Subscribe, and returns when the broker knows of the subscriptions and has denied none of them. after, if it is
-// not nil, runs then. If anything fails all subscriptions made meanwhile end.
+// Attempt runs what calls Subscribe, and returns when the broker knows of the subscriptions and has denied none of
+// them. after, if it is not nil, runs then. If anything fails all subscriptions made meanwhile end.
 func (s *Session) Attempt(ctx context.Context, subscribe func() error, after func() error) error {
 	before := s.Subscriptions()
 	err := s.subscribeChecked(ctx, subscribe)
@@ -190,8 +192,8 @@ func (s *Session) StopSubscribing() {
 	s.closing = true
 }
 
-// Drain ends all subscriptions but those that bring responses, and that to the subject but, once what was delivered before has arrived. If the
-// broker goes away meanwhile nothing more arrives. It waits no longer than ctx allows.
+// Drain ends all subscriptions but those that bring responses, and that to the subject but, once what was delivered
+// before has arrived. If the broker goes away meanwhile nothing more arrives. It waits no longer than ctx allows.
 func (s *Session) Drain(ctx context.Context, but string) {
 	if s.conn.quiet != nil {
 		s.unsubscribeInQuiet(ctx, but)
@@ -216,9 +218,9 @@ func (s *Session) Drain(ctx context.Context, but string) {
 	}
 }
 
-// beginDraining drains those subscriptions. A registration that is taken back at the same time ends them, too. nats.go reports no end
-// of a subscription that has ended already, so the lock is held until all of them are set to report theirs. An application can still
-// drain a connection of its own at the same time.
+// beginDraining drains those subscriptions. A registration that is taken back at the same time ends them, too. nats.go
+// reports no end of a subscription that has ended already, so the lock is held until all of them are set to report
+// theirs. An application can still drain a connection of its own at the same time.
 func (s *Session) beginDraining(but string) *sync.WaitGroup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,8 +239,8 @@ func (s *Session) beginDraining(but string) *sync.WaitGroup {
 	return draining
 }
 
-// unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. Without such a moment they stay
-// until [Session.Leave].
+// unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. Without such a
+// moment they stay until [Session.Leave].
 func (s *Session) unsubscribeInQuiet(ctx context.Context, but string) {
 	if !s.conn.IsConnected() || s.conn.quiet.AwaitQuiet(ctx) != nil {
 		return
@@ -256,8 +258,8 @@ type slowConsumer struct {
 	last  time.Time // when some were last noticed
 }
 
-// Dropped returns how many messages of this session nats.go has dropped, as the dispatcher was too slow, and whether that happened in
-// the last 10 s.
+// Dropped returns how many messages of this session nats.go has dropped, as the dispatcher was too slow, and whether
+// that happened in the last 10 s.
 func (s *Session) Dropped() (count int64, recently bool) {
 	recently = s.countDropped()
 	s.mu.Lock()

@@ -18,7 +18,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestSession_Attempt_Denied holds that all subscriptions of an attempt end when the broker denies one, and earlier ones stay.
+// TestSession_Attempt_Denied holds that all subscriptions of an attempt end when the broker denies one, and earlier
+// ones stay.
 func TestSession_Attempt_Denied(t *testing.T) {
 	t.Parallel()
 	r := open(t, dialGuest(t), newMember())
@@ -62,7 +63,8 @@ func TestSession_Attempt_Fails(t *testing.T) {
 	r.checkArrives([]string{"added", "kept"}, "kept")
 }
 
-// TestSession_Subscribe_Closing holds that a session that is draining takes no more subscriptions, and keeps those it has.
+// TestSession_Subscribe_Closing holds that a session that is draining takes no more subscriptions, and keeps those it
+// has.
 func TestSession_Subscribe_Closing(t *testing.T) {
 	t.Parallel()
 	r := open(t, dialInProcess(t), newMember())
@@ -74,7 +76,8 @@ func TestSession_Subscribe_Closing(t *testing.T) {
 	r.checkArrives([]string{"late", "kept"}, "kept")
 }
 
-// TestSession_Drain_KeepsAnswers holds that subscriptions that bring responses stay, and that those of another session do.
+// TestSession_Drain_KeepsAnswers holds that subscriptions that bring responses stay, and that those of another session
+// do.
 func TestSession_Drain_KeepsAnswers(t *testing.T) {
 	t.Parallel()
 	r := open(t, dialInProcess(t), newMember())
@@ -125,7 +128,8 @@ func TestConn_OwnsSubject_Planes(t *testing.T) {
 	}
 }
 
-// TestConn_ReceiverPanics holds that a member is told of a message whose receiver panics, and that the next one is received.
+// TestConn_ReceiverPanics holds that a member is told of a message whose receiver panics, and that the next one is
+// received.
 func TestConn_ReceiverPanics(t *testing.T) {
 	t.Parallel()
 	m := newMember()
@@ -141,8 +145,8 @@ func TestConn_ReceiverPanics(t *testing.T) {
 	}
 }
 
-// TestConn_Barrier_Order holds that a barrier waits for a receiver that is busy and for what arrived behind its message, or for the end
-// of ctx.
+// TestConn_Barrier_Order holds that a barrier waits for a receiver that is busy and for what arrived behind its
+// message, or for the end of ctx.
 func TestConn_Barrier_Order(t *testing.T) {
 	t.Parallel()
 	r := open(t, dialInProcess(t), newMember())
@@ -181,8 +185,8 @@ func TestConn_Barrier_NothingSubscribed(t *testing.T) {
 	}
 }
 
-// TestConn_Reconnect_Sweep holds that another connection gets the subscriptions that there are, those for answers alone of a session that
-// is draining, and that the closed ones are forgotten.
+// TestConn_Reconnect_Sweep holds that another connection gets the subscriptions that there are, those for answers alone
+// of a session that is draining, and that the closed ones are forgotten.
 func TestConn_Reconnect_Sweep(t *testing.T) {
 	t.Parallel()
 	m := newMember()

@@ -17,8 +17,8 @@ import (
 	"github.com/busline/busline/bus/internal/status"
 )
 
-// Violation is a subject that the broker does not let a connection publish or subscribe to. The broker reports it later, as text,
-// and without naming the message; this is the only place that parses it.
+// Violation is a subject that the broker does not let a connection publish or subscribe to. The broker reports it
+// later, as text, and without naming the message; this is the only place that parses it.
 type Violation struct {
 	Publish bool // else to subscribe
 	Subject string
@@ -117,7 +117,8 @@ func (c *Conn) onViolation(denied Violation) {
 	}
 }
 
-// noteExpected notes a violation that is no error. What it turns off is logged once, until the connection is made again.
+// noteExpected notes a violation that is no error. What it turns off is logged once, until the connection is made
+// again.
 func (c *Conn) noteExpected(denied Violation, off string) {
 	switch {
 	case off == "":
@@ -127,8 +128,8 @@ func (c *Conn) noteExpected(denied Violation, off string) {
 	}
 }
 
-// Report returns what [Conn.DeniedSince] compares with: the last error of a connection of the application, whose callbacks are not ours.
-// It is nil for a connection of our own, whose sessions are told of a violation.
+// Report returns what [Conn.DeniedSince] compares with: the last error of a connection of the application, whose
+// callbacks are not ours. It is nil for a connection of our own, whose sessions are told of a violation.
 func (c *Conn) Report() error {
 	if c.owned {
 		return nil
@@ -136,8 +137,8 @@ func (c *Conn) Report() error {
 	return c.NATS().LastError()
 }
 
-// DeniedSince reports whether the broker has denied publishing to a subject after an earlier [Conn.Report]. The earlier one does not
-// count: what it denied may have been allowed in the meantime.
+// DeniedSince reports whether the broker has denied publishing to a subject after an earlier [Conn.Report]. The earlier
+// one does not count: what it denied may have been allowed in the meantime.
 func (c *Conn) DeniedSince(before error, subject string) bool {
 	return isNewViolation(before, c.Report(), Violation{Publish: true, Subject: subject})
 }
@@ -178,15 +179,16 @@ func (c *Conn) denied(v Violation) error {
 	return fmt.Errorf("the broker does not let %s %s to %s; see docs/guides/permissions.md", c.User(), v.verb(), v.Subject)
 }
 
-// Forbidden returns the error for a request that the broker denies. Nothing has run. The text is not for people outside of the bus.
+// Forbidden returns the error for a request that the broker denies. Nothing has run. The text is not for people outside
+// of the bus.
 func (c *Conn) Forbidden(subject string) *status.Error {
 	failed := status.NotRun(http.StatusForbidden, nats.ErrPermissionViolation, "%s", c.denied(Violation{Publish: true, Subject: subject}))
 	failed.Internal = true
 	return failed
 }
 
-// User returns as whom the broker knows us, for people. A user in the URL comes before the others, and one without a password is a
-// token.
+// User returns as whom the broker knows us, for people. A user in the URL comes before the others, and one without a
+// password is a token.
 func (c *Conn) User() string {
 	connection := c.NATS()
 	if at, err := url.Parse(connection.ConnectedUrl()); err == nil && at.User != nil {
@@ -204,8 +206,8 @@ func (c *Conn) User() string {
 	return "this connection"
 }
 
-// check returns an error if the broker has refused a subscription of this session since a collector began. Call it after a flush: the
-// broker has then reported all of them.
+// check returns an error if the broker has refused a subscription of this session since a collector began. Call it
+// after a flush: the broker has then reported all of them.
 func (s *Session) check(ctx context.Context, collector *asyncErrCollector) error {
 	reports, err := collector.reports(ctx)
 	if err != nil {
@@ -239,8 +241,8 @@ func (s *Session) concernsLocked(report error) (denied Violation, isOurs bool) {
 	return denied, slices.ContainsFunc(s.subscriptions, func(each *Subscription) bool { return each.Subject == denied.Subject })
 }
 
-// Denied reports whether the broker has denied a subscription of this session, which it can do when the connection is made again. Of a
-// connection of the application only the last report is known.
+// Denied reports whether the broker has denied a subscription of this session, which it can do when the connection is
+// made again. Of a connection of the application only the last report is known.
 func (s *Session) Denied() bool {
 	last := s.conn.Report()
 	s.mu.Lock()
@@ -275,8 +277,9 @@ func (c *Conn) tooManySubscriptions(err error) error {
 	return fmt.Errorf("the broker takes no more subscriptions of %s, so that some are missing: raise max_subscriptions of the broker, or the limit of the account: %w", c.User(), err)
 }
 
-// asyncErrCollector collects which messages the broker refuses while subscriptions are being made. nats.go reports asynchronous errors
-// through a callback, and keeps only the last one, which may be about what another session does at the same time.
+// asyncErrCollector collects which messages the broker refuses while subscriptions are being made. nats.go reports
+// asynchronous errors through a callback, and keeps only the last one, which may be about what another session does at
+// the same time.
 type asyncErrCollector struct {
 	conn   *Conn
 	before error         // the last report when it began
@@ -321,9 +324,9 @@ func (w *asyncErrCollector) record(report error) {
 	}
 }
 
-// reports returns what was refused since the collector began. Call it after a flush: nats.go has then received all reports. It calls
-// back later, in their order, but sets LastError at once. So the wait ends when the callback has delivered LastError. A connection of
-// the application has no callback of ours: only LastError is known.
+// reports returns what was refused since the collector began. Call it after a flush: nats.go has then received all
+// reports. It calls back later, in their order, but sets LastError at once. So the wait ends when the callback has
+// delivered LastError. A connection of the application has no callback of ours: only LastError is known.
 func (w *asyncErrCollector) reports(ctx context.Context) ([]error, error) {
 	w.last = w.conn.NATS().LastError()
 	isOld := w.last == w.before //nolint:errorlint // the very same report
@@ -360,8 +363,9 @@ func isRefusal(report error) bool {
 	return errors.Is(report, nats.ErrPermissionViolation) || errors.Is(report, nats.ErrMaxSubscriptionsExceeded)
 }
 
-// expectingNoDenial keeps denials that are expected apart from others; call done when the broker has answered. Only the last report of
-// a connection of the application is known, so on such a connection one session subscribes after the other.
+// expectingNoDenial keeps denials that are expected apart from others; call done when the broker has answered. Only the
+// last report of a connection of the application is known, so on such a connection one session subscribes after the
+// other.
 func (c *Conn) expectingNoDenial() (done func()) {
 	if c.owned {
 		c.denying.RLock()
@@ -370,7 +374,8 @@ func (c *Conn) expectingNoDenial() (done func()) {
 	return c.ExpectingDenial()
 }
 
-// ExpectingDenial keeps all sessions from subscribing until done is called: so a denial is of the caller's own subscriptions.
+// ExpectingDenial keeps all sessions from subscribing until done is called: so a denial is of the caller's own
+// subscriptions.
 func (c *Conn) ExpectingDenial() (done func()) {
 	c.denying.Lock()
 	return c.denying.Unlock

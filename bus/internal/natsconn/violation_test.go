@@ -116,8 +116,8 @@ func TestSession_Denied_Later(t *testing.T) {
 	assert.False(t, other.Denied(), "a subscription of the session is denied")
 }
 
-// TestAsyncErrCollector_Reports_Order holds that all that was refused is collected in its order, and that the wait ends with the last
-// report or with ctx. The callback of nats.go is busy with the first one meanwhile.
+// TestAsyncErrCollector_Reports_Order holds that all that was refused is collected in its order, and that the wait ends
+// with the last report or with ctx. The callback of nats.go is busy with the first one meanwhile.
 func TestAsyncErrCollector_Reports_Order(t *testing.T) {
 	t.Parallel()
 	m := newMember()
@@ -160,7 +160,8 @@ func TestAsyncErrCollector_Reports_Order(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestAsyncErrCollector_Reports_GivenConnection holds that the last report alone is known of a connection of the application.
+// TestAsyncErrCollector_Reports_GivenConnection holds that the last report alone is known of a connection of the
+// application.
 func TestAsyncErrCollector_Reports_GivenConnection(t *testing.T) {
 	t.Parallel()
 	given := dialGuest(t).NATS()

@@ -71,13 +71,13 @@ func endpointStats(endpoints []Endpoint) []*micro.EndpointStats {
 	return stats
 }
 
-// serviceName is a hostname as the name of a NATS service, which has letters, digits, "-" and "_": the dots become "-". So
-// two hosts may share one; the metadata has the host.
+// serviceName is a hostname as the name of a NATS service, which has letters, digits, "-" and "_": the dots become "-".
+// So two hosts may share one; the metadata has the host.
 func serviceName(host string) string { return strings.ReplaceAll(host, ".", "-") }
 
-// EndpointName returns the name of an endpoint with letters, digits, "-" and "_" only, as the protocol asks: what is not allowed becomes
-// "-", and none stands at an end. "Calculator.Add" is "Calculator-Add", "GET /files/{path+}" is "GET-files-path". If nothing is left it
-// is "any".
+// EndpointName returns the name of an endpoint with letters, digits, "-" and "_" only, as the protocol asks: what is
+// not allowed becomes "-", and none stands at an end. "Calculator.Add" is "Calculator-Add", "GET /files/{path+}" is
+// "GET-files-path". If nothing is left it is "any".
 func EndpointName(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r != '_' && !isAlphanumeric(r) })
 	return cmp.Or(strings.Join(words, "-"), "any")
@@ -113,8 +113,8 @@ func SemanticVersion(version string) string {
 	return made
 }
 
-// hasIdentifiers reports whether a text is what SemVer has behind "-" or "+": letters, digits and "-", separated by dots. In
-// the former numbers have no zero in front.
+// hasIdentifiers reports whether a text is what SemVer has behind "-" or "+": letters, digits and "-", separated by
+// dots. In the former numbers have no zero in front.
 func hasIdentifiers(text string, strict bool) bool {
 	for one := range strings.SplitSeq(text, ".") {
 		foreign := strings.ContainsFunc(one, func(r rune) bool { return r != '-' && !isAlphanumeric(r) })

@@ -53,8 +53,8 @@ func TestSubject(t *testing.T) {
 	checkAccepted(t, strings.TrimPrefix(subject, natsmicro.AllServices+"."), "1.0.0")
 }
 
-// checkAccepted checks a name and a version with package micro, which looks at the queue group last and rejects that here. So no
-// service is made, and no broker is needed.
+// checkAccepted checks a name and a version with package micro, which looks at the queue group last and rejects that
+// here. So no service is made, and no broker is needed.
 func checkAccepted(t *testing.T, name, version string) {
 	t.Helper()
 	_, err := micro.AddService(nil, micro.Config{Name: name, Version: version, QueueGroup: "no queue group"})

@@ -1,9 +1,9 @@
-// Package natsmicro answers the service protocol of NATS, so that the command "nats micro" shows services that do not use package micro
-// of nats.go.
+// Package natsmicro answers the service protocol of NATS, so that the command "nats micro" shows services that do not
+// use package micro of nats.go.
 //
 // The protocol is ADR-32 of NATS: a client asks PING, INFO or STATS by a request to $SRV.<verb>, $SRV.<verb>.<name> or
-// $SRV.<verb>.<name>.<id>, and each instance that is addressed answers with one JSON object. [New] makes the [Services] of a broker
-// connection. [Services.Join] shows a [Service] there, and [Services.Leave] ends that.
+// $SRV.<verb>.<name>.<id>, and each instance that is addressed answers with one JSON object. [New] makes the [Services]
+// of a broker connection. [Services.Join] shows a [Service] there, and [Services.Leave] ends that.
 package natsmicro
 
 import (
@@ -25,7 +25,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Service is one instance that is shown. Its methods are safe for concurrent use. It is the key of a map, so its type is comparable.
+// Service is one instance that is shown. Its methods are safe for concurrent use. It is the key of a map, so its type
+// is comparable.
 type Service interface {
 	// Instance returns what never changes.
 	Instance() Instance
@@ -56,9 +57,9 @@ type Endpoint struct {
 	LastError  string // the last error that was answered; "" for none
 }
 
-// Services answers the service protocol for all services on a broker connection. Requests to all services come through one subscription;
-// requests to a name or to an instance, through two for each service. The broker may deny them: then nothing is shown, and all else
-// works. It is safe for concurrent use.
+// Services answers the service protocol for all services on a broker connection. Requests to all services come through
+// one subscription; requests to a name or to an instance, through two for each service. The broker may deny them: then
+// nothing is shown, and all else works. It is safe for concurrent use.
 type Services struct {
 	broker  *natsconn.Conn
 	session *natsconn.Session
@@ -95,12 +96,13 @@ const prefix = "$SRV."
 // AllServices is the subject of the requests to all services.
 const AllServices = prefix + "*"
 
-// Subject returns the subject of the requests to all instances of a host. Those to one instance have its ID as a further token.
+// Subject returns the subject of the requests to all instances of a host. Those to one instance have its ID as a
+// further token.
 func Subject(host string) string { return AllServices + "." + serviceName(host) }
 
-// Join shows a service, unless the broker denies that. It waits until the broker has denied the subscription for all, if it does, before
-// the names are subscribed to: so a broker without these permissions has one line in its log for each broker connection. Errors are
-// logged.
+// Join shows a service, unless the broker denies that. It waits until the broker has denied the subscription for all,
+// if it does, before the names are subscribed to: so a broker without these permissions has one line in its log for
+// each broker connection. Errors are logged.
 func (s *Services) Join(ctx context.Context, service Service) {
 	defer s.broker.ExpectingDenial()()
 	before := s.broker.LastReport()
@@ -180,8 +182,8 @@ func (s *Services) Leave(service Service) {
 	s.session.Unsubscribe(ended)
 }
 
-// subscribeTo subscribes to the requests to the name of a service, and to its instance. One subscription for all instances would also
-// get the requests to others, which the broker would then not report as absent.
+// subscribeTo subscribes to the requests to the name of a service, and to its instance. One subscription for all
+// instances would also get the requests to others, which the broker would then not report as absent.
 func (s *Services) subscribeTo(service Service) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +203,8 @@ func (s *Services) subscribeTo(service Service) error {
 	return nil
 }
 
-// Expects implements [natsconn.Member]. A violation is expected if it is of the protocol: the broker was set up so, or the client that
-// asked chose the reply subject.
+// Expects implements [natsconn.Member]. A violation is expected if it is of the protocol: the broker was set up so, or
+// the client that asked chose the reply subject.
 func (s *Services) Expects(violation natsconn.Violation) (off string, expected bool) {
 	if !violation.Publish {
 		return "", violation.Subject == AllServices || strings.HasPrefix(violation.Subject, AllServices+".")
@@ -212,7 +214,8 @@ func (s *Services) Expects(violation natsconn.Violation) (off string, expected b
 	return "", slices.Contains(s.replies, violation.Subject)
 }
 
-// PublishDenied implements [natsconn.Member]. It does nothing: an answer that is not sent is missed by its caller alone.
+// PublishDenied implements [natsconn.Member]. It does nothing: an answer that is not sent is missed by its caller
+// alone.
 func (*Services) PublishDenied(string) {}
 
 // Reconnected implements [natsconn.Member]. It does nothing.
@@ -221,7 +224,8 @@ func (*Services) Reconnected() {}
 // Dropped implements [natsconn.Member]. It does nothing: the panic of a receiver is logged already.
 func (*Services) Dropped(string, error) {}
 
-// receive queues a request, and returns the job that answers it unless that runs already. Only the subject of the request counts.
+// receive queues a request, and returns the job that answers it unless that runs already. Only the subject of the
+// request counts.
 func (s *Services) receive(message *nats.Msg, asked Service) worker.Job {
 	verb, _, _ := strings.Cut(strings.TrimPrefix(message.Subject, prefix), ".")
 	if !slices.Contains([]string{verbPing, verbInfo, verbStats}, verb) || !s.mayAnswer(message.Reply) {
@@ -241,9 +245,9 @@ func (s *Services) receive(message *nats.Msg, asked Service) worker.Job {
 	return s
 }
 
-// mayAnswer reports whether answers may go to a reply subject. The client that asks chooses it, and the answer is sent in our name: it
-// must not get where only we may publish. That is what begins with $, such as the subjects of JetStream and of its
-// key-value stores, and all of the planes.
+// mayAnswer reports whether answers may go to a reply subject. The client that asks chooses it, and the answer is sent
+// in our name: it must not get where only we may publish. That is what begins with $, such as the subjects of JetStream
+// and of its key-value stores, and all of the planes.
 func (s *Services) mayAnswer(to string) bool {
 	return to != "" && !strings.HasPrefix(to, "$") && !s.broker.OwnsSubject(to)
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// The paths of announcements: an instance has come, or serves something new; and it leaves. They are neither acked nor answered.
+// The paths of announcements: an instance has come, or serves something new; and it leaves. They are neither acked nor
+// answered.
 const (
 	HelloPath = "/hello"
 	ByePath   = "/bye"
 )
 
-// maxAnnouncements is how many announcements an instance takes in a second. More are read by no one, and all that was learnt from others
-// is forgotten: see Service.Flooded.
+// maxAnnouncements is how many announcements an instance takes in a second. More are read by no one, and all that was
+// learnt from others is forgotten: see Service.Flooded.
 const maxAnnouncements = 5000
 
 // announcements counts those of a second. It is safe for concurrent use.

@@ -16,11 +16,11 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// streams are the requests whose body comes in parts, and those whose response is a stream. Only the sender of the first part of a request can add
-// others: see [RequestKey]. It is safe for concurrent use.
+// streams are the requests whose body comes in parts, and those whose response is a stream. Only the sender of the
+// first part of a request can add others: see [RequestKey]. It is safe for concurrent use.
 //
-// A request whose parts are known waits here until the last one has come, and is then handled as a whole. Any other one is handled while its
-// parts come.
+// A request whose parts are known waits here until the last one has come, and is then handled as a whole. Any other one
+// is handled while its parts come.
 type streams struct {
 	mu       sync.Mutex // protects all below
 	requests map[RequestKey]*streaming
@@ -59,7 +59,8 @@ func (s *streams) add(of *streaming) error {
 	return nil
 }
 
-// remove removes a request, and reports whether it was there. The rest of one with an end of its budget is ignored until then.
+// remove removes a request, and reports whether it was there. The rest of one with an end of its budget is ignored
+// until then.
 func (s *streams) remove(of *streaming, ignoreUntil time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +96,8 @@ func (s *streams) cameToEnd(of *streaming) {
 	}
 }
 
-// Arrived returns a channel that is closed when the requests that are handled while their parts come have come to their ends; nil if there are none.
+// Arrived returns a channel that is closed when the requests that are handled while their parts come have come to their
+// ends; nil if there are none.
 func (s *Server) Arrived() <-chan struct{} {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
@@ -112,8 +114,8 @@ func (s *streams) get(key RequestKey) *streaming {
 	return s.requests[key]
 }
 
-// find returns the request that a message belongs to, which was published to a subject, nil for none. ignored reports whether the request was
-// rejected.
+// find returns the request that a message belongs to, which was published to a subject, nil for none. ignored reports
+// whether the request was rejected.
 func (s *streams) find(key RequestKey, published string) (of *streaming, ignored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +135,9 @@ func (s *streams) ignore(key RequestKey, place string, budget time.Duration) {
 	s.rejected.add(rejectedKey{key, place}, time.Now().Add(budget))
 }
 
-// beginParts takes the first part of a request, before the ack, which brings the others; why is the reason for a rejection, if there is one already. A
-// rejected request leaves only a note of a few bytes. waits reports whether the request is to be handled only when all of it has come.
+// beginParts takes the first part of a request, before the ack, which brings the others; why is the reason for a
+// rejection, if there is one already. A rejected request leaves only a note of a few bytes. waits reports whether the
+// request is to be handled only when all of it has come.
 func (s *Server) beginParts(in *Incoming, why error) (waits bool, err error) {
 	if !in.Request.Fragment.IsPart() {
 		return false, why
@@ -195,16 +198,16 @@ func (s *Server) beginStream(in *Incoming, place string) (waits bool, err error)
 	return of.isWhole, nil
 }
 
-// acked starts the timer of a request that waits for its parts, and the check of its token. Either may reject the request, and no rejection may
-// precede the ack.
+// acked starts the timer of a request that waits for its parts, and the check of its token. Either may reject the
+// request, and no rejection may precede the ack.
 func (s *Server) acked(in *Incoming) {
 	if of := in.stream; of != nil && s.streams.awaitNext(of) {
 		s.verifyToken(of)
 	}
 }
 
-// takePart takes a part that is not the first. With the last part of a request that waits for it, takePart returns the request as admitted, which the
-// caller has to run.
+// takePart takes a part that is not the first. With the last part of a request that waits for it, takePart returns the
+// request as admitted, which the caller has to run.
 func (s *Server) takePart(part *wire.Request, published string, size int) (admitted *Incoming) {
 	of, ignored := s.streams.find(KeyOf(part), published)
 	if of == nil {
@@ -240,7 +243,8 @@ func (s *Server) TakePart(part *wire.Request) {
 	}
 }
 
-// awaitNext begins the wait of a request for its next part, and reports whether it waits. One whose parts keep coming is not evicted.
+// awaitNext begins the wait of a request for its next part, and reports whether it waits. One whose parts keep coming
+// is not evicted.
 func (s *streams) awaitNext(of *streaming) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,8 +256,9 @@ func (s *streams) awaitNext(of *streaming) bool {
 	return waits
 }
 
-// noteMalformed notes a malformed message. If it is a part of a request that is there, the request is lost for good: a sender that is told of the
-// failure must not find that the request ran after all. noteMalformed reports whether the message is a part that needs no other answer.
+// noteMalformed notes a malformed message. If it is a part of a request that is there, the request is lost for good: a
+// sender that is told of the failure must not find that the request ran after all. noteMalformed reports whether the
+// message is a part that needs no other answer.
 func (s *Server) noteMalformed(message *wire.Request, published string, err error) (isPart bool) {
 	of, ignored := s.streams.find(KeyOf(message), published)
 	switch {
@@ -267,7 +272,8 @@ func (s *Server) noteMalformed(message *wire.Request, published string, err erro
 	return of != nil || ignored || message.Fragment.Number > 1
 }
 
-// refuse rejects a request that waits for its parts, and ignores the others. It has no effect on one that is not there any more.
+// refuse rejects a request that waits for its parts, and ignores the others. It has no effect on one that is not there
+// any more.
 func (s *Server) refuse(of *streaming, why error) {
 	if s.streams.remove(of, of.ends) {
 		of.end()
@@ -296,8 +302,8 @@ func (s *Server) expire(of *streaming) {
 	s.reject(of.in, err)
 }
 
-// evict rejects the request that has waited longest for its next part, for a user of the memory. It reports whether there was one, which is answered
-// later.
+// evict rejects the request that has waited longest for its next part, for a user of the memory. It reports whether
+// there was one, which is answered later.
 func (s *Server) evict() bool {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
@@ -327,8 +333,8 @@ func (s *Server) cancelWaiting(key RequestKey) bool {
 	return true
 }
 
-// StopWaiting drops the requests that wait for parts, and from now on rejects those that would. The broker notifies their callers: no instance
-// subscribes to the next part.
+// StopWaiting drops the requests that wait for parts, and from now on rejects those that would. The broker notifies
+// their callers: no instance subscribes to the next part.
 func (s *Server) StopWaiting() {
 	for _, each := range s.streams.close() {
 		each.end()
@@ -389,9 +395,9 @@ func (in *Incoming) freeWhole() {
 	in.held.Free()
 }
 
-// tokenCheck verifies the token of a request as soon as its first part has arrived, so that a sender without a valid token cannot fill the memory.
-// The verifier may wait for its key set, so it does not run on the dispatcher. Meanwhile other parts may arrive, and even complete the request: the
-// handler's goroutine verifies the token of every request.
+// tokenCheck verifies the token of a request as soon as its first part has arrived, so that a sender without a valid
+// token cannot fill the memory. The verifier may wait for its key set, so it does not run on the dispatcher. Meanwhile
+// other parts may arrive, and even complete the request: the handler's goroutine verifies the token of every request.
 type tokenCheck struct {
 	server   *Server
 	of       *streaming
@@ -400,7 +406,8 @@ type tokenCheck struct {
 	deadline time.Time
 }
 
-// verifyToken starts the check of the token of a request whose first part was acked. Checks count against the limit of handlers.
+// verifyToken starts the check of the token of a request whose first part was acked. Checks count against the limit of
+// handlers.
 func (s *Server) verifyToken(of *streaming) {
 	in := of.in
 	if in.Request.Actor == "" {

@@ -357,7 +357,8 @@ func TestParts_Token(t *testing.T) {
 	}, func(c *server.Config) { c.Handlers = handlers })
 }
 
-// TestCollect_WholeMessage collects a body that an interceptor has made of one that counts already: both are freed with the request.
+// TestCollect_WholeMessage collects a body that an interceptor has made of one that counts already: both are freed with
+// the request.
 func TestCollect_WholeMessage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {

@@ -13,8 +13,8 @@ const (
 	PartWait    = partWait
 )
 
-// Receive receives a request through the subscription of an endpoint, or, if everyone is true, the one for every instance. It reports
-// whether the request is admitted.
+// Receive receives a request through the subscription of an endpoint, or, if everyone is true, the one for every
+// instance. It reports whether the request is admitted.
 func (s *Server) Receive(in *Incoming, through *Endpoint, everyone bool) (admitted bool) {
 	in.via = &subscribedRoute{endpoint: through, toAll: everyone}
 	return s.receive(in, nil)

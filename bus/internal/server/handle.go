@@ -14,8 +14,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Start makes the context of the handler of an admitted request, and registers the request for [Server.Cancel]. The context ends at the end
-// of the time budget of the request or of the endpoint, or when the caller cancels.
+// Start makes the context of the handler of an admitted request, and registers the request for [Server.Cancel]. The
+// context ends at the end of the time budget of the request or of the endpoint, or when the caller cancels.
 func (s *Server) Start(in *Incoming) {
 	in.Began, in.server = time.Now(), s
 	in.Handler.Owner, in.Handler.Base, in.Handler.Request = s.Owner, s.Base, in.Request
@@ -82,7 +82,8 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 	response = answer
 }
 
-// holdResponse counts a large response that waits to be sent, or replaces it. A caller in this process takes it at once.
+// holdResponse counts a large response that waits to be sent, or replaces it. A caller in this process takes it at
+// once.
 func (s *Server) holdResponse(in *Incoming, response *wire.Response) *wire.Response {
 	if len(response.Body) < natsconn.Large || in.ReplyTo == "" || response.Stream != nil {
 		return response
@@ -105,8 +106,8 @@ func (in *Incoming) release(slots *worker.Limiter) {
 	}
 }
 
-// expired returns an error for a queued request whose caller does not wait any more: an overloaded instance has no time for it. An event is
-// handled, as its publisher does not wait for a response.
+// expired returns an error for a queued request whose caller does not wait any more: an overloaded instance has no time
+// for it. An event is handled, as its publisher does not wait for a response.
 func (in *Incoming) expired() error {
 	switch {
 	case !in.queued || in.Endpoint.Source != "":
@@ -120,11 +121,12 @@ func (in *Incoming) expired() error {
 	}
 }
 
-// Inflight holds the admitted requests of all connections that share a broker connection, so that a cancel finds its request. A cancel of
-// any other request has no effect. Inflight is safe for concurrent use.
+// Inflight holds the admitted requests of all connections that share a broker connection, so that a cancel finds its
+// request. A cancel of any other request has no effect. Inflight is safe for concurrent use.
 type Inflight struct{ shards [16]inflightShard } // by the last byte of the message id, for less contention
 
-// inflightShard is a list, as searches are rare: only a cancel needs one. Each request has its index, so adding and removing need none.
+// inflightShard is a list, as searches are rare: only a cancel needs one. Each request has its index, so adding and
+// removing need none.
 type inflightShard struct {
 	mu       sync.Mutex // protects requests, and their place fields
 	requests []*Escaping

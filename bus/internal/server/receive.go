@@ -18,15 +18,17 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// subscribedRoute is the target of the requests that a subscription delivers. The zero value stands for requests to this instance only.
+// subscribedRoute is the target of the requests that a subscription delivers. The zero value stands for requests to
+// this instance only.
 type subscribedRoute struct {
 	endpoint *Endpoint
 	toAll    bool           // requests of the framework to every instance
 	route    *restmap.Route // route of the endpoint; nil if it matches several addresses
 }
 
-// subscribedRouteOf returns the subscribedRoute for a route of an endpoint. A route that matches a single address serves that address for
-// good: no route that is registered later takes precedence over a path without parameters and an exact method.
+// subscribedRouteOf returns the subscribedRoute for a route of an endpoint. A route that matches a single address
+// serves that address for good: no route that is registered later takes precedence over a path without parameters and
+// an exact method.
 func subscribedRouteOf(e *Endpoint, route *restmap.Route) subscribedRoute {
 	if route.Method == anyMethod || hasParameters(route.Pattern) {
 		return subscribedRoute{endpoint: e}
@@ -34,8 +36,9 @@ func subscribedRouteOf(e *Endpoint, route *restmap.Route) subscribedRoute {
 	return subscribedRoute{endpoint: e, route: route}
 }
 
-// accepts reports whether a request for the endpoint found is handled when it arrives through r. Where patterns overlap, the broker
-// delivers one copy for the queue and one for each subscription without a queue: exactly one copy is handled.
+// accepts reports whether a request for the endpoint found is handled when it arrives through r. Where patterns
+// overlap, the broker delivers one copy for the queue and one for each subscription without a queue: exactly one copy
+// is handled.
 func (r *subscribedRoute) accepts(found *Endpoint) bool {
 	if r.endpoint == nil || r.endpoint == found {
 		return true
@@ -86,8 +89,8 @@ func (s *Server) receiverOf(through subscribedRoute) natsconn.Receiver {
 	}
 }
 
-// receiveMessage handles a message for a subscription. If the message is a request that is admitted, or completes one, it returns the
-// request, which the caller has to run.
+// receiveMessage handles a message for a subscription. If the message is a request that is admitted, or completes one,
+// it returns the request, which the caller has to run.
 func (s *Server) receiveMessage(message *nats.Msg, reader *wire.Reader, through *subscribedRoute) *Incoming {
 	in := s.Service.New()
 	in.via, in.Size, in.Replier = through, len(message.Data), brokerReplier{s.Broker}
@@ -114,7 +117,8 @@ func (s *Server) receiveMessage(message *nats.Msg, reader *wire.Reader, through 
 	return in
 }
 
-// route sets the address of a request, and its endpoint if the subscription determines it. It returns err, or an error of the address.
+// route sets the address of a request, and its endpoint if the subscription determines it. It returns err, or an error
+// of the address.
 func (s *Server) route(in *Incoming, published string, err error) error {
 	through := in.via
 	switch {
@@ -139,8 +143,8 @@ func (s *Server) replyTo(response string, request *wire.Request, message *nats.M
 	return response
 }
 
-// rejectNameless rejects a request without a valid message id. There is no ack, and the response has no id, either. If the server may
-// respond only on the reply subject, which ends with the id, there is no response.
+// rejectNameless rejects a request without a valid message id. There is no ack, and the response has no id, either. If
+// the server may respond only on the reply subject, which ends with the id, there is no response.
 func (s *Server) rejectNameless(in *Incoming, to string, err error) {
 	if s.AllowResponses {
 		return
@@ -149,8 +153,8 @@ func (s *Server) rejectNameless(in *Incoming, to string, err error) {
 	s.respond(in, s.Service.Encode(in, status.Unsent(err)))
 }
 
-// Deliver delivers a request from a caller in this process. The caller has set Address, Read, Replier and, if known, Match. Deliver starts
-// the handler if the request is admitted. It does not block.
+// Deliver delivers a request from a caller in this process. The caller has set Address, Read, Replier and, if known,
+// Match. Deliver starts the handler if the request is admitted. It does not block.
 func (s *Server) Deliver(in *Incoming) {
 	in.via = &s.direct
 	if s.receive(in, nil) {
@@ -158,8 +162,9 @@ func (s *Server) Deliver(in *Incoming) {
 	}
 }
 
-// receive places and validates a request, acks it, and then rejects it or admits it to the handlers. err is the error of an earlier step, nil if
-// there is none. If receive returns true the caller has to run the request, on a goroutine that may block.
+// receive places and validates a request, acks it, and then rejects it or admits it to the handlers. err is the error
+// of an earlier step, nil if there is none. If receive returns true the caller has to run the request, on a goroutine
+// that may block.
 func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 	isOurs, err := s.place(in, err)
 	if !isOurs {
@@ -183,7 +188,8 @@ func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 	return err == nil
 }
 
-// place finds the endpoint of a request, unless there is an error already. It reports whether the request is for this subscription.
+// place finds the endpoint of a request, unless there is an error already. It reports whether the request is for this
+// subscription.
 func (s *Server) place(in *Incoming, err error) (isOurs bool, _ error) {
 	if err != nil {
 		return true, err
@@ -238,7 +244,8 @@ func (s *Server) admit(in *Incoming) error {
 	return nil
 }
 
-// acquire acquires a slot for a handler. A request that a handler of this instance made always gets one, as that handler waits for it.
+// acquire acquires a slot for a handler. A request that a handler of this instance made always gets one, as that
+// handler waits for it.
 func (s *Server) acquire(in *Incoming) error {
 	slots := s.limiterFor(in.Endpoint)
 	if in.Own {
@@ -255,8 +262,8 @@ func (s *Server) acquire(in *Incoming) error {
 	}
 }
 
-// hold counts what an admitted request holds while its handler runs: a place among the streams, or the memory of a whole message. In parts
-// that has been counted, and a caller in this process holds it itself.
+// hold counts what an admitted request holds while its handler runs: a place among the streams, or the memory of a
+// whole message. In parts that has been counted, and a caller in this process holds it itself.
 func (s *Server) hold(in *Incoming) error {
 	if in.stream != nil {
 		return in.stream.count(s.limiterFor(in.Endpoint))
@@ -275,7 +282,8 @@ const (
 	fieldCost = 160
 )
 
-// cost returns what the message of a request takes, in bytes. Its head is in memory twice: as it was received, and parsed.
+// cost returns what the message of a request takes, in bytes. Its head is in memory twice: as it was received, and
+// parsed.
 func (in *Incoming) cost() int {
 	head := in.Size - len(in.Request.Body)
 	return in.Size + head + fieldCost*len(in.Request.Header)
@@ -295,8 +303,8 @@ func (s *Server) CheckSender(request *wire.Request) error {
 	return nil
 }
 
-// AddressOf returns the address that a request was published to. The broker's permissions are about subjects, so AddressOf returns an error
-// if the request names another address than the subject.
+// AddressOf returns the address that a request was published to. The broker's permissions are about subjects, so
+// AddressOf returns an error if the request names another address than the subject.
 func AddressOf(request *wire.Request, published string) (subject.Address, error) {
 	_, rest, _ := strings.Cut(published, ".")
 	digits, _, _ := strings.Cut(rest, ".")
@@ -347,8 +355,8 @@ func newCallers(plane string) *callers {
 	return &callers{plane: plane, subjects: make(map[sender]string)}
 }
 
-// responseSubject returns the subject for responses to the sender of a request, and whether the sender is valid. The senders of control
-// requests are not cached: every instance is one, and most send no other requests.
+// responseSubject returns the subject for responses to the sender of a request, and whether the sender is valid. The
+// senders of control requests are not cached: every instance is one, and most send no other requests.
 func (c *callers) responseSubject(request *wire.Request, isControl bool) (to string, valid bool) {
 	from := sender{request.FromHost, request.FromID}
 	c.mu.RLock()

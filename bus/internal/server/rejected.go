@@ -8,9 +8,9 @@ import (
 // maxRejected bounds the rejected requests that are remembered.
 const maxRejected = 1024
 
-// rejectedRequests remembers the last requests that were rejected after their first part, because their other parts may still
-// arrive: the sender published them before the rejection reached it. A part of a request that is not remembered any more costs a log
-// line. It is not safe for concurrent use.
+// rejectedRequests remembers the last requests that were rejected after their first part, because their other parts may
+// still arrive: the sender published them before the rejection reached it. A part of a request that is not remembered
+// any more costs a log line. It is not safe for concurrent use.
 type rejectedRequests struct {
 	seed  maphash.Seed
 	notes []rejectedNote // a ring

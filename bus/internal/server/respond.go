@@ -96,8 +96,8 @@ func (s *Server) headOf(in *Incoming, response *wire.Response) *wire.ResponseHea
 	return heads.response
 }
 
-// awaitBroker waits until the broker is back, and the caller has had time to reconnect, too, but at most for the time budget. If the
-// broker stays away, respond reports the response as lost.
+// awaitBroker waits until the broker is back, and the caller has had time to reconnect, too, but at most for the time
+// budget. If the broker stays away, respond reports the response as lost.
 func (s *Server) awaitBroker(in *Incoming) {
 	if in.ReplyTo == "" || !s.Broker.WasAwaySince(in.Began) {
 		return
@@ -123,8 +123,9 @@ func (b brokerReplier) Reply(to *Incoming, head *wire.ResponseHead, response *wi
 	return err
 }
 
-// publish publishes an ack, a response, or a part of a response; fits reports whether it fits into one message. If the send buffer is
-// full, the response of an admitted request waits until the end of the time budget. Other messages do not wait, as the dispatcher sends them.
+// publish publishes an ack, a response, or a part of a response; fits reports whether it fits into one message. If the
+// send buffer is full, the response of an admitted request waits until the end of the time budget. Other messages do
+// not wait, as the dispatcher sends them.
 func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
 	if b.broker.Exceeds(len(response.Body)) {
 		return false, nil

@@ -249,8 +249,8 @@ func TestServer_ReceiverOfInstance_ReplySubject(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestBrokerReplier_PublishParts_LargerLimit answers as if a broker had just refused the response as too large, and had then been
-// replaced by one that takes it in one message.
+// TestBrokerReplier_PublishParts_LargerLimit answers as if a broker had just refused the response as too large, and had
+// then been replaced by one that takes it in one message.
 func TestBrokerReplier_PublishParts_LargerLimit(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, 1<<20)

@@ -16,9 +16,9 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// Router finds the endpoint that serves an address. The broker only delivers the message to this service: it treats overlapping
-// subscriptions as one. The router prefers, from left to right, a literal segment to {name}, and {name} to {name+}; then an exact method
-// to any method. It is safe for concurrent use.
+// Router finds the endpoint that serves an address. The broker only delivers the message to this service: it treats
+// overlapping subscriptions as one. The router prefers, from left to right, a literal segment to {name}, and {name} to
+// {name+}; then an exact method to any method. It is safe for concurrent use.
 type Router struct {
 	mu    sync.RWMutex // protects ports
 	ports map[int]*node
@@ -202,8 +202,8 @@ func (r *Router) Find(address subject.Address) Match {
 	return r.searchLocked(address, segments)
 }
 
-// literalRoutes returns the routes whose pattern is exactly the path, without parameters: they are the most specific routes. It returns nil
-// if the path has escapes.
+// literalRoutes returns the routes whose pattern is exactly the path, without parameters: they are the most specific
+// routes. It returns nil if the path has escapes.
 func (n *node) literalRoutes(path string) routes {
 	rest, more := strings.CutPrefix(path, "/")
 	if strings.IndexByte(path, '%') >= 0 {
@@ -238,7 +238,8 @@ func (s routes) choose(method string) Found {
 	return s.of(anyMethod)
 }
 
-// find searches depth first, the most specific nodes first, until accept finds a route. values are the parameters so far.
+// find searches depth first, the most specific nodes first, until accept finds a route. values are the parameters so
+// far.
 func (n *node) find(segments, values []string, accept func(routes) Found) Match {
 	if n == nil {
 		return Match{}
@@ -313,9 +314,10 @@ func (m Match) Value(name string) string {
 	return ""
 }
 
-// bypassesClaims reports whether a path leads to a web endpoint only because it is not clean, while the clean path leads to an endpoint that
-// requires other claims: /files//private/x, where /files/private/{path+} requires claims and /files/{path+} does not. The router does not
-// clean paths, but handlers such as [http.FileServer] do, and would serve the same file. A handler may strip any prefix before.
+// bypassesClaims reports whether a path leads to a web endpoint only because it is not clean, while the clean path
+// leads to an endpoint that requires other claims: /files//private/x, where /files/private/{path+} requires claims and
+// /files/{path+} does not. The router does not clean paths, but handlers such as [http.FileServer] do, and would serve
+// the same file. A handler may strip any prefix before.
 func (r *Router) bypassesClaims(address subject.Address, found Match) bool {
 	if !found.Endpoint.Web || len(found.values) == 0 {
 		return false
@@ -343,7 +345,8 @@ func isUnclean(segment string) bool {
 	return segment == "" || segment == "." || segment == ".." || strings.Contains(segment, "/")
 }
 
-// OpenMethods returns, by web endpoint, the methods under which the paths of e lead to a web endpoint with a wider pattern and other claims.
+// OpenMethods returns, by web endpoint, the methods under which the paths of e lead to a web endpoint with a wider
+// pattern and other claims.
 func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
 	pattern := e.Routes[0].Pattern
 	segments := pattern.Segments()
@@ -389,7 +392,8 @@ type Endpoint struct {
 	Value      any           // for the Service; the server does not use it
 }
 
-// queueName returns the Queue of the responses of an endpoint. Without a queue each instance counts as a queue of its own.
+// queueName returns the Queue of the responses of an endpoint. Without a queue each instance counts as a queue of its
+// own.
 func (s *Server) queueName(e *Endpoint) string {
 	if e.Queue {
 		return s.Host

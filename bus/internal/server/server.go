@@ -1,8 +1,9 @@
 // Package server is the side of the bus that serves: a request arrives, and is acked, admitted, handled and answered.
 //
-// What arrives goes through receive, in a row of steps: find its endpoint, validate it, ack it, admit it to the handlers. An
-// admitted request is a [worker.Job], which calls the [Service] and sends the response. A request in parts waits until all of
-// them have come, or is handled meanwhile if it is a stream. Package bus is the Service: it runs the handlers, and encodes errors as responses.
+// What arrives goes through receive, in a row of steps: find its endpoint, validate it, ack it, admit it to the
+// handlers. An admitted request is a [worker.Job], which calls the [Service] and sends the response. A request in parts
+// waits until all of them have come, or is handled meanwhile if it is a stream. Package bus is the Service: it runs the
+// handlers, and encodes errors as responses.
 package server
 
 import (
@@ -37,12 +38,14 @@ type Config struct {
 
 // Service handles the requests of a server. Its methods are safe for concurrent use.
 type Service interface {
-	// New returns an Incoming to use for a request. Free takes it back after the response, when the server does not refer to it any more.
+	// New returns an Incoming to use for a request. Free takes it back after the response, when the server does not refer
+	// to it any more.
 	New() *Incoming
 	Free(*Incoming)
 	// Serve handles a request. It may panic, or exit its goroutine.
 	Serve(*Incoming) *wire.Response
-	// Crashed returns the response to a request for which Serve did not return. reason is the value of the panic, nil if the goroutine exited.
+	// Crashed returns the response to a request for which Serve did not return. reason is the value of the panic, nil if
+	// the goroutine exited.
 	Crashed(in *Incoming, reason any) *wire.Response
 	// Encode returns an error as a response. It does not log the error.
 	Encode(in *Incoming, err error) *wire.Response
@@ -60,8 +63,8 @@ type Service interface {
 	Lost(in *Incoming, what string, err error)
 	// Dropped is called when a received message is dropped.
 	Dropped(subject string, err error)
-	// Announced is called when an instance tells that it has come or has something new, or, if stays is false, that it leaves. It must not
-	// block, nor keep the request.
+	// Announced is called when an instance tells that it has come or has something new, or, if stays is false, that it
+	// leaves. It must not block, nor keep the request.
 	Announced(announcement *wire.Request, stays bool)
 	// Flooded is called when announcements are not taken any more, at most once a second.
 	Flooded()
@@ -88,7 +91,8 @@ func New(config Config) *Server {
 	return s
 }
 
-// Cancel cancels a request whose caller has stopped waiting: it ends the context of the handler, or drops what waits for parts.
+// Cancel cancels a request whose caller has stopped waiting: it ends the context of the handler, or drops what waits
+// for parts.
 func (s *Server) Cancel(key RequestKey) {
 	if !s.cancelWaiting(key) {
 		s.Inflight.cancel(s.Owner, key)

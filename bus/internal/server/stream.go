@@ -80,7 +80,8 @@ func (of *streaming) take(part *wire.Request, size int) error {
 	return err
 }
 
-// incomplete is the error of reading a request whose rest does not come. It is [io.ErrUnexpectedEOF], as for a server of net/http.
+// incomplete is the error of reading a request whose rest does not come. It is [io.ErrUnexpectedEOF], as for a server
+// of net/http.
 func incomplete(code int, cause error, format string, arguments ...any) *status.Error {
 	return status.HasRun(code, errors.Join(io.ErrUnexpectedEOF, cause), "unexpected EOF: "+format, arguments...)
 }
@@ -91,8 +92,8 @@ func (s *Server) newStreaming(in *Incoming) *streaming {
 	return &streaming{key: key, in: in, held: s.Memory.Reserve(key.sender())}
 }
 
-// count counts the stream in the share of its sender, and returns an error if that is used up. Calls of handlers of this instance always
-// find room, as those handlers wait for them.
+// count counts the stream in the share of its sender, and returns an error if that is used up. Calls of handlers of
+// this instance always find room, as those handlers wait for them.
 func (of *streaming) count(slots *worker.Limiter) error {
 	if of.slots != nil || of.in.Own {
 		return nil
@@ -169,8 +170,8 @@ func (in *Incoming) watchStream() {
 // requestWait is how long a body that is collected may take. It is the time that an ingress gives its clients, too.
 const requestWait = 60 * time.Second
 
-// Collect reads the body of a request that is a stream, at most limit bytes, for a function. It counts what it reads until the request is
-// answered.
+// Collect reads the body of a request that is a stream, at most limit bytes, for a function. It counts what it reads
+// until the request is answered.
 func (in *Incoming) Collect(body io.Reader, limit int) ([]byte, error) {
 	if in.stream != nil { // else an interceptor has made a stream of it
 		in.stream.reader.SetDeadline(in.Began.Add(requestWait))
@@ -197,8 +198,8 @@ func (in *Incoming) reserve() stream.Reservation {
 	return in.server.Memory.Reserve(KeyOf(in.Request).sender())
 }
 
-// HoldResponse counts so many bytes of a response in memory, until it was sent or [Incoming.FreeResponse]. It returns an error if there is no
-// memory.
+// HoldResponse counts so many bytes of a response in memory, until it was sent or [Incoming.FreeResponse]. It returns
+// an error if there is no memory.
 func (in *Incoming) HoldResponse(bytes int) error {
 	if bytes <= in.counted {
 		return nil
@@ -222,8 +223,8 @@ func (in *Incoming) FreeResponse() {
 // IsMemoryTight reports whether more than half of the memory for peers is held.
 func (in *Incoming) IsMemoryTight() bool { return in.server.Memory.IsTight() }
 
-// streamEnded ends the streams of a request whose handler has returned, or that was not admitted. What is still to come is ignored. One that only
-// responds is removed after its response.
+// streamEnded ends the streams of a request whose handler has returned, or that was not admitted. What is still to come
+// is ignored. One that only responds is removed after its response.
 func (s *Server) streamEnded(in *Incoming) {
 	of := in.stream
 	if of == nil {
@@ -238,8 +239,8 @@ func (s *Server) streamEnded(in *Incoming) {
 // errAnswered is the error of reading a request whose response has begun.
 var errAnswered = errors.New("the response has begun, and so no more of the request is read: read all of it before")
 
-// OpenStream begins a response that is a stream, with the head of response, and returns its body. The time budget ends here: from now on the
-// stream lives as long as its caller, and the endpoint's limit counts from part to part.
+// OpenStream begins a response that is a stream, with the head of response, and returns its body. The time budget ends
+// here: from now on the stream lives as long as its caller, and the endpoint's limit counts from part to part.
 func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) {
 	s := in.server
 	response.OpCode, response.MsgID, response.Stream = wire.OpRes, in.Request.MsgID, http.NoBody
@@ -319,7 +320,8 @@ func (of *streaming) extend() {
 	of.in.Handler.MoveEnd(ends)
 }
 
-// endResponseStream ends a response that is a stream. It reports whether response is still to be sent, in place of the stream.
+// endResponseStream ends a response that is a stream. It reports whether response is still to be sent, in place of the
+// stream.
 func (s *Server) endResponseStream(in *Incoming, response *wire.Response) bool {
 	of := in.stream
 	defer s.streams.remove(of, time.Time{})

@@ -1,7 +1,8 @@
 // Package status says why a message got no answer.
 //
-// The packages below bus return an *[Error]: the HTTP status that stands for the failure, a sentence, who failed, and whether the
-// request may have had an effect. Package bus turns each of them into a bus.Error, which is what programmers see.
+// The packages below bus return an *[Error]: the HTTP status that stands for the failure, a sentence, who failed, and
+// whether the request may have had an effect. Package bus turns each of them into a bus.Error, which is what
+// programmers see.
 package status
 
 import (
@@ -89,7 +90,8 @@ type coder interface {
 	StatusCode() int
 }
 
-// Of returns err as an *Error: err itself, or a new one with the status and the text of err; 500 for an err without a status.
+// Of returns err as an *Error: err itself, or a new one with the status and the text of err; 500 for an err without a
+// status.
 func Of(err error) *Error {
 	if known, ok := err.(*Error); ok { //nolint:errorlint // one that is wrapped says more
 		return known
@@ -118,7 +120,8 @@ func TooBusy(format string, arguments ...any) *Error {
 // TimeBudgetSpent returns the cause of an error that says that the time budget ended.
 func TimeBudgetSpent() error { return errors.Join(ErrTimeout, context.DeadlineExceeded) }
 
-// ContextEnded returns the cause of an error that says that ctx ended: ctx.Err, and the cause of ctx if that is another error.
+// ContextEnded returns the cause of an error that says that ctx ended: ctx.Err, and the cause of ctx if that is another
+// error.
 func ContextEnded(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
 		return errors.Join(ctx.Err(), cause)
@@ -126,7 +129,8 @@ func ContextEnded(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// TooLate returns why a request must not leave any more, when left is what is left of its time budget; nil if it may leave.
+// TooLate returns why a request must not leave any more, when left is what is left of its time budget; nil if it may
+// leave.
 func TooLate(ctx context.Context, left time.Duration) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

@@ -18,8 +18,8 @@ const (
 	maxWholeParts = 1 << 16
 )
 
-// CheckHead returns an error for a head that no instance would accept, on either transport: see [wire.MaxHeadBytes]. rest is the size of
-// what stands in the head besides the header, in bytes.
+// CheckHead returns an error for a head that no instance would accept, on either transport: see [wire.MaxHeadBytes].
+// rest is the size of what stands in the head besides the header, in bytes.
 func CheckHead(rest int, header wire.Header) error {
 	const ownBytes, ownFields = 2 << 10, 16 // what the bus adds, and some
 	size := ownBytes + rest

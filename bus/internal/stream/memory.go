@@ -9,10 +9,12 @@ import (
 )
 
 const (
-	// defaultMemory is what a connection buffers at most, in bytes, unless GOMEMLIMIT or a large message limit says otherwise.
+	// defaultMemory is what a connection buffers at most, in bytes, unless GOMEMLIMIT or a large message limit says
+	// otherwise.
 	defaultMemory = 48 << 20
 
-	// maxPartialRequests bounds the requests of which parts are still to come: each counts as if it held that part of the memory.
+	// maxPartialRequests bounds the requests of which parts are still to come: each counts as if it held that part of the
+	// memory.
 	maxPartialRequests = 4096
 )
 
@@ -20,13 +22,14 @@ const (
 	// partCost is what keeping a part costs beside its bytes.
 	partCost = 256
 
-	// RequestCost is what keeping the first part of a request costs besides: a timer, places in maps, and the room that the
-	// strings of its head share with those of messages that have gone.
+	// RequestCost is what keeping the first part of a request costs besides: a timer, places in maps, and the room that
+	// the strings of its head share with those of messages that have gone.
 	RequestCost = 3 << 10
 )
 
-// DefaultMemory returns how many bytes a connection buffers at most, where no option says otherwise: 48 MiB, or a quarter of memoryLimit
-// (GOMEMLIMIT, math.MaxInt64 for none), and in any case enough for one sender to send a message of messageLimit bytes.
+// DefaultMemory returns how many bytes a connection buffers at most, where no option says otherwise: 48 MiB, or a
+// quarter of memoryLimit (GOMEMLIMIT, math.MaxInt64 for none), and in any case enough for one sender to send a message
+// of messageLimit bytes.
 func DefaultMemory(messageLimit int, memoryLimit int64) int64 {
 	const share = 4
 	total := int64(defaultMemory)
@@ -36,9 +39,9 @@ func DefaultMemory(messageLimit int, memoryLimit int64) int64 {
 	return max(total, int64(messageLimit)+int64(messageLimit)/2)
 }
 
-// Memory is the account of the bytes that a connection buffers for its peers: parts of messages and streams that were not read,
-// bodies that are collected for a function, and what a slow reader has not taken. One sender may hold three quarters of it. It is safe for
-// concurrent use.
+// Memory is the account of the bytes that a connection buffers for its peers: parts of messages and streams that were
+// not read, bodies that are collected for a function, and what a slow reader has not taken. One sender may hold three
+// quarters of it. It is safe for concurrent use.
 type Memory struct {
 	ofAll, ofSender int64       // bounds, in bytes: more than an int holds on a 32-bit platform
 	reclaim         func() bool // see OnFull
@@ -100,8 +103,8 @@ func (r *Reservation) Grow(bytes int) error {
 	}
 }
 
-// TryGrow asks for the memory of a part that has come as so many bytes. The error wraps [ErrMemoryFull] if the sender has not used
-// up its share.
+// TryGrow asks for the memory of a part that has come as so many bytes. The error wraps [ErrMemoryFull] if the sender
+// has not used up its share.
 func (r *Reservation) TryGrow(bytes int) error {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()

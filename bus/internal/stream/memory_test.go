@@ -44,7 +44,8 @@ func checkNoMemory(t *testing.T, memory *stream.Memory, reservation *stream.Rese
 	}
 }
 
-// TestMemory_SenderShare holds that the messages of one sender share three quarters of the memory, and leave the rest to others.
+// TestMemory_SenderShare holds that the messages of one sender share three quarters of the memory, and leave the rest
+// to others.
 func TestMemory_SenderShare(t *testing.T) {
 	t.Parallel()
 	memory := stream.NewMemory(16 * messageLimit)
@@ -114,7 +115,8 @@ func TestDefaultMemory(t *testing.T) {
 	}
 }
 
-// TestMemory_LeastReservation holds that 4096 requests of which parts are to come fill the memory, however small they are.
+// TestMemory_LeastReservation holds that 4096 requests of which parts are to come fill the memory, however small they
+// are.
 func TestMemory_LeastReservation(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, 16<<10, stream.NewMemory(64<<20).LeastReservation())

@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Plan says how the body of a message whose size is known is cut into parts. The first part is the smallest but for the last one, as it has
-// the whole head.
+// Plan says how the body of a message whose size is known is cut into parts. The first part is the smallest but for the
+// last one, as it has the whole head.
 type Plan struct {
 	First, Following int // bytes of the body, at most
 	Count            int // of all parts
@@ -42,7 +42,8 @@ const longestHost = 10 + len(".") + 253
 // widest is the longest that Bus-Fragment can be.
 func widest() wire.Fragment { return wire.Fragment{Number: maxWholeParts, Count: maxWholeParts} }
 
-// PlanRequest plans the parts of a request, for a broker that takes messages of payload bytes. Parts after the first have no header.
+// PlanRequest plans the parts of a request, for a broker that takes messages of payload bytes. Parts after the first
+// have no header.
 func PlanRequest(request *wire.Request, payload int) (Plan, error) {
 	first := *request
 	first.Fragment, first.Body = widest(), nil
@@ -60,7 +61,8 @@ func PlanResponse(response *wire.Response, payload int) (Plan, error) {
 	return newPlan(len(response.Body), len(wire.AppendResponse(nil, &first)), len(wire.AppendResponse(nil, &following)), payload)
 }
 
-// Writer returns how the parts are sent after the first, of which so many bytes of the body were sent; [Unsent] to send it, too.
+// Writer returns how the parts are sent after the first, of which so many bytes of the body were sent; [Unsent] to send
+// it, too.
 func (p Plan) Writer(ctx context.Context, sent int, send func(part wire.Fragment, body []byte) error) *Writer {
 	return NewWriter(WriterConfig{Plan: p, Context: ctx, PartSize: p.Following, First: sent, Send: send, Failed: func(error) {}})
 }

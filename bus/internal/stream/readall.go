@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// ReadAll reads all of from, at most limit bytes, into memory that it takes from held and its caller gives back. Beyond the limit the error is
-// that of [TooLarge]; without memory, that of [MemoryFull]. The pieces are counted, and not the moment in which they are
-// joined: it is as long as a copy.
+// ReadAll reads all of from, at most limit bytes, into memory that it takes from held and its caller gives back. Beyond
+// the limit the error is that of [TooLarge]; without memory, that of [MemoryFull]. The pieces are counted, and not the
+// moment in which they are joined: it is as long as a copy.
 func ReadAll(from io.Reader, limit int, held *Reservation) ([]byte, error) {
 	const smallest, largest = 4 << 10, 256 << 10
 	var pieces [][]byte

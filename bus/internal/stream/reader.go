@@ -13,8 +13,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// ReaderConfig is what a reader works with. Open, Opened and Length are those of a body with a window, Limit is that of one whose parts are
-// known. Everything else is set.
+// ReaderConfig is what a reader works with. Open, Opened and Length are those of a body with a window, Limit is that of
+// one whose parts are known. Everything else is set.
 type ReaderConfig struct {
 	// Open tells the writer how many bytes it may send in all. It must not block.
 	Open func(limit int64)
@@ -24,7 +24,8 @@ type ReaderConfig struct {
 	Length int64
 	// Limit is the largest body, in bytes.
 	Limit int
-	// Ended is called once when no more parts are to come: err is nil after the last part, [ErrClosed] after Close, else why the stream failed.
+	// Ended is called once when no more parts are to come: err is nil after the last part, [ErrClosed] after Close, else
+	// why the stream failed.
 	Ended func(err error)
 	Held  Reservation // memory for the window, and for the parts that were not read
 }
@@ -39,8 +40,8 @@ var (
 	ErrEnded = errors.New("the stream has ended")
 )
 
-// Reader is the side of a stream that receives: an [io.ReadCloser]. It has to be read to its end, or closed. Its methods are safe for
-// concurrent use.
+// Reader is the side of a stream that receives: an [io.ReadCloser]. It has to be read to its end, or closed. Its
+// methods are safe for concurrent use.
 type Reader struct {
 	config ReaderConfig
 
@@ -74,8 +75,8 @@ func NewReader(config ReaderConfig) *Reader {
 	return r
 }
 
-// Take takes a part, which came in a message of size bytes. A repeated one is [ErrRepeated], and changes nothing; any other error has ended the
-// stream. fields are those of the part's head.
+// Take takes a part, which came in a message of size bytes. A repeated one is [ErrRepeated], and changes nothing; any
+// other error has ended the stream. fields are those of the part's head.
 func (r *Reader) Take(part *wire.Fragment, body []byte, fields wire.Header, size int) error {
 	r.mu.Lock()
 	err := r.takeLocked(part, body, fields, size)
@@ -146,8 +147,8 @@ func (r *Reader) checkLocked(part *wire.Fragment, body []byte) error {
 	}
 }
 
-// checkWholeLocked is checkLocked for the size of a body without a window. It refuses one that will be too large as soon as that is certain: no part
-// but the last is smaller than the first.
+// checkWholeLocked is checkLocked for the size of a body without a window. It refuses one that will be too large as
+// soon as that is certain: no part but the last is smaller than the first.
 func (r *Reader) checkWholeLocked(part *wire.Fragment, size int) error {
 	least := r.received + int64(size)
 	if part.Number == 1 {
@@ -163,7 +164,8 @@ func (r *Reader) checkWholeLocked(part *wire.Fragment, size int) error {
 	}
 }
 
-// broken is the error of a part that does not fit. Nothing was read before part 1, and of a body without a window before its end.
+// broken is the error of a part that does not fit. Nothing was read before part 1, and of a body without a window
+// before its end.
 func (r *Reader) broken(format string, arguments ...any) error {
 	switch {
 	case r.config.Opened == 0:
@@ -175,8 +177,8 @@ func (r *Reader) broken(format string, arguments ...any) error {
 	}
 }
 
-// keepLocked keeps the body of a part. Its memory is that of the window, which is reserved with part 1; without a window it is that of the
-// message.
+// keepLocked keeps the body of a part. Its memory is that of the window, which is reserved with part 1; without a
+// window it is that of the message.
 func (r *Reader) keepLocked(body []byte, size int) error {
 	held := &r.config.Held
 	if r.next == 1 && r.config.Opened > 0 {
@@ -310,8 +312,8 @@ func (r *Reader) consume(n int) {
 	}
 }
 
-// resizeLocked doubles the window, as the reader reads, and halves it while memory is tight. Half of the window was read, so the writer has no
-// more than the other half.
+// resizeLocked doubles the window, as the reader reads, and halves it while memory is tight. Half of the window was
+// read, so the writer has no more than the other half.
 func (r *Reader) resizeLocked() {
 	held := &r.config.Held
 	if !held.IsTight() {

@@ -88,7 +88,8 @@ func TestStream_AnyPieces(t *testing.T) {
 	})
 }
 
-// TestWriter_SmallParts flushes each byte: a burst of them comes in few parts, and what is flushed now and then at once.
+// TestWriter_SmallParts flushes each byte: a burst of them comes in few parts, and what is flushed now and then at
+// once.
 func TestWriter_SmallParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

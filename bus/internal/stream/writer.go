@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// WriterConfig is what a writer works with. Window, Budget and Held are those of a body of unknown length, Plan is that of one whose parts are
-// known. Everything else is set.
+// WriterConfig is what a writer works with. Window, Budget and Held are those of a body of unknown length, Plan is that
+// of one whose parts are known. Everything else is set.
 type WriterConfig struct {
 	Plan Plan
 	// Send sends a part, which is the last one if its Count is its Number. It does not keep the body, unless Keeps is set.
@@ -25,8 +25,8 @@ type WriterConfig struct {
 	First    int             // bytes of part 1 if that has been sent; [Unsent] if it has not
 	Budget   time.Duration   // longest time without a sign of the reader, and longest wait for its window
 	Held     Reservation     // memory for what was written and not sent
-	// Failed is called once if the stream ends before its last part: the reader is gone, or reads nothing, or a part was not sent. It must
-	// not call the writer.
+	// Failed is called once if the stream ends before its last part: the reader is gone, or reads nothing, or a part was
+	// not sent. It must not call the writer.
 	Failed func(error)
 }
 
@@ -150,8 +150,8 @@ func (w *Writer) freeLocked() {
 	w.config.Held.Free()
 }
 
-// Flush sends what was written. The first Flush sends part 1, even if there is nothing in it but the head. If many small parts were sent lately, what
-// was written goes out a millisecond later, with what is written until then.
+// Flush sends what was written. The first Flush sends part 1, even if there is nothing in it but the head. If many
+// small parts were sent lately, what was written goes out a millisecond later, with what is written until then.
 func (w *Writer) Flush() error {
 	w.sending.Lock()
 	defer w.sending.Unlock()
@@ -180,8 +180,8 @@ func (w *Writer) flushLate() {
 const (
 	// smallPart is the size from which parts are sent at any pace, in bytes.
 	smallPart = 4 << 10
-	// mostFlushed is how many smaller parts may be sent at once, and flushPause the time in which there may be one more: what takes messages has room
-	// for a number of them, however small they are.
+	// mostFlushed is how many smaller parts may be sent at once, and flushPause the time in which there may be one more:
+	// what takes messages has room for a number of them, however small they are.
 	mostFlushed = 128
 	flushPause  = time.Millisecond
 )
@@ -336,7 +336,8 @@ func (w *Writer) partSize() int {
 	return w.config.PartSize
 }
 
-// keepAlive sends a part without a body if nothing was sent or heard for a pause, and ends the stream if the reader is gone.
+// keepAlive sends a part without a body if nothing was sent or heard for a pause, and ends the stream if the reader is
+// gone.
 func (w *Writer) keepAlive() {
 	pause := pauseOf(w.config.Budget)
 	if w.sending.TryLock() { // else a part is under way

@@ -1,5 +1,5 @@
-// Package testbroker extends a broker in the process for tests. It is internal, because the broker of a test gives way to another one
-// that the code under test passes to bus.Connect; two brokers of a program are an error.
+// Package testbroker extends a broker in the process for tests. It is internal, because the broker of a test gives way
+// to another one that the code under test passes to bus.Connect; two brokers of a program are an error.
 package testbroker
 
 import (
@@ -12,14 +12,16 @@ import (
 type Broker struct {
 	nats.InProcessConnProvider
 
-	// ReportDifference, if it is not nil, is called with every difference between a call that stays in the process and what the
-	// broker would have carried: an error that names the call, the part (request, ack or response), and both values. Every such
-	// call of the connection is then also written as text and parsed again; the handler runs once, and the call itself is not
-	// affected. ReportDifference is called before the call returns, and must be safe for concurrent use.
+	// ReportDifference, if it is not nil, is called with every difference between a call that stays in the process and
+	// what the broker would have carried: an error that names the call, the part (request, ack or response), and both
+	// values. Every such call of the connection is then also written as text and parsed again; the handler runs once, and
+	// the call itself is not affected. ReportDifference is called before the call returns, and must be safe for concurrent
+	// use.
 	ReportDifference func(difference error)
 
-	// CheckResponse, if it is not nil, is called with every response of a function endpoint that the documents show, before the
-	// caller gets it. Results that stay in the process as Go values are also written as text for it. It must be safe for concurrent use.
+	// CheckResponse, if it is not nil, is called with every response of a function endpoint that the documents show,
+	// before the caller gets it. Results that stay in the process as Go values are also written as text for it. It must be
+	// safe for concurrent use.
 	CheckResponse func(*Response)
 
 	// Strict has services refuse unknown arguments, as bus.DisallowUnknownFields does.
@@ -39,9 +41,9 @@ type Response struct {
 	Body        []byte
 }
 
-// Quiet is a broker that can wait until no message is in transit, such as a broker in a testing/synctest bubble. Closing a connection
-// then waits for such a moment to unsubscribe, and does not drain: nats.go drains with timers that it shares with the whole process,
-// and a timer must not leave its bubble.
+// Quiet is a broker that can wait until no message is in transit, such as a broker in a testing/synctest bubble.
+// Closing a connection then waits for such a moment to unsubscribe, and does not drain: nats.go drains with timers that
+// it shares with the whole process, and a timer must not leave its bubble.
 type Quiet interface {
 	nats.InProcessConnProvider
 	// AwaitQuiet returns nil at a moment at which no message is in transit to or from any client. No message is sent

@@ -1,5 +1,5 @@
-// Package testcaller adds claims to a context, for methods that a test calls directly, without a bus. It is internal, so that only
-// bus/bustest can set them.
+// Package testcaller adds claims to a context, for methods that a test calls directly, without a bus. It is internal,
+// so that only bus/bustest can set them.
 package testcaller
 
 import (

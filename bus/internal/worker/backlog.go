@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// Backlog queues jobs and runs them in order on the goroutines of a pool. A goroutine runs one job after the other; while jobs are
-// queued, another goroutine is about to start. So few goroutines run many short jobs, and a job that blocks delays no other:
+// Backlog queues jobs and runs them in order on the goroutines of a pool. A goroutine runs one job after the other;
+// while jobs are queued, another goroutine is about to start. So few goroutines run many short jobs, and a job that
+// blocks delays no other:
 //
 //	first   do 1, 2, 3 (which waits) ────────────────────────
 //	second     starting ─────────────── do 4, 5, 6
 //	third                                  starting ─────── the queue is empty
 //
-// After maxInTurn jobs a goroutine yields, so that the goroutines that ack, send and receive are not delayed by jobs that compute. A
-// Backlog is safe for concurrent use.
+// After maxInTurn jobs a goroutine yields, so that the goroutines that ack, send and receive are not delayed by jobs
+// that compute. A Backlog is safe for concurrent use.
 type Backlog struct {
 	pool *Pool
 
@@ -71,8 +72,8 @@ func (d *drain) Do(bool) {
 	}
 }
 
-// pop returns the oldest job, or nil if there is none. If it is time to yield, a goroutine that has just started yields first; any
-// other gets nil, and the starting one takes over.
+// pop returns the oldest job, or nil if there is none. If it is time to yield, a goroutine that has just started yields
+// first; any other gets nil, and the starting one takes over.
 func (b *Backlog) pop(starts bool) (next Job) {
 	b.mu.Lock()
 	if b.inTurn >= maxInTurn {

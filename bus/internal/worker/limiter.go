@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Limiter counts the calls and events in flight, limits how many of them run, and reports when the last one is done. A call or event
-// holds a slot from admission to its release, and counts until it is done.
+// Limiter counts the calls and events in flight, limits how many of them run, and reports when the last one is done. A
+// call or event holds a slot from admission to its release, and counts until it is done.
 //
-// There are two classes. Calls are rejected at the limit; events wait. Events may use three quarters of the limit, and the last free
-// slot is reserved for a waiting event while fewer run, so neither class starves the other.
+// There are two classes. Calls are rejected at the limit; events wait. Events may use three quarters of the limit, and
+// the last free slot is reserved for a waiting event while fewer run, so neither class starves the other.
 //
-// A call whose body, or whose response, is a stream may hold its slot for long. Such calls may use three quarters of the limit, too, and
-// those of one sender half of these. It is safe for concurrent use.
+// A call whose body, or whose response, is a stream may hold its slot for long. Such calls may use three quarters of
+// the limit, too, and those of one sender half of these. It is safe for concurrent use.
 type Limiter struct {
 	mu       sync.Mutex     // protects all below
 	limit    int            // number of slots; 0 for no limit
@@ -73,7 +73,8 @@ func (l *Limiter) shareLocked() int {
 	return l.limit - l.limit/quarter
 }
 
-// BeginStream counts an admitted call as one that streams, and reports whether its sender may have one more. It must EndStream.
+// BeginStream counts an admitted call as one that streams, and reports whether its sender may have one more. It must
+// EndStream.
 func (l *Limiter) BeginStream(sender string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,8 +113,8 @@ func (l *Limiter) freeForEventsLocked() int {
 	return max(0, min(l.limit-l.running, l.shareLocked()-l.events))
 }
 
-// AcquireEvent admits an event. If there is no slot, or isTurn is false, the event counts as waiting: it must then StartEvent or
-// AbandonEvent. An admitted event must ReleaseEvent and then be Done.
+// AcquireEvent admits an event. If there is no slot, or isTurn is false, the event counts as waiting: it must then
+// StartEvent or AbandonEvent. An admitted event must ReleaseEvent and then be Done.
 func (l *Limiter) AcquireEvent(isTurn bool) Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,8 +161,8 @@ func (l *Limiter) AbandonEvent() {
 	l.notifyDrainedLocked()
 }
 
-// AcquireNested admits a call that was made by a call inside this limiter, or inside another one of the connection. It does so even
-// after Close and at the limit.
+// AcquireNested admits a call that was made by a call inside this limiter, or inside another one of the connection. It
+// does so even after Close and at the limit.
 func (l *Limiter) AcquireNested() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,8 +200,8 @@ func (l *Limiter) notifyDrainedLocked() {
 	}
 }
 
-// Close stops admission, except by AcquireNested, and returns a channel that is closed when the last call or event is done. If that
-// channel is closed already and AcquireNested has admitted more since, Close returns another channel.
+// Close stops admission, except by AcquireNested, and returns a channel that is closed when the last call or event is
+// done. If that channel is closed already and AcquireNested has admitted more since, Close returns another channel.
 func (l *Limiter) Close() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package checkoutsvc implements checkoutapi: it computes what a basket costs. It shows a service that depends on others:
-// prices come from productapi, sums from calculatorapi. It knows both only as interfaces, and gets their implementations:
-// clients of services on the bus, mocks, or the services themselves.
+// Package checkoutsvc implements checkoutapi: it computes what a basket costs. It shows a service that depends on
+// others: prices come from productapi, sums from calculatorapi. It knows both only as interfaces, and gets their
+// implementations: clients of services on the bus, mocks, or the services themselves.
 //
 //	POST /total    {"items":[{"product":1,"quantity":2}]}    {"cents":900}
 package checkoutsvc

@@ -22,8 +22,8 @@ import (
 )
 
 // Curl runs the commands in the console blocks of a page, "list", through an ingress, and compares what they print. It
-// knows curl with -i, -X, -H, -d, -r, -F name=@file, --json, and arguments in single quotes. An "…" in the page stands for any text, and
-// "$TOKEN" for the value of that name. The options are those of the ingress's connection.
+// knows curl with -i, -X, -H, -d, -r, -F name=@file, --json, and arguments in single quotes. An "…" in the page stands
+// for any text, and "$TOKEN" for the value of that name. The options are those of the ingress's connection.
 func Curl(t *testing.T, b *bustest.Bus, page string, values map[string]string, options ...bus.ConnectOption) {
 	t.Helper()
 	entrance, err := ingress.New(b.Connect("ingress", options...))

@@ -71,7 +71,8 @@ func (e *Exporter) forget(id trace.TraceID) {
 	e.order = slices.DeleteFunc(e.order, func(each trace.TraceID) bool { return each == id })
 }
 
-// begins reports whether nothing of this process has caused a span: it has no parent, or is a call made for one elsewhere.
+// begins reports whether nothing of this process has caused a span: it has no parent, or is a call made for one
+// elsewhere.
 func begins(span tracesdk.ReadOnlySpan) bool {
 	return !span.Parent().IsValid() || span.Parent().IsRemote() && span.SpanKind() == trace.SpanKindClient
 }
@@ -89,7 +90,8 @@ func render(id trace.TraceID, spans []tracesdk.ReadOnlySpan) string {
 	return text.String()
 }
 
-// writeBelow writes a span, and all that it has caused: when it began and how long it took, in milliseconds, and what it was.
+// writeBelow writes a span, and all that it has caused: when it began and how long it took, in milliseconds, and what
+// it was.
 func writeBelow(text *strings.Builder, spans []tracesdk.ReadOnlySpan, span tracesdk.ReadOnlySpan, origin time.Time, depth int) {
 	const inMilliseconds = float64(time.Millisecond)
 	began, took := span.StartTime().Sub(origin), span.EndTime().Sub(span.StartTime())

@@ -1,5 +1,5 @@
-// Mailer writes to customers about their orders. It subscribes to the events of orders.example, the example in the folder
-// above, whose header says how to try it.
+// Mailer writes to customers about their orders. It subscribes to the events of orders.example, the example in the
+// folder above, whose header says how to try it.
 package main
 
 import (

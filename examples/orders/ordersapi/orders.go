@@ -1,5 +1,5 @@
-// Package ordersapi is what others need of the service orders: the interface that they call, the events that they subscribe
-// to, and a generated client and source of these.
+// Package ordersapi is what others need of the service orders: the interface that they call, the events that they
+// subscribe to, and a generated client and source of these.
 package ordersapi
 
 import "context"

@@ -1,5 +1,5 @@
-// Package payrollsvc implements payrollapi. It shows endpoints that check who is calling: a token at the ingress says what
-// roles its bearer has, and the documents show each caller what it may call.
+// Package payrollsvc implements payrollapi. It shows endpoints that check who is calling: a token at the ingress says
+// what roles its bearer has, and the documents show each caller what it may call.
 //
 //	GET /headcount                          for everybody           {"count":2}
 //	GET /salary?employee=ada                "hr" in roles           {"amount":5200}

@@ -1,4 +1,5 @@
-// Package productapi is what callers of a collection of products need: its interface, its types, and a generated client.
+// Package productapi is what callers of a collection of products need: its interface, its types, and a generated
+// client.
 package productapi
 
 import (

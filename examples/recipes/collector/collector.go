@@ -1,5 +1,5 @@
-// Package collector sends traces to an OpenTelemetry collector. docs/recipes/collector.md explains it. It is a module of
-// its own, because nothing else in Busline needs an exporter.
+// Package collector sends traces to an OpenTelemetry collector. docs/recipes/collector.md explains it. It is a module
+// of its own, because nothing else in Busline needs an exporter.
 package collector
 
 import (

@@ -1,4 +1,5 @@
-// Package secure has what a service and an ingress close before they meet strangers. docs/recipes/secure.md is the checklist.
+// Package secure has what a service and an ingress close before they meet strangers. docs/recipes/secure.md is the
+// checklist.
 package secure
 
 import (

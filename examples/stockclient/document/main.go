@@ -1,5 +1,5 @@
-// Document writes the OpenAPI document of all services of the showcase to a file, as the portal shows it to a caller who may
-// call everything:
+// Document writes the OpenAPI document of all services of the showcase to a file, as the portal shows it to a caller
+// who may call everything:
 //
 //	go run ./document openapi.json
 package main

@@ -108,9 +108,9 @@ const blankType = "about:blank"
 const maxProblem = 64 << 10
 
 // AdaptProblem prepares a problem document (RFC 9457) of a service for clients: instance becomes the path as the client
-// sent it, the instance that failed is named, and of an internal one (see [bus.IsInternal]) all is removed that a service says
-// of it: the detail, the type, and members of its own. A problem that is too large or cannot be parsed is passed on unchanged, unless
-// it may be internal.
+// sent it, the instance that failed is named, and of an internal one (see [bus.IsInternal]) all is removed that a
+// service says of it: the detail, the type, and members of its own. A problem that is too large or cannot be parsed is
+// passed on unchanged, unless it may be internal.
 func AdaptProblem(path string, response *http.Response) error {
 	if kind := MediaType(response.Header); kind != ProblemType {
 		return nil
@@ -167,8 +167,8 @@ func parseProblem(body []byte) (Object, error) {
 	return ParseObject(body)
 }
 
-// withhold removes from a problem what may reveal internals. It keeps the status and who failed, if they have valid values.
-// Other members may be anything, such as a stack trace, and so may a title and a type.
+// withhold removes from a problem what may reveal internals. It keeps the status and who failed, if they have valid
+// values. Other members may be anything, such as a stack trace, and so may a title and a type.
 func (o *Object) withhold(status int) {
 	*o = slices.DeleteFunc(*o, func(m member) bool {
 		switch m.name {

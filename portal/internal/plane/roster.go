@@ -25,8 +25,9 @@ const MaxPeers = 4096
 // maxMissed is how many looks in a row an instance may miss before the roster forgets it.
 const maxMissed = 8
 
-// Roster remembers which instances answered recent looks, and since when. Instances that are known come before newcomers,
-// so that a peer that answers in the name of thousands displaces none of them. It is safe for concurrent use.
+// Roster remembers which instances answered recent looks, and since when. Instances that are known come before
+// newcomers, so that a peer that answers in the name of thousands displaces none of them. It is safe for concurrent
+// use.
 type Roster struct {
 	mu    sync.Mutex // protects all below
 	looks int
@@ -71,7 +72,8 @@ func (a *Candidates) Add(from Peer) bool {
 	return true
 }
 
-// Admit ends a look. It returns at most maxPeers instances, those that are known longest first, and how many are left out.
+// Admit ends a look. It returns at most maxPeers instances, those that are known longest first, and how many are left
+// out.
 func (a *Candidates) Admit() (admitted []Peer, leftOut int) {
 	admitted = slices.SortedFunc(maps.Keys(a.Since), func(p, q Peer) int {
 		return cmp.Or(cmp.Compare(a.Since[p], a.Since[q]), p.compare(q))
@@ -122,9 +124,9 @@ func (p Peer) compare(q Peer) int {
 // IsValid reports whether host and ID are well-formed, so that the peer can be called.
 func (p Peer) IsValid() bool { return subject.CheckHost(p.Host) == nil && subject.CheckID(p.ID) == nil }
 
-// CallAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an instance
-// that does not answer. It fails if the call as a whole has failed, or if no instance answers: the calling instance answers
-// too, so the broker cannot be reached then.
+// CallAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an
+// instance that does not answer. It fails if the call as a whole has failed, or if no instance answers: the calling
+// instance answers too, so the broker cannot be reached then.
 func CallAll(ctx context.Context, conn *bus.Conn, path string, answered func(from Peer, body []byte, err error)) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://all:888"+path, http.NoBody)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/busline/busline/portal/internal/plane"
 )
 
-// look has hosts answer, one instance each and in that order, and returns those that are admitted, and how many are left out.
+// look has hosts answer, one instance each and in that order, and returns those that are admitted, and how many are
+// left out.
 func look(roster *plane.Roster, hosts ...string) (admitted []string, leftOut int) {
 	answering := roster.Gather()
 	for _, host := range hosts {
@@ -23,8 +24,8 @@ func look(roster *plane.Roster, hosts ...string) (admitted []string, leftOut int
 	return admitted, leftOut
 }
 
-// TestRoster_Admit holds that the instances that are known longest come first, that the number is bounded, and that an instance may
-// miss some looks.
+// TestRoster_Admit holds that the instances that are known longest come first, that the number is bounded, and that an
+// instance may miss some looks.
 func TestRoster_Admit(t *testing.T) {
 	t.Parallel()
 	roster := new(plane.Roster)

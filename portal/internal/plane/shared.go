@@ -44,7 +44,8 @@ func (s *Shared[T]) Read(ctx context.Context) (T, error) {
 // staleAge is how old a result of ReadSoon may be.
 const staleAge = 10 * time.Second
 
-// ReadSoon is Read, but returns the last result when a lookup takes longer than soon, as it may while others flood the plane.
+// ReadSoon is Read, but returns the last result when a lookup takes longer than soon, as it may while others flood the
+// plane.
 func (s *Shared[T]) ReadSoon(ctx context.Context) (T, error) {
 	look, last := s.join()
 	if look == last || last == nil || s.Now().Sub(last.began) >= staleAge {

@@ -76,8 +76,8 @@ func count(n *uint64) schema.Number {
 	return schema.Number(strconv.FormatUint(*n, 10))
 }
 
-// width compares what Go types alone imply for what callers read: an integer, or a list, that does not fit into the type into
-// which they read the old one. Other limits of answers are of no concern to them.
+// width compares what Go types alone imply for what callers read: an integer, or a list, that does not fit into the
+// type into which they read the old one. Other limits of answers are of no concern to them.
 func (w *walker) width(path string, old, now *schema.Schema) {
 	const effect = "callers that read the old type fail"
 	if isWidth(old) {

@@ -25,8 +25,8 @@ type Change struct {
 	Text   string // one sentence: what has changed and whom it affects
 }
 
-// Documents returns the differences between two documents, sorted by path; descriptions and examples are ignored, and so is
-// the name of the host where each document has a single one. It does not change the documents.
+// Documents returns the differences between two documents, sorted by path; descriptions and examples are ignored, and
+// so is the name of the host where each document has a single one. It does not change the documents.
 func Documents(before, after *openapi.Document) []Change {
 	c := &comparison{before: before, after: after, known: make(map[string]bool)}
 	c.hosts = severalHosts(before) || severalHosts(after)
@@ -77,8 +77,8 @@ type located struct {
 // parameterPattern matches what stands for an argument in a path.
 var parameterPattern = regexp.MustCompile(`\{[^/{}]*\}`)
 
-// operations returns those of a document by what callers send: "GET /things/{}", as callers do not send the name of an argument
-// in the path.
+// operations returns those of a document by what callers send: "GET /things/{}", as callers do not send the name of an
+// argument in the path.
 func (c *comparison) operations(d *openapi.Document) map[string]*located {
 	all := make(map[string]*located)
 	for path, item := range d.Paths {
@@ -93,8 +93,8 @@ func (c *comparison) operations(d *openapi.Document) map[string]*located {
 	return all
 }
 
-// address returns /add for /calculator.example:443/add, and :444/add for one on port 444; both behind the host if there are
-// several.
+// address returns /add for /calculator.example:443/add, and :444/add for one on port 444; both behind the host if there
+// are several.
 func (c *comparison) address(path string) string {
 	host, port, rest := split(path)
 	if !c.hosts {

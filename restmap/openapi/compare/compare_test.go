@@ -449,7 +449,8 @@ func eventsOf[T any](t *testing.T, impl T, options ...bus.SubscribeOption) *open
 	return parsed(t, data, err)
 }
 
-// TestHosts compares documents of several services, such as those of a portal, where the host is a part of each address.
+// TestHosts compares documents of several services, such as those of a portal, where the host is a part of each
+// address.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	serving := func(hosts ...string) *openapi.Document {

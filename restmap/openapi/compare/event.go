@@ -9,9 +9,9 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// Events is [Documents] for the events of a source, by their names. The source writes what subscribers read and check: an
-// event may contain more, and its arguments may be more restricted, but not the other way round. If events were stored,
-// what was stored must also suit new subscribers, which leaves less to change.
+// Events is [Documents] for the events of a source, by their names. The source writes what subscribers read and check:
+// an event may contain more, and its arguments may be more restricted, but not the other way round. If events were
+// stored, what was stored must also suit new subscribers, which leaves less to change.
 func Events(before, after *openapi.Document) []Change {
 	c := &comparison{before: before, after: after}
 	old, now := events(before), events(after)

@@ -67,8 +67,8 @@ func (c *comparison) claims(key string, old, now *openapi.Operation) {
 	}
 }
 
-// renamed returns the new names of the arguments in a path, by the old ones. Callers send their values alone, each at its
-// place, so that a new name affects no caller, unless it is that of another argument.
+// renamed returns the new names of the arguments in a path, by the old ones. Callers send their values alone, each at
+// its place, so that a new name affects no caller, unless it is that of another argument.
 func (c *comparison) renamed(old, now *located) map[string]string {
 	names := make(map[string]string)
 	if openapi.CanonicalPath(old.key) != openapi.CanonicalPath(now.key) {
@@ -133,7 +133,8 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 	}
 }
 
-// asWhole returns parameters in which the members of a struct argument are one object in JSON again, where the other side has them so.
+// asWhole returns parameters in which the members of a struct argument are one object in JSON again, where the other
+// side has them so.
 func asWhole(parameters, other []*openapi.Parameter) []*openapi.Parameter {
 	for _, whole := range other {
 		isPart := func(p *openapi.Parameter) bool { return p.PartOf == whole.Name }

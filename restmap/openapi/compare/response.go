@@ -29,7 +29,8 @@ func (c *comparison) responses(key string, old, now *openapi.Operation) {
 	}
 }
 
-// anyStatus reports whether an operation has a result with any status: it is then in the default response, beside the problems.
+// anyStatus reports whether an operation has a result with any status: it is then in the default response, beside the
+// problems.
 func anyStatus(o *openapi.Operation) bool {
 	other := o.Responses[otherStatus]
 	return other != nil && schemaIn(other.Content, jsonType) != nil

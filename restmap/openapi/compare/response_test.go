@@ -10,7 +10,8 @@ import (
 	"github.com/busline/busline/restmap/openapi/compare"
 )
 
-// Below are ways to answer one request: with a result, with its status, too, with another result, and as an http.Handler does.
+// Below are ways to answer one request: with a result, with its status, too, with another result, and as an
+// http.Handler does.
 type (
 	Makes       struct{}
 	MakesStatus struct{}

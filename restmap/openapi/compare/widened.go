@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// widened returns the operation that an old one has become if its path takes the old method and is listed under another one:
-// GET /things is under POST once it takes any method. It returns nil if there is none.
+// widened returns the operation that an old one has become if its path takes the old method and is listed under another
+// one: GET /things is under POST once it takes any method. It returns nil if there is none.
 func (c *comparison) widened(old *located, now map[string]*located) *located {
 	method, path, _ := strings.Cut(old.key, " ")
 	for _, shape := range slices.Sorted(maps.Keys(now)) {
@@ -33,8 +33,8 @@ func (c *comparison) widened(old *located, now map[string]*located) *located {
 	return nil
 }
 
-// sendInQuery describes the members of a body as arguments in the query, where a function reads them, too. An argument that is
-// the whole body stays there.
+// sendInQuery describes the members of a body as arguments in the query, where a function reads them, too. An argument
+// that is the whole body stays there.
 func (c *comparison) sendInQuery(o *openapi.Operation) {
 	body := bodyOf(o)
 	if body == nil || !strings.HasSuffix(body.Ref, "/"+o.OperationID+"_in") {

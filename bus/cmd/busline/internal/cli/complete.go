@@ -15,8 +15,8 @@ import (
 // completeTimeout is the longest time that a user waits after pressing the tab key.
 const completeTimeout = time.Second
 
-// completing returns a function with which shells complete the operands of a command: complete returns the candidates for
-// a word after other operands, none after any error.
+// completing returns a function with which shells complete the operands of a command: complete returns the candidates
+// for a word after other operands, none after any error.
 func (s *session) completing(complete func(ctx context.Context, before []string, word string) []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// confirm asks whether something shall be done, such as "delete 2 dead letters", and returns an error unless the answer is yes. yes means
-// that the command line has the answer.
+// confirm asks whether something shall be done, such as "delete 2 dead letters", and returns an error unless the answer
+// is yes. yes means that the command line has the answer.
 func (s *session) confirm(ctx context.Context, what string, yes bool) error {
 	if yes {
 		return nil

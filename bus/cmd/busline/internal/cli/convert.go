@@ -78,8 +78,8 @@ func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest 
 	return nil, nil, unknownArgument(p.to, name, parameterNames(known))
 }
 
-// longestName divides the parts of "p1.x" into a name and those after it. A name may have dots itself: the longest one that is known
-// counts, else the first part.
+// longestName divides the parts of "p1.x" into a name and those after it. A name may have dots itself: the longest one
+// that is known counts, else the first part.
 func longestName(parts, known []string) (name string, rest []string) {
 	for end := len(parts); end > 1; end-- {
 		if name = strings.Join(parts[:end], "."); slices.Contains(known, name) {
@@ -109,7 +109,8 @@ func (p *plan) free(all []parameter, parts bool) (free []parameter) {
 // maxItems bounds the index in line.3.n=2: a larger one is probably a typing error.
 const maxItems = 1000
 
-// value is a JSON value under construction: a text, or items, or members. One in a form may be a file, or have files as items.
+// value is a JSON value under construction: a text, or items, or members. One in a form may be a file, or have files as
+// items.
 type value struct {
 	text    json.RawMessage
 	file    *argument // of a form
@@ -358,8 +359,8 @@ func withArticle(noun string) string {
 	return "a " + noun
 }
 
-// isDuration reports whether an integer is a duration in nanoseconds, which is the JSON of a time.Duration. In documents
-// the first word of its description says so.
+// isDuration reports whether an integer is a duration in nanoseconds, which is the JSON of a time.Duration. In
+// documents the first word of its description says so.
 func (d schemas) isDuration(schema *schema.Schema) bool {
 	return d.kind(schema) == typeInteger && strings.HasPrefix(strings.ToLower(d.description(schema)), "nanoseconds")
 }

@@ -103,8 +103,8 @@ func (s *session) deadLetters(ctx context.Context, options *deadLetterOptions) e
 	return errors.Join(s.print("%s", text), err)
 }
 
-// change does with dead letters what was asked for, and returns those with which it was done. Where that fails it goes on: one of a
-// service that is gone does not hold up those behind it.
+// change does with dead letters what was asked for, and returns those with which it was done. Where that fails it goes
+// on: one of a service that is gone does not hold up those behind it.
 func (s *session) change(ctx context.Context, options *deadLetterOptions, selected []eventlog.DeadLetter) (done []eventlog.DeadLetter, err error) {
 	change, what := eventlog.DeadLetter.Redeliver, "delivered again"
 	switch {
@@ -173,8 +173,8 @@ func (k deadLetterKinds) add(dead *eventlog.DeadLetter) {
 	k[cleanLine(dead.Event)+" of "+dead.Service] = true
 }
 
-// none returns the error for a service or an event that is probably misspelt, as there is no dead letter of it. It returns nil if the
-// publisher has no dead letters at all, which is good news.
+// none returns the error for a service or an event that is probably misspelt, as there is no dead letter of it. It
+// returns nil if the publisher has no dead letters at all, which is good news.
 func (o *deadLetterOptions) none(others deadLetterKinds) error {
 	if len(others) == 0 {
 		return nil

@@ -70,8 +70,8 @@ func isOfInstance(err error) bool {
 	return ok && failed.Host != ""
 }
 
-// readPing parses the answer of an instance; it returns false if that is invalid. A member of another type counts as absent: an
-// instance that is there is to be seen.
+// readPing parses the answer of an instance; it returns false if that is invalid. A member of another type counts as
+// absent: an instance that is there is to be seen.
 func readPing(response *http.Response) (answered instance, ok bool) {
 	defer response.Body.Close()
 	err := json.NewDecoder(response.Body).Decode(&answered)
@@ -106,8 +106,8 @@ func portsOf(instances []instance) (ports []int) {
 	return slices.Compact(ports)
 }
 
-// portless returns the error for a port on which no instance of a host serves anything; nil if one does, or if the instances do
-// not say.
+// portless returns the error for a port on which no instance of a host serves anything; nil if one does, or if the
+// instances do not say.
 func portless(to address, instances []instance) error {
 	ports := portsOf(instances)
 	if to.port == subject.ControlPort || len(ports) == 0 || slices.Contains(ports, to.port) {
@@ -132,8 +132,8 @@ func isUnanswered(err error) bool {
 	return errors.Is(err, bus.ErrNoResponder) || errors.Is(err, bus.ErrNoAck)
 }
 
-// hostNotFound returns the error for a host that is not on the bus, with those that are. cause is what a call of it failed with, nil if
-// it was not called.
+// hostNotFound returns the error for a host that is not on the bus, with those that are. cause is what a call of it
+// failed with, nil if it was not called.
 func (s *session) hostNotFound(ctx context.Context, host string, cause error) error {
 	if s.conn == nil {
 		return &failure{status: absent, err: fmt.Errorf("no instance serves %s", host)}

@@ -26,7 +26,8 @@ type fetched struct {
 // claims.
 var errUndescribed = errors.New("has no document for this caller")
 
-// errUnreadable says that the document of a host is none, or one that is not valid. Busline does not write such, others may.
+// errUnreadable says that the document of a host is none, or one that is not valid. Busline does not write such, others
+// may.
 var errUnreadable = errors.New("cannot be read")
 
 // fetch asks a host, or one of its instances, for the document of a port, with the actor of ctx.
@@ -53,8 +54,8 @@ func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, e
 // maxDocument is the largest body that is not printed as it comes, in bytes: a message, or a document.
 const maxDocument = 32 << 20
 
-// fetchText gets a document from an address, "calculator.example:443/openapi.json". Where there is none the error wraps errUndescribed, and
-// says named.
+// fetchText gets a document from an address, "calculator.example:443/openapi.json". Where there is none the error wraps
+// errUndescribed, and says named.
 func (s *session) fetchText(ctx context.Context, address, named string) ([]byte, error) {
 	conn, err := s.join(ctx)
 	if err != nil {

@@ -41,7 +41,8 @@ deletes, or sets a subscription back, asks first.`,
 	return c
 }
 
-// checkHosts returns an error unless there are from least to most operands, all of them hosts; usage says what they are.
+// checkHosts returns an error unless there are from least to most operands, all of them hosts; usage says what they
+// are.
 func checkHosts(operands []string, least, most int, usage string) error {
 	if len(operands) < least || len(operands) > most {
 		return misuse("%s", usage)
@@ -67,7 +68,8 @@ func eventsFailure(err error) error {
 	}
 }
 
-// parseStart parses a point in a log: "beginning", which becomes the zero time, a time, or how long ago it was, also in days.
+// parseStart parses a point in a log: "beginning", which becomes the zero time, a time, or how long ago it was, also in
+// days.
 func parseStart(flag, text string) (time.Time, error) {
 	if text == "beginning" {
 		return time.Time{}, nil

@@ -72,8 +72,8 @@ func (s *session) publishEvent(ctx context.Context, publisher, event string, ope
 	return s.print("%s has published %s\n", publisher, cleanLine(event))
 }
 
-// publication plans the call that publishes an event: its body has the arguments that the publisher's AsyncAPI document describes, or any
-// if it has none.
+// publication plans the call that publishes an event: its body has the arguments that the publisher's AsyncAPI document
+// describes, or any if it has none.
 func (s *session) publication(ctx context.Context, to address, channel string) *plan {
 	document := &openapi.Document{}
 	described := &openapi.Operation{}
@@ -109,8 +109,8 @@ type eventDocument struct {
 	} `json:"components"`
 }
 
-// eventSchema is a schema of JSON Schema Draft 07 in the notation of OpenAPI 3.0.0, as far as the command needs it to convert arguments. The
-// publisher checks the rest.
+// eventSchema is a schema of JSON Schema Draft 07 in the notation of OpenAPI 3.0.0, as far as the command needs it to
+// convert arguments. The publisher checks the rest.
 type eventSchema struct{ schema.Schema }
 
 // UnmarshalJSON reads a schema.
@@ -124,7 +124,8 @@ func (s *eventSchema) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(jsonOf(toOpenAPI(members)), &s.Schema)
 }
 
-// toOpenAPI rewrites a schema, and those in it: null becomes a keyword of its own, and an exclusive bound a flag of the inclusive one.
+// toOpenAPI rewrites a schema, and those in it: null becomes a keyword of its own, and an exclusive bound a flag of the
+// inclusive one.
 func toOpenAPI(schema any) any {
 	switch schema := schema.(type) {
 	case []any:
@@ -150,8 +151,8 @@ func toOpenAPI(schema any) any {
 	return schema
 }
 
-// toFlag turns an exclusive bound into the inclusive one and a flag. Of both, the tighter is left; that is the larger one of two minima, for
-// which tighter is 1.
+// toFlag turns an exclusive bound into the inclusive one and a flag. Of both, the tighter is left; that is the larger
+// one of two minima, for which tighter is 1.
 func toFlag(of map[string]any, inclusive, exclusive string, tighter int) {
 	bound, given := of[exclusive].(json.Number)
 	if !given {

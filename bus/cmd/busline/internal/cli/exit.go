@@ -120,8 +120,8 @@ func (s *session) answerFailed(response *http.Response, body []byte) error {
 	return &failure{status: failed}
 }
 
-// problemIn returns the problem that is the body of a response; of any other body, perhaps a web page, it makes one, and returns
-// false.
+// problemIn returns the problem that is the body of a response; of any other body, perhaps a web page, it makes one,
+// and returns false.
 func problemIn(response *http.Response, body []byte) (told *restmap.Problem, is bool) {
 	header := response.Header
 	told = &restmap.Problem{Status: response.StatusCode, Host: header.Get("Bus-From-Host"), ID: header.Get("Bus-From-Id"), MsgID: header.Get("Bus-Msg-Id")}

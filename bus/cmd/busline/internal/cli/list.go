@@ -189,8 +189,8 @@ func (s *session) look(ctx context.Context, patterns []string) (text string, fou
 	return text, len(instances), err
 }
 
-// inPlace overwrites a terminal of so many lines, 0 if that is unknown, line by line so that nothing flickers. Whatever does not
-// fit is left out: it would push the list off the screen, again and again.
+// inPlace overwrites a terminal of so many lines, 0 if that is unknown, line by line so that nothing flickers. Whatever
+// does not fit is left out: it would push the list off the screen, again and again.
 func inPlace(text string, instances, height int) string {
 	const home, restOfLine, restOfScreen = "\x1b[H", "\x1b[K", "\x1b[J"
 	const cutLines, wrapLines = "\x1b[?7l", "\x1b[?7h"

@@ -15,7 +15,8 @@ import (
 // manual is the file with the sessions to be checked.
 const manual = "../../../../../docs/reference/command.md"
 
-// TestManual runs the sessions of docs/reference/command.md, one after the other on one bus, and compares what comes back.
+// TestManual runs the sessions of docs/reference/command.md, one after the other on one bus, and compares what comes
+// back.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	m := newManual(t)

@@ -85,8 +85,9 @@ type plan struct {
 	inPath    map[string]string // values in the address for {parameters}
 }
 
-// resolve finds out which operation is called: from the document of the host, or, if that does not have the path or cannot be
-// read, by asking the host whether it serves the path nevertheless. A method from the command line takes precedence.
+// resolve finds out which operation is called: from the document of the host, or, if that does not have the path or
+// cannot be read, by asking the host whether it serves the path nevertheless. A method from the command line takes
+// precedence.
 func (s *session) resolve(ctx context.Context, to address, method string, given arguments) (*plan, error) {
 	if to.host == "all" || to.port == subject.ControlPort || to.path == "/openapi.json" {
 		return &plan{to: to, method: method}, nil // no document describes these
@@ -167,8 +168,8 @@ func (s *session) allowed(ctx context.Context, to address) (methods []string, er
 	return answer.Methods, nil
 }
 
-// otherPort returns the error for a path that a host serves on another port, or for a port on which it serves nothing; nil if
-// it is neither.
+// otherPort returns the error for a path that a host serves on another port, or for a port on which it serves nothing;
+// nil if it is neither.
 func (s *session) otherPort(ctx context.Context, to address) error {
 	instances, err := s.discover(ctx, to.host)
 	if err != nil {

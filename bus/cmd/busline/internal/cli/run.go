@@ -264,8 +264,8 @@ func flagNames(c *cobra.Command) (names []string) {
 	return names
 }
 
-// withTwoDashes returns the arguments with a second dash before the long names of flags that have only one, as Go programs
-// accept them.
+// withTwoDashes returns the arguments with a second dash before the long names of flags that have only one, as Go
+// programs accept them.
 func withTwoDashes(root *cobra.Command, arguments []string) []string {
 	long := map[string]bool{"help": true}
 	var note func(c *cobra.Command)

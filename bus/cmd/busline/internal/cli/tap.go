@@ -225,8 +225,8 @@ func (t *taps) ask(ctx context.Context, at instance) {
 	}
 }
 
-// leave forgets an instance that cannot be asked, so that it is asked again if it is still there, and says why, unless it has just
-// left or this was said before.
+// leave forgets an instance that cannot be asked, so that it is asked again if it is still there, and says why, unless
+// it has just left or this was said before.
 func (t *taps) leave(ctx context.Context, one departure) {
 	delete(t.tapped, one.name())
 	if ctx.Err() != nil || errors.Is(one.err, bus.ErrNoResponder) || errors.Is(one.err, bus.ErrInstanceLost) || errors.Is(one.err, bus.ErrDisconnected) {

@@ -61,8 +61,8 @@ identity provider.`,
 	return c
 }
 
-// parseClaims parses the claims of a token, and adds the required ones. Each is signed as it is written: a large integer has all
-// its digits.
+// parseClaims parses the claims of a token, and adds the required ones. Each is signed as it is written: a large
+// integer has all its digits.
 func parseClaims(text, subject string, life time.Duration) (claims.Claims, error) {
 	var said map[string]jsontext.Value
 	err := json.Unmarshal([]byte(text), &said)
