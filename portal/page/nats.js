@@ -1,5 +1,5 @@
 import {compact} from './json.js';
-import {shellQuote} from './snippets.js';
+import {shellQuote} from './shell.js';
 
 // What a NATS client sends according to the wire protocol.
 

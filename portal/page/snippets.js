@@ -4,11 +4,7 @@ import {goSnippet} from './golang.js';
 import {compact} from './json.js';
 import {natsSnippet} from './nats.js';
 import {addressOf, allInstances} from './request.js';
-
-/** Quotes a text as one word of a shell. */
-export function shellQuote(text) {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
+import {shellQuote} from './shell.js';
 
 /**
  * The same call for other tools: [{name, about, text}].
