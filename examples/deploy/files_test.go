@@ -72,7 +72,7 @@ func TestCompose(t *testing.T) {
 // drain is how long a program may take to stop: the ingress for its requests, any service for the calls under way.
 func drain(t *testing.T) time.Duration {
 	t.Helper()
-	return max(limit(t, "portal: defaultGrace"), limit(t, "bus/wire: DefaultTimeBudget"))
+	return max(limit(t, "portal/ingress: defaultGrace"), limit(t, "bus/wire: DefaultTimeBudget"))
 }
 
 func TestKubernetes(t *testing.T) {
