@@ -185,6 +185,7 @@ func argumentError(name, in string, err error) ArgumentError {
 // Limits of an InputError, which bound its size.
 const (
 	maxReported   = 20
+	maxCompared   = 100 // unknown names of a body that are compared with known ones
 	maxNameLength = 100 // bytes
 )
 

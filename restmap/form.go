@@ -34,6 +34,7 @@ type form struct {
 
 	short     map[string]string   // first names of members, and the argument that they are in; see shorten
 	ambiguous map[string][]string // first names of members of several arguments, and these arguments
+	members   map[string]bool     // names of members at any depth, of arguments, too
 }
 
 // formField is one field of the struct to be filled.
@@ -151,6 +152,8 @@ func (d *formDecoding) setPart(name string, field formField, behind string, text
 	case err != nil:
 		d.reject(name, err.Error())
 		return
+	case !known && len(d.errs) >= maxReported:
+		return
 	case !known:
 		d.reject(name, cmp.Or(mistake, unknownName+cmp.Or(d.form.elsewhere(name), part.known(argument))))
 		return
@@ -224,6 +227,9 @@ const unknownName = "is unknown"
 // unknown takes a name that is none of an argument. It tells a caller that sends tag[]=a, as some libraries do, what to
 // send instead.
 func (d *formDecoding) unknown(argument, name string) {
+	if len(d.errs) >= maxReported {
+		return
+	}
 	before, _, found := strings.Cut(argument, "[")
 	_, known := d.form.fields[before]
 	mistake := cmp.Or(miscased(argument, d.form.fields), miscased(argument, d.form.short))
@@ -267,6 +273,9 @@ func (f *form) withoutBrackets(argument, name string) string {
 // elsewhere says where the last of the names between dots is one of a member, as in "; write filter.limit", or nothing.
 func (f *form) elsewhere(name string) string {
 	last := name[strings.LastIndexByte(name, '.')+1:]
+	if !f.members[last] { // as nearly always, and a form may have thousands
+		return ""
+	}
 	first, _, _ := strings.Cut(name, ".")
 	_, known := f.fields[first]
 	var paths []string

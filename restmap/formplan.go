@@ -65,7 +65,7 @@ func newForm(targets []target) *form {
 	planner := &formPlanner{decoder: gorilla.NewDecoder(), parts: make(map[reflect.Type]map[string]formPart)}
 	planner.decoder.MaxSize(maxElements)
 
-	f := &form{fields: make(map[string]formField), decoder: planner.decoder}
+	f := &form{fields: make(map[string]formField), members: make(map[string]bool), decoder: planner.decoder}
 	var shape []reflect.StructField
 	for _, t := range targets {
 		field := formField{formPart: planner.part(t.typ), shape: -1, hasDefault: t.hasDefault}
@@ -74,7 +74,8 @@ func newForm(targets []target) *form {
 			field.shape = len(shape)
 			shape = append(shape, reflect.StructField{Name: shapeName(len(shape)), Type: t.typ})
 		}
-		f.fields[t.name] = field
+		f.fields[t.name], f.members[t.name] = field, true
+		addMembers(f.members, t.typ, make(map[reflect.Type]bool))
 	}
 	f.shape = reflect.StructOf(shape)
 	return f

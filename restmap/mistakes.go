@@ -41,6 +41,7 @@ type mistakeReader struct {
 	found  mistakes
 	broken bool // the rest is no JSON
 
+	unknowns int      // names that are not known
 	misspelt mistakes // names that are ignored, and which are meant
 }
 
@@ -149,6 +150,9 @@ func (r *mistakeReader) object(t reflect.Type) {
 
 // unknown notes the name of a member that the struct does not have.
 func (r *mistakeReader) unknown(name string, members map[string]schema.JSONMember) {
+	if r.unknowns++; r.unknowns > maxCompared && !r.strict {
+		return
+	}
 	mistake, hint := miscased(name, members), cmp.Or(insideOf(name, members), didYouMean(name, members))
 	switch {
 	case mistake != "" || r.strict:
@@ -175,6 +179,19 @@ func insideOf(name string, members map[string]schema.JSONMember) string {
 		return ""
 	}
 	return "; write " + subject + " inside " + strings.Join(places, " or ")
+}
+
+// addMembers adds the names of the members of a struct and of the structs in it.
+func addMembers(names map[string]bool, t reflect.Type, seen map[reflect.Type]bool) {
+	t = pointed(t)
+	if t.Kind() != reflect.Struct || readsText(t) || readsJSON(t) || seen[t] {
+		return
+	}
+	seen[t] = true
+	for _, member := range schema.JSONMembers(t) {
+		names[member.Name] = true
+		addMembers(names, member.Type, seen)
+	}
 }
 
 // pathsTo returns the paths of the members of that name in a struct and in the structs in it, each type of which counts

@@ -38,7 +38,7 @@ func TestGlobals(t *testing.T) {
 // does: expvar and pprof. It is for tests, and not for an app that serves that mux.)
 func TestImports(t *testing.T) {
 	t.Parallel()
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../bus", "../../portal")
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../bus", "../../portal", "../../portal/ingress")
 	output, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
