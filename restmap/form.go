@@ -286,7 +286,7 @@ func (f *form) elsewhere(name string) string {
 		if argument == last && last != name {
 			paths = append(paths, argument)
 		}
-		for _, path := range pathsTo(last, f.fields[argument].typ, make(map[reflect.Type]bool)) {
+		for _, path := range pathsTo(last, f.fields[argument].typ) {
 			paths = append(paths, f.documented(argument+"."+path))
 		}
 	}

@@ -75,7 +75,7 @@ func newForm(targets []target) *form {
 			shape = append(shape, reflect.StructField{Name: shapeName(len(shape)), Type: t.typ})
 		}
 		f.fields[t.name], f.members[t.name] = field, true
-		addMembers(f.members, t.typ, make(map[reflect.Type]bool))
+		eachMember(t.typ, "", make(map[reflect.Type]bool), func(_, name string) { f.members[name] = true })
 	}
 	f.shape = reflect.StructOf(shape)
 	return f

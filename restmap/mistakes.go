@@ -171,7 +171,7 @@ func insideOf(name string, members map[string]schema.JSONMember) string {
 	}
 	var places []string
 	for _, member := range slices.Sorted(maps.Keys(members)) {
-		for _, path := range pathsTo(last, members[member].Type, make(map[reflect.Type]bool)) {
+		for _, path := range pathsTo(last, members[member].Type) {
 			places = append(places, strings.TrimSuffix(member+"."+path, "."+last))
 		}
 	}
@@ -181,36 +181,27 @@ func insideOf(name string, members map[string]schema.JSONMember) string {
 	return "; write " + subject + " inside " + strings.Join(places, " or ")
 }
 
-// addMembers adds the names of the members of a struct and of the structs in it.
-func addMembers(names map[string]bool, t reflect.Type, seen map[reflect.Type]bool) {
+// eachMember visits the members of a struct and of the structs in it, each type of which counts once. inside is the path
+// of the struct that has the member, "" or "paging.".
+func eachMember(t reflect.Type, inside string, seen map[reflect.Type]bool, visit func(inside, name string)) {
 	t = pointed(t)
 	if t.Kind() != reflect.Struct || readsText(t) || readsJSON(t) || seen[t] {
 		return
 	}
 	seen[t] = true
 	for _, member := range schema.JSONMembers(t) {
-		names[member.Name] = true
-		addMembers(names, member.Type, seen)
+		visit(inside, member.Name)
+		eachMember(member.Type, inside+member.Name+".", seen, visit)
 	}
 }
 
-// pathsTo returns the paths of the members of that name in a struct and in the structs in it, each type of which counts
-// once.
-func pathsTo(name string, t reflect.Type, seen map[reflect.Type]bool) (paths []string) {
-	t = pointed(t)
-	if t.Kind() != reflect.Struct || readsText(t) || readsJSON(t) || seen[t] {
-		return nil
-	}
-	seen[t] = true
-	members := schema.JSONMembers(t)
-	for _, member := range members {
-		if member.Name == name {
-			paths = append(paths, name)
+// pathsTo returns the paths of the members of that name in a struct.
+func pathsTo(wanted string, t reflect.Type) (paths []string) {
+	eachMember(t, "", make(map[reflect.Type]bool), func(inside, name string) {
+		if name == wanted {
+			paths = append(paths, inside+name)
 		}
-		for _, path := range pathsTo(name, member.Type, seen) {
-			paths = append(paths, member.Name+"."+path)
-		}
-	}
+	})
 	return paths
 }
 

@@ -27,40 +27,62 @@ func Warnings(methods []Values) []string {
 	return slices.Concat(ignoredTags(methods), asymmetricTypes(methods), unenforcedKeywords(methods), lostFields(methods))
 }
 
+// visited are the types that a walk over those of methods has met.
+type visited struct{ all, judged map[reflect.Type]bool }
+
+func newVisited() visited {
+	return visited{map[reflect.Type]bool{}, map[reflect.Type]bool{}}
+}
+
+// each judges what types are made of, each once. A pointer is judged as what it points to: it has the methods, too.
+func (v visited) each(types []reflect.Type, judge func(reflect.Type)) {
+	for _, t := range types {
+		eachType(t, v.all, func(t reflect.Type) {
+			if t = gotype.Base(t); !v.judged[t] {
+				v.judged[t] = true
+				judge(t)
+			}
+		})
+	}
+}
+
+func argsOf(methods []Values) (types []reflect.Type) {
+	for _, m := range methods {
+		types = append(types, m.Args...)
+	}
+	return types
+}
+
+func allOf(methods []Values) (types []reflect.Type) {
+	for _, m := range methods {
+		types = append(append(types, m.Args...), m.Results...)
+	}
+	return types
+}
+
 // MisspelledTags returns an error for each tag whose key is nearly one that is read: what it says would not hold.
 func MisspelledTags(methods []Values) (errs []error) {
-	seen := map[reflect.Type]bool{}
-	for _, m := range methods {
-		for _, each := range slices.Concat(m.Args, m.Results) {
-			eachType(each, seen, func(t reflect.Type) {
-				if readsTags(t) {
-					errs = append(errs, misspelledTagsOf(t)...)
-				}
-			})
+	newVisited().each(allOf(methods), func(t reflect.Type) {
+		if readsTags(t) {
+			errs = append(errs, misspelledTagsOf(t)...)
 		}
-	}
+	})
 	return errs
 }
 
 // ignoredTags warns of tags that look like others that are read, and are not: they are easily written, change nothing
 // and break nothing. Tags of other libraries are ignored, except for rules that a reader would take for enforced.
 func ignoredTags(methods []Values) (warnings []string) {
-	seen := map[reflect.Type]bool{}
-	warn := func(types []reflect.Type, checked bool) {
-		for _, t := range types {
-			eachType(t, seen, func(t reflect.Type) {
-				if readsTags(t) {
-					warnings = append(warnings, ignoredTagsOf(t, checked)...)
-				}
-			})
+	visited := newVisited()
+	warn := func(checked bool) func(reflect.Type) {
+		return func(t reflect.Type) {
+			if readsTags(t) {
+				warnings = append(warnings, ignoredTagsOf(t, checked)...)
+			}
 		}
 	}
-	for _, m := range methods {
-		warn(m.Args, true)
-	}
-	for _, m := range methods {
-		warn(m.Results, false) // which are not checked in any case
-	}
+	visited.each(argsOf(methods), warn(true))
+	visited.each(allOf(methods), warn(false)) // results are not checked in any case
 	return warnings
 }
 
@@ -68,60 +90,40 @@ func ignoredTags(methods []Values) (warnings []string) {
 // not write it. The document has what is written, or else the kind of the type, so that callers who do as it says are
 // refused.
 func asymmetricTypes(methods []Values) (warnings []string) {
-	seen, judged := map[reflect.Type]bool{}, map[reflect.Type]bool{}
-	for _, m := range methods {
-		for _, t := range m.Args {
-			eachType(t, seen, func(t reflect.Type) {
-				t = gotype.Base(t) // a pointer has the methods, too
-				if missing, does := missingMethod(t); missing != "" && !judged[t] {
-					judged[t] = true
-					warnings = append(warnings, fmt.Sprintf("type %v: it %s itself without a method %sText or %sJSON, so that callers who send what the document says get 400: add one", t, does, missing, missing))
-				}
-			})
+	newVisited().each(argsOf(methods), func(t reflect.Type) {
+		if missing, does := missingMethod(t); missing != "" {
+			warnings = append(warnings, fmt.Sprintf("type %v: it %s itself without a method %sText or %sJSON, so that callers who send what the document says get 400: add one", t, does, missing, missing))
 		}
-	}
+	})
 	return warnings
 }
 
 // unenforcedKeywords warns of types in arguments that say with a method of their own more than a document of OpenAPI
 // 3.0.0 can, so that nothing checks it. A type that reads itself may do so.
 func unenforcedKeywords(methods []Values) (warnings []string) {
-	seen, judged := map[reflect.Type]bool{}, map[reflect.Type]bool{}
-	for _, m := range methods {
-		for _, t := range m.Args {
-			eachType(t, seen, func(t reflect.Type) {
-				if judged[t] || checksItself(t) {
-					return
-				}
-				judged[t] = true
-				keywords := map[string]bool{}
-				collectUnenforced(ownSchema(t), keywords, map[*jsonschema.Schema]bool{nil: true})
-				if len(keywords) > 0 {
-					warnings = append(warnings, fmt.Sprintf("type %v: its schema has %s, which OpenAPI 3.0.0 cannot say and nothing checks: "+
-						"check it in an UnmarshalJSON of the type, or say it in other keywords", t, strings.Join(slices.Sorted(maps.Keys(keywords)), ", ")))
-				}
-			})
+	newVisited().each(argsOf(methods), func(t reflect.Type) {
+		if checksItself(t) {
+			return
 		}
-	}
+		keywords := map[string]bool{}
+		collectUnenforced(ownSchema(t), keywords, map[*jsonschema.Schema]bool{nil: true})
+		if len(keywords) > 0 {
+			warnings = append(warnings, fmt.Sprintf("type %v: its schema has %s, which OpenAPI 3.0.0 cannot say and nothing checks: "+
+				"check it in an UnmarshalJSON of the type, or say it in other keywords", t, strings.Join(slices.Sorted(maps.Keys(keywords)), ", ")))
+		}
+	})
 	return warnings
 }
 
 // lostFields warns of structs that embed a type with its own JSON, such as a time.Time: its methods are promoted, so
 // that the struct is written and read as that type is, without the fields beside it.
 func lostFields(methods []Values) (warnings []string) {
-	seen, judged := map[reflect.Type]bool{}, map[reflect.Type]bool{}
-	for _, m := range methods {
-		for _, t := range slices.Concat(m.Args, m.Results) {
-			eachType(t, seen, func(t reflect.Type) {
-				t = gotype.Base(t) // a pointer has the methods, too
-				if writer, lost := fieldsBeside(t); len(lost) > 0 && !judged[t] {
-					judged[t] = true
-					warnings = append(warnings, fmt.Sprintf("type %v: its JSON is that of the embedded %v, without %s: declare the %[2]v as a field with a name, or write a MarshalJSON and an UnmarshalJSON",
-						t, writer, strings.Join(lost, ", ")))
-				}
-			})
+	newVisited().each(allOf(methods), func(t reflect.Type) {
+		if writer, lost := fieldsBeside(t); len(lost) > 0 {
+			warnings = append(warnings, fmt.Sprintf("type %v: its JSON is that of the embedded %v, without %s: declare the %[2]v as a field with a name, or write a MarshalJSON and an UnmarshalJSON",
+				t, writer, strings.Join(lost, ", ")))
 		}
-	}
+	})
 	return warnings
 }
 

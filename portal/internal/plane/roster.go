@@ -171,7 +171,7 @@ func ReadReport(response *http.Response) ([]byte, error) {
 	return wire.ReadAll(response.Body, maxReport)
 }
 
-// ErrNoBroker returns the error for a look that nobody answered, not even its own instance.
+// ErrNoBroker returns the error for a look without an answer: not even the own instance has sent one.
 func ErrNoBroker() error {
 	return bus.Errorf(http.StatusServiceUnavailable, "nobody answers; the broker is out of reach")
 }
