@@ -41,8 +41,8 @@ type eventReader struct {
 	cancel func()
 }
 
-// listen opens a stream of events, and reads its first block.
-func (d *testIngress) listen(path string, headers ...string) *eventReader {
+// readEvents opens a stream of events, and reads its first block.
+func readEvents(d *portaltest.Ingress, path string, headers ...string) *eventReader {
 	d.T.Helper()
 	ctx, cancel := context.WithCancel(d.T.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Server.URL+path, http.NoBody)
@@ -115,12 +115,12 @@ func (r *eventReader) numbers(until int) (id string, numbers []int) {
 
 // offered is an ingress that offers the events of orders.example.
 type offered struct {
-	*testIngress
+	*portaltest.Ingress
 
 	publisher *ordersapi.Publisher
 }
 
-func newOffered(t *testing.T, entrance *testIngress, options ...bus.PublishOption) *offered {
+func newOffered(t *testing.T, entrance *portaltest.Ingress, options ...bus.PublishOption) *offered {
 	t.Helper()
 	publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), options...)
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func newOffered(t *testing.T, entrance *testIngress, options ...bus.PublishOptio
 // openStored offers events that are stored.
 func openStored(t *testing.T, options ...ingress.Option) *offered {
 	t.Helper()
-	entrance := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil, append(options, ingress.WithEvents("*"))...)
+	entrance := portaltest.OpenOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil, append(options, ingress.WithEvents("*"))...)
 	return newOffered(t, entrance, bus.Durable())
 }
 
@@ -151,7 +151,7 @@ func eventually(t *testing.T, holds func() bool) {
 }
 
 // awaitFeeds waits until there are so many feeds.
-func (d *testIngress) awaitFeeds(count int) {
+func awaitFeeds(d *portaltest.Ingress, count int) {
 	d.T.Helper()
 	eventually(d.T, func() bool { return ingress.Feeds(d.Handler) == count })
 }
@@ -166,9 +166,9 @@ func count(from, to int) (numbers []int) {
 // TestEvents_Live has two clients share a subscription, which ends with the second one.
 func TestEvents_Live(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, ingress.WithEvents("*")))
-	first, second := o.listen(orderedPath), o.listen(orderedPath, "Accept: text/event-stream")
-	o.awaitFeeds(1)
+	o := newOffered(t, portaltest.Open(t, ingress.WithEvents("*")))
+	first, second := readEvents(o.Ingress, orderedPath), readEvents(o.Ingress, orderedPath, "Accept: text/event-stream")
+	awaitFeeds(o.Ingress, 1)
 	o.order(7)
 	got := first.next()
 	assert.Len(t, got.id, 26, "the message id")
@@ -179,10 +179,10 @@ func TestEvents_Live(t *testing.T) {
 	o.order(8)
 	_, numbers := second.numbers(8)
 	assert.Equal(t, []int{8}, numbers)
-	o.awaitFeeds(1)
+	awaitFeeds(o.Ingress, 1)
 	second.cancel()
-	o.awaitFeeds(0)
-	third := o.listen(orderedPath, "Last-Event-ID: "+got.id)
+	awaitFeeds(o.Ingress, 0)
+	third := readEvents(o.Ingress, orderedPath, "Last-Event-ID: "+got.id)
 	assert.Equal(t, block{event: "gap", data: `{"detail":"these events are not stored: what was published meanwhile is not there"}`}, third.next())
 }
 
@@ -194,7 +194,7 @@ func TestEvents_Resume(t *testing.T) {
 	o.order(0)
 	var publishing, listening sync.WaitGroup
 	for range 4 {
-		listener := o.listen(orderedPath)
+		listener := readEvents(o.Ingress, orderedPath)
 		begin := listener.next()
 		assert.Equal(t, block{id: "1"}, begin, "where the log is")
 		listening.Go(func() {
@@ -203,7 +203,7 @@ func TestEvents_Resume(t *testing.T) {
 				id, numbers := listener.numbers(at)
 				listener.cancel()
 				all = append(all, numbers...)
-				listener = o.listen(orderedPath, "Last-Event-ID: "+id)
+				listener = readEvents(o.Ingress, orderedPath, "Last-Event-ID: "+id)
 			}
 			assert.Equal(t, count(1, orders), all)
 		})
@@ -211,9 +211,9 @@ func TestEvents_Resume(t *testing.T) {
 	publishing.Go(func() { o.order(count(1, orders)...) })
 	publishing.Wait()
 	listening.Wait()
-	_, whole := o.listen(orderedPath + "?lastEventId=0").numbers(orders)
+	_, whole := readEvents(o.Ingress, orderedPath+"?lastEventId=0").numbers(orders)
 	assert.Equal(t, count(0, orders), whole)
-	_, rest := o.listen(orderedPath+"?lastEventId=0", "Last-Event-ID: 291").numbers(orders)
+	_, rest := readEvents(o.Ingress, orderedPath+"?lastEventId=0", "Last-Event-ID: 291").numbers(orders)
 	assert.Equal(t, count(291, orders), rest, "the header wins")
 }
 
@@ -238,7 +238,7 @@ func TestEvents_Gap(t *testing.T) {
 		{"4Q5CBU6RBMRM4XQVWYTLP2S7CA", "the log has never had the event 18446744073709551615: its last one is 4", []int{3, 4, 5}},
 	} {
 		t.Run(test.id, func(t *testing.T) {
-			listener := o.listen(orderedPath, "Last-Event-ID: "+test.id)
+			listener := readEvents(o.Ingress, orderedPath, "Last-Event-ID: "+test.id)
 			if test.detail != "" {
 				assert.Equal(t, block{event: "gap", data: `{"detail":"` + test.detail + `"}`}, listener.next())
 			}
@@ -256,19 +256,19 @@ func TestEvents_Outage(t *testing.T) {
 	t.Run("stored", func(t *testing.T) {
 		t.Parallel()
 		o := openStored(t)
-		listener := o.listen(orderedPath)
+		listener := readEvents(o.Ingress, orderedPath)
 		listener.next()
 		o.order(1)
 		require.NoError(t, ingress.NATS(o.Handler).ForceReconnect())
-		o.awaitConnected()
+		awaitConnected(o.Ingress)
 		o.order(2)
 		_, numbers := listener.numbers(2)
 		assert.Equal(t, []int{1, 2}, numbers)
 	})
 	t.Run("not stored", func(t *testing.T) {
 		t.Parallel()
-		o := newOffered(t, open(t, ingress.WithEvents("*")))
-		listener := o.listen(orderedPath)
+		o := newOffered(t, portaltest.Open(t, ingress.WithEvents("*")))
+		listener := readEvents(o.Ingress, orderedPath)
 		require.NoError(t, ingress.NATS(o.Handler).ForceReconnect())
 		assert.Equal(t, block{event: "gap", data: `{"detail":"the broker was away, or events came too fast"}`}, listener.next())
 		o.order(2)
@@ -277,7 +277,7 @@ func TestEvents_Outage(t *testing.T) {
 	})
 }
 
-func (d *testIngress) awaitConnected() {
+func awaitConnected(d *portaltest.Ingress) {
 	eventually(d.T, func() bool { return ingress.NATS(d.Handler).IsConnected() })
 }
 
@@ -285,7 +285,7 @@ func (d *testIngress) awaitConnected() {
 func TestEvents_Claims(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
-	entrance := openFor(t, i, ingress.WithEvents("*"))
+	entrance := portaltest.OpenFor(t, i, ingress.WithEvents("*"))
 	publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	for _, test := range []struct {
@@ -309,7 +309,7 @@ func TestEvents_Claims(t *testing.T) {
 			assert.True(t, strings.HasPrefix(got.Header.Get("Www-Authenticate"), test.challenge), got.Header)
 		})
 	}
-	listener := entrance.listen(orderedPath, i.In("keeper"))
+	listener := readEvents(entrance, orderedPath, i.In("keeper"))
 	require.NoError(t, publisher.OnOrdered(t.Context(), 7, "Tea", 1))
 	_, numbers := listener.numbers(7)
 	assert.Equal(t, []int{7}, numbers)
@@ -317,7 +317,7 @@ func TestEvents_Claims(t *testing.T) {
 
 func TestEvents_Refuses(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, ingress.WithEvents("*")))
+	o := newOffered(t, portaltest.Open(t, ingress.WithEvents("*")))
 	speaker := o.Bus.Connect("speaker.example")
 	require.NoError(t, speaker.Handle("GET", "/x", http.HandlerFunc(portaltest.Echo)))
 	other, err := speaker.NewPublisher("other.example")
@@ -363,8 +363,8 @@ func TestEvents_Refuses(t *testing.T) {
 			}
 		})
 	}
-	o.awaitFeeds(0)
-	closed := newOffered(t, open(t)).Get(orderedPath).Problem(t)
+	awaitFeeds(o.Ingress, 0)
+	closed := newOffered(t, portaltest.Open(t)).Get(orderedPath).Problem(t)
 	assert.Equal(t, `port "417" is not open to the outside`, closed.Detail, "by default")
 	_, err = ingress.New(speaker, ingress.WithEventStreamLimit(0))
 	assert.ErrorContains(t, err, "ingress.WithEventStreamLimit: 0 streams are too few: leave out ingress.WithEvents for none")
@@ -390,7 +390,7 @@ func TestEvents_Denied(t *testing.T) {
 no_auth_user: all
 authorization { users: [ {user: all, password: all}, {user: door, password: door, permissions: {publish: {allow: [`+test.publish+`]}, subscribe: {allow: [`+test.subscribe+`]}}} ] }`))
 			url := strings.Replace(b.Broker().URL(), "nats://", "nats://door:door@", 1)
-			entrance := openOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())}, ingress.WithEvents("*"))
+			entrance := portaltest.OpenOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())}, ingress.WithEvents("*"))
 			var options []bus.PublishOption
 			if test.durable {
 				options = append(options, bus.Durable())
@@ -402,7 +402,7 @@ authorization { users: [ {user: all, password: all}, {user: door, password: door
 				assert.Equal(t, "the events cannot be had now; the reason is in the log of the ingress", failed.Detail)
 				return
 			}
-			listener := o.listen(orderedPath)
+			listener := readEvents(o.Ingress, orderedPath)
 			if test.durable {
 				listener.next()
 			}
@@ -410,7 +410,7 @@ authorization { users: [ {user: all, password: all}, {user: door, password: door
 			_, numbers := listener.numbers(1)
 			assert.Equal(t, []int{1}, numbers)
 			if test.durable {
-				_, numbers = o.listen(orderedPath, "Last-Event-ID: 0").numbers(1)
+				_, numbers = readEvents(o.Ingress, orderedPath, "Last-Event-ID: 0").numbers(1)
 				assert.Equal(t, []int{1}, numbers)
 			}
 		})
@@ -454,7 +454,7 @@ func TestEvents_Slow(t *testing.T) {
 		o.Handler.ServeHTTP(slow, request)
 	}()
 	eventually(t, func() bool { return ingress.Listening(o.Handler) == 1 })
-	quick := o.listen(orderedPath)
+	quick := readEvents(o.Ingress, orderedPath)
 	quick.next()
 	o.order(1)
 	<-slow.began
@@ -470,7 +470,7 @@ func TestEvents_Slow(t *testing.T) {
 	text := slow.text.String()
 	assert.Equal(t, 65, strings.Count(text, "data: "), "the one that was written, and the queue")
 	assert.True(t, strings.HasSuffix(text, "\n: this client is too slow; it has to come again\n\n"), text)
-	_, numbers = o.listen(orderedPath, "Last-Event-ID: 65").numbers(100)
+	_, numbers = readEvents(o.Ingress, orderedPath, "Last-Event-ID: 65").numbers(100)
 	assert.Equal(t, count(66, 100), numbers)
 }
 
@@ -492,7 +492,7 @@ func TestEvents_SlowResume(t *testing.T) {
 	for _, client := range slow {
 		<-client.began
 	}
-	quick := o.listen(orderedPath, "Last-Event-ID: 0")
+	quick := readEvents(o.Ingress, orderedPath, "Last-Event-ID: 0")
 	quick.numbers(3)
 	o.order(4)
 	_, numbers := quick.numbers(4)
@@ -507,9 +507,9 @@ func TestEvents_SlowResume(t *testing.T) {
 // TestEvents_Limit answers 503 beyond the limit.
 func TestEvents_Limit(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, open(t, ingress.WithEvents("*"), ingress.WithEventStreamLimit(2), ingress.WithTrustedProxies("127.0.0.1/32")))
-	first := o.listen(orderedPath)
-	o.listen(orderedPath, "X-Forwarded-For: 203.0.113.7")
+	o := newOffered(t, portaltest.Open(t, ingress.WithEvents("*"), ingress.WithEventStreamLimit(2), ingress.WithTrustedProxies("127.0.0.1/32")))
+	first := readEvents(o.Ingress, orderedPath)
+	readEvents(o.Ingress, orderedPath, "X-Forwarded-For: 203.0.113.7")
 	got := o.Get(orderedPath)
 	assert.Equal(t, http.StatusServiceUnavailable, got.Problem(t).Status)
 	assert.Equal(t, "the ingress has as many streams of events as it may: try again later", got.Problem(t).Detail)
@@ -544,14 +544,14 @@ func TestEvents_ClientLimit(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			trusted := ingress.WithTrustedProxies(test.proxies...)
-			o := newOffered(t, openFor(t, i, ingress.WithEvents("*"), ingress.WithEventStreamLimit(8), trusted))
-			first := o.listen(orderedPath, test.client...)
-			second := o.listen(orderedPath, test.same...)
+			o := newOffered(t, portaltest.OpenFor(t, i, ingress.WithEvents("*"), ingress.WithEventStreamLimit(8), trusted))
+			first := readEvents(o.Ingress, orderedPath, test.client...)
+			second := readEvents(o.Ingress, orderedPath, test.same...)
 			got := o.Get(orderedPath, test.same...)
 			assert.Equal(t, http.StatusServiceUnavailable, got.Problem(t).Status)
 			assert.Equal(t, "this client has as many streams of events as one may, 2: close one, or try again later", got.Problem(t).Detail)
 			assert.Equal(t, "1", got.Header.Get("Retry-After"))
-			third := o.listen(orderedPath, test.other...)
+			third := readEvents(o.Ingress, orderedPath, test.other...)
 			assert.Equal(t, 2, ingress.EventClients(o.Handler))
 			first.cancel()
 			eventually(t, func() bool { return ingress.Listening(o.Handler) == 2 })
@@ -671,13 +671,13 @@ func (w rigidWriter) Unwrap() {} // of another signature
 func TestEvents_NoFlush(t *testing.T) {
 	t.Parallel()
 	var log portaltest.WrittenLines
-	entrance := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, ingress.WithEvents("*"))
+	entrance := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, ingress.WithEvents("*"))
 	newOffered(t, entrance)
 	recorder := httptest.NewRecorder()
 	entrance.Handler.ServeHTTP(rigidWriter{recorder}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody))
 	assert.Equal(t, http.StatusInternalServerError, recorder.Code)
 	assert.Contains(t, log.String(), "a handler around the ingress has a ResponseWriter that has neither Flush nor Unwrap")
-	entrance.awaitFeeds(0)
+	awaitFeeds(entrance, 0)
 }
 
 // TestEvents_Stop ends all streams at once when the server stops, also behind another handler, and when the ingress is
@@ -693,7 +693,7 @@ func TestEvents_Stop(t *testing.T) {
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
-	listener := o.listen(orderedPath)
+	listener := readEvents(o.Ingress, orderedPath)
 	listener.next()
 	require.NoError(t, stop())
 	text, err := io.ReadAll(response.Body)
@@ -705,14 +705,14 @@ func TestEvents_Stop(t *testing.T) {
 	o.Handler.Close()
 	assert.Equal(t, block{comment: "end of the stream"}, listener.next())
 	assert.Equal(t, "the ingress stops", o.Get(orderedPath).Problem(t).Detail)
-	o.awaitFeeds(0)
+	awaitFeeds(o.Ingress, 0)
 }
 
 // TestEvents_Idle has many clients that cost no goroutine beside that of net/http, and leave none behind.
 func TestEvents_Idle(t *testing.T) {
 	o := openStored(t)
 	o.order(1)
-	warm := o.listen(orderedPath)
+	warm := readEvents(o.Ingress, orderedPath)
 	warm.next()
 	before := runtime.NumGoroutine()
 	const clients = 1000
@@ -736,7 +736,7 @@ func TestEvents_Idle(t *testing.T) {
 	running.Wait()
 	assert.Equal(t, 1, ingress.Listening(o.Handler))
 	warm.cancel()
-	o.awaitFeeds(0)
+	awaitFeeds(o.Ingress, 0)
 }
 
 // TestEncodeEvent holds what a browser makes of an event: its data are all lines, and no line can begin a field.
@@ -765,7 +765,7 @@ func TestEvents_Open(t *testing.T) {
 		{[]string{"orders.example/on-cancelled", "other.example/on-ordered"}, http.StatusNotFound},
 		{[]string{"example/*"}, http.StatusNotFound},
 	} {
-		o := newOffered(t, open(t, ingress.WithEvents(test.open...)))
+		o := newOffered(t, portaltest.Open(t, ingress.WithEvents(test.open...)))
 		assert.Equal(t, test.status, o.Get(orderedPath, "Accept: text/html").StatusCode, test.open) // which an endless stream is not
 	}
 	for _, invalid := range [][]string{{}, {""}, {"all/*"}, {"orders.example//on-ordered"}, {"orders.example/on ordered"}, {"*", "orders.example/on-ordered?x=1"}, {"orders.example"}, {"orders.example/"}, {"*/on-ordered"}, {"orders.example/on-*"}, {"https://orders.example/on-ordered"}} {
@@ -779,14 +779,14 @@ func TestEvents_Open(t *testing.T) {
 func TestEvents_NotOpen(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{orderedPath, "/orders.example:417/on-orderd", "/orders.example:417/on-gone", "/absent.example:417/on-ordered"} {
-		o := newOffered(t, open(t, ingress.WithEvents("orders.example/on-gone", "other.example/*")))
+		o := newOffered(t, portaltest.Open(t, ingress.WithEvents("orders.example/on-gone", "other.example/*")))
 		host, event, _ := strings.Cut(strings.TrimPrefix(path, "/"), ":417/")
 		failed := o.Get(path).Problem(t)
 		assert.Equal(t, http.StatusNotFound, failed.Status, path)
 		assert.Equal(t, "the event "+event+" of "+host+" is not open to the outside", failed.Detail)
 		assert.Equal(t, "ingress", failed.Host)
 	}
-	o := newOffered(t, open(t, ingress.WithEvents("orders.example/*")))
+	o := newOffered(t, portaltest.Open(t, ingress.WithEvents("orders.example/*")))
 	failed := o.Get("/orders.example:417/on-orderd").Problem(t)
 	assert.Contains(t, failed.Detail, "did you mean on-ordered?", "all are open")
 }

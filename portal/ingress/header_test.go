@@ -22,7 +22,7 @@ import (
 
 func TestHeaders_Inward(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	got := entrance.Get("/calculator.example/add",
 		"Bus-From-Host: forged.example", "bus-msg-id: forged", "BUS-OP-CODE: Ack", "Bus_From_Id: forged", "Bus-Actor: forged",
@@ -46,7 +46,7 @@ func TestHeaders_Inward(t *testing.T) {
 
 func TestHeaders_Outward(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		for _, name := range []string{
 			"Bus-Queue", "Bus-Else", "Connection", "Keep-Alive", "Proxy-Authenticate", "Te", "Upgrade",
@@ -87,7 +87,7 @@ func TestHeaders_Outward(t *testing.T) {
 // TestHeader_ContentTypeIsNotGuessed has a service that gives its HTML no type, so that no browser shows it as a page.
 func TestHeader_ContentTypeIsNotGuessed(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = nil
 		_, _ = w.Write([]byte("<html><script>"))
@@ -135,7 +135,7 @@ func TestForwarded(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			entrance := open(t, ingress.WithTrustedProxies(test.trusted))
+			entrance := portaltest.Open(t, ingress.WithTrustedProxies(test.trusted))
 			entrance.Serve("calculator.example", 443, portaltest.Echo)
 			r := httptest.NewRequest(http.MethodGet, test.mount+"/calculator.example/add", http.NoBody)
 			r.Host, r.RemoteAddr = "door.example", test.peer
@@ -165,7 +165,7 @@ func setting(w http.ResponseWriter, r *http.Request) {
 // TestCookies_Path keeps cookies to the path of the service that sets them.
 func TestCookies_Path(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, setting)
 	for _, test := range []struct{ prefix, path, set, want string }{
 		{"", "/web.example/a", "a=1; Path=/", "a=1; Path=/web.example"},
@@ -206,7 +206,7 @@ func TestCookies_Path(t *testing.T) {
 // TestCookies_OfOne: a service that sets as many cookies as it can makes no other service unreachable, and not itself.
 func TestCookies_OfOne(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	round := 0
 	entrance.Serve("hostile.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		round++
@@ -267,7 +267,7 @@ func TestCookies_Limits(t *testing.T) {
 		"/reserved":  {"", []string{"__Host-first=1", "__Host-second=1"}, nil},
 	}
 	var log bytes.Buffer
-	entrance := openWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel))})
+	entrance := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel))})
 	entrance.Serve("web.example", 443, func(w http.ResponseWriter, r *http.Request) { w.Header()["Set-Cookie"] = tests[r.URL.Path].set })
 	for path, test := range tests {
 		w := httptest.NewRecorder()
@@ -296,7 +296,7 @@ func TestCookies_Limits(t *testing.T) {
 // TestCookies_Sandbox holds that a page in a sandbox sets no cookies.
 func TestCookies_Sandbox(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithSandbox())
+	entrance := portaltest.Open(t, ingress.WithSandbox())
 	entrance.Serve("web.example", 443, setting)
 	for kind, want := range map[string][]string{"text/html": nil, "": nil, "application/json": {"a=1"}} {
 		t.Run(kind, func(t *testing.T) {

@@ -40,7 +40,7 @@ func sendHTTP2(t *testing.T, client *http.Client, method, address, host, body st
 // TestUnencryptedHTTP2 holds that the ingress serves both protocols alike, with the same limits.
 func TestUnencryptedHTTP2(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithBodyLimit(1000))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000))
 	entrance.Serve("echo.example", 443, portaltest.Echo)
 	server, stop := listenTo(t, entrance.Handler, ingress.WithUnencryptedHTTP2())
 	client := http2Client(t)
@@ -95,7 +95,7 @@ func TestUnencryptedHTTP2_IsOff(t *testing.T) {
 // TestUnencryptedHTTP2_AbortedUpload has a client break off its upload, which the service sees as it is.
 func TestUnencryptedHTTP2_AbortedUpload(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	began, failed := make(chan struct{}), make(chan error, 1)
 	entrance.Serve("upload.example", 443, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadFull(r.Body, make([]byte, 100_000))

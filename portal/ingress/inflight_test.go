@@ -36,14 +36,14 @@ func (h *waiting) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, strings.Repeat("a", size))
 }
 
-func newWaiting(entrance *testIngress) *waiting {
+func newWaiting(entrance *portaltest.Ingress) *waiting {
 	handler := &waiting{make(chan int), make(chan struct{})}
 	entrance.Serve("waiting.example", 443, handler.serve)
 	return handler
 }
 
 // post sends a body of the given size, with a length or in chunks.
-func post(entrance *testIngress, path string, size int, chunked bool) portaltest.Answer {
+func post(entrance *portaltest.Ingress, path string, size int, chunked bool) portaltest.Answer {
 	head := "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	body := strings.Repeat("a", size)
 	if chunked {
@@ -64,7 +64,7 @@ func checkTurnedAway(t *testing.T, what string, got portaltest.Answer, executed 
 // TestRequests_InFlight fills an ingress with the body of a request that waits for its answer.
 func TestRequests_InFlight(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
 	entrance.Serve("echo.example", 443, portaltest.Echo)
 	handler := newWaiting(entrance)
 	var first sync.WaitGroup
@@ -96,7 +96,7 @@ func TestRequests_InFlight(t *testing.T) {
 // TestInFlight_Responses fills an ingress with a response that its client does not read.
 func TestInFlight_Responses(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
 	entrance.Serve("long.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 900)) })
 	entrance.Serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 101)) })
 	entrance.Serve("huge.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 2000)) })
@@ -136,7 +136,7 @@ func checkDropped(t *testing.T, got portaltest.Answer, size int) {
 func TestInFlight_UnreadResponsesOfPOST(t *testing.T) {
 	t.Parallel()
 	const limit, size, clients, room = 4 << 20, 1 << 20, 40, 4
-	entrance := open(t, ingress.WithBodyLimit(size), ingress.WithInFlightLimit(limit))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(size), ingress.WithInFlightLimit(limit))
 	var executed atomic.Int64
 	text, together := strings.Repeat("a", size), make(chan struct{})
 	entrance.Serve("export.example", 443, func(w http.ResponseWriter, r *http.Request) {
@@ -219,7 +219,7 @@ func TestInFlight_UnreadResponsesOfPOST(t *testing.T) {
 func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 	t.Parallel()
 	const limit, most = 1 << 16, 1 << 10
-	entrance := open(t, ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
 	var size atomic.Int64
 	size.Store(limit)
 	entrance.Serve("export.example", 443, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size.Load())) })
@@ -267,7 +267,7 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	t.Parallel()
 	const limit, small = 1 << 20, 1 << 7
-	entrance := open(t, ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
 	entrance.Serve("echo.example", 443, portaltest.Echo)
 	entrance.Serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", small)) })
 	reader, writer := io.Pipe()
@@ -315,7 +315,7 @@ func (c *deafClient) Write(data []byte) (int, error) {
 // TestInFlight_AnnouncedBytesAreNotHeld has clients announce bodies that they do not send.
 func TestInFlight_AnnouncedBytesAreNotHeld(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
 	entrance.Serve("echo.example", 443, portaltest.Echo)
 	var announcing sync.WaitGroup
 	t.Cleanup(announcing.Wait) // when all is closed
@@ -337,7 +337,7 @@ func TestInFlight_AnnouncedBytesAreNotHeld(t *testing.T) {
 // TestInFlight_NothingStaysHeld lets requests end in every way that there is.
 func TestInFlight_NothingStaysHeld(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(20_000)) // some find no room
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(20_000)) // some find no room
 	entrance.Serve("echo.example", 443, portaltest.Echo)
 	entrance.Serve("web.example", 443, failing)
 	const head = "Host: a\r\nConnection: close\r\nContent-Length: 600\r\n\r\n"
@@ -366,7 +366,7 @@ func TestInFlight_NothingStaysHeld(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithBodyLimit(1000))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000))
 	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	const get, post = "GET /calculator.example/add", "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	const end = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -415,7 +415,7 @@ func TestInFlight_LimitOfAnOuterHandler(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPost, "/calculator.example/add", strings.NewReader("twelve bytes"))
-	http.MaxBytesHandler(open(t).Handler, 10).ServeHTTP(w, request)
+	http.MaxBytesHandler(portaltest.Open(t).Handler, 10).ServeHTTP(w, request)
 	const want = "the request body exceeds the limit of 10 bytes"
 	got := (portaltest.Answer{Response: w.Result(), Text: w.Body.String()})
 	assert.Equal(t, 413, got.StatusCode, got.Text)
@@ -425,7 +425,7 @@ func TestInFlight_LimitOfAnOuterHandler(t *testing.T) {
 // TestRequest_Timeout asks a service how much time it was given.
 func TestRequest_Timeout(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("clock.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		deadline, _ := r.Context().Deadline()
 		fmt.Fprint(w, time.Until(deadline).Nanoseconds())
@@ -455,7 +455,7 @@ func TestRequest_Timeout(t *testing.T) {
 
 func TestTimeBudget(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithTimeBudget(time.Millisecond))
+	entrance := portaltest.Open(t, ingress.WithTimeBudget(time.Millisecond))
 	release := make(chan struct{})
 	entrance.Serve("slow.example", 443, func(http.ResponseWriter, *http.Request) { <-release })
 	got := entrance.Get("/slow.example/hang")
@@ -487,7 +487,7 @@ func TestTimeBudget_OfAnOuterHandler(t *testing.T) {
 func TestInFlight_StreamsHoldNothing(t *testing.T) {
 	t.Parallel()
 	const size, clients = 2 << 20, 16
-	entrance := open(t, ingress.WithBodyLimit(size), ingress.WithInFlightLimit(size))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(size), ingress.WithInFlightLimit(size))
 	begun := make(chan struct{})
 	entrance.Serve("download.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(size))
@@ -517,7 +517,7 @@ func TestInFlight_StreamsHoldNothing(t *testing.T) {
 func TestInFlight_UploadsStream(t *testing.T) {
 	t.Parallel()
 	const size = 2 << 20
-	entrance := open(t, ingress.WithInFlightLimit(size))
+	entrance := portaltest.Open(t, ingress.WithInFlightLimit(size))
 	entrance.Serve("upload.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, n)

@@ -26,7 +26,7 @@ import (
 
 func TestMapping(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	entrance.Serve("calculator.example", 80, portaltest.Echo)
 	tests := []struct{ request, host, target string }{
@@ -66,7 +66,7 @@ func TestMapping(t *testing.T) {
 
 func TestInstance(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	one := entrance.Bus.Connect("calculator.example")
 	entrance.Serve("calculator.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another") })
 	require.NoError(t, one.Handle("GET", "/who", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -79,7 +79,7 @@ func TestInstance(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	var reached atomic.Int64
 	count := func(http.ResponseWriter, *http.Request) { reached.Add(1) }
 	for _, port := range []int{443, 444} {
@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 // TestMalformed is about what net/http refuses before the ingress sees it.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	for _, head := range []string{
 		"GET /calculator.example/%zz HTTP/1.1\r\nHost: a\r\n",
@@ -169,7 +169,7 @@ func TestMalformed(t *testing.T) {
 
 func TestTwoLengths(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	raw := "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" +
 		"Content-Length: 3\r\nTransfer-Encoding: chunked\r\nTrailer: Bus-From-Host\r\n\r\n" +
@@ -185,7 +185,7 @@ func TestTwoLengths(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	want := entrance.Get("/calculator.example/add")
 	got := entrance.Send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
@@ -197,7 +197,7 @@ func TestHead(t *testing.T) {
 // TestHead_Announced has a handler announce more than the ingress may hold, and write nothing.
 func TestHead_Announced(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
+	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
 	entrance.Serve("files.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "video/mp4")
 		if r.URL.Path == "/film" && r.Method == http.MethodHead {
@@ -223,7 +223,7 @@ func TestHead_Announced(t *testing.T) {
 
 func TestIngress_RedirectsToThePortal(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
+	entrance := portaltest.Open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
 	mounted := http.StripPrefix("/bus", entrance.Handler)
 	tests := []struct {
 		handler  http.Handler
@@ -256,7 +256,7 @@ func TestIngress_RedirectsToThePortal(t *testing.T) {
 // TestIcon asks for what browsers ask for beside any page: that is no call to a host without an instance.
 func TestIcon(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	for _, test := range []struct {
 		path   string
 		status int
@@ -279,7 +279,7 @@ func TestIcon(t *testing.T) {
 
 func TestOperators(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	for path, text := range map[string]string{"/-/healthy": "healthy\n", "/-/ready": "ready\n"} {
 		got := entrance.Get(path)
 		assert.Equal(t, http.StatusOK, got.StatusCode, path)
@@ -299,7 +299,7 @@ func TestOperators(t *testing.T) {
 
 func TestClient_GoesAway(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	arrived, release, served := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	entrance.Serve("slow.example", 443, func(http.ResponseWriter, *http.Request) {
 		close(arrived)
@@ -327,7 +327,7 @@ func TestClient_GoesAway(t *testing.T) {
 
 func TestIngress_Options(t *testing.T) {
 	t.Parallel()
-	conn := open(t).Bus.Connect("ingress")
+	conn := portaltest.Open(t).Bus.Connect("ingress")
 	tests := []struct {
 		option ingress.Option
 		want   string
@@ -361,7 +361,7 @@ func TestIngress_Options(t *testing.T) {
 func TestIngress_OwnTokens(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
-	entrance := openFor(t, i, ingress.WithOwnTokens("mail.example"), ingress.WithOwnTokens("library.example"))
+	entrance := portaltest.OpenFor(t, i, ingress.WithOwnTokens("mail.example"), ingress.WithOwnTokens("library.example"))
 	b := entrance.Bus
 	served := make(map[string]*bus.Conn)
 	seen := func(w http.ResponseWriter, r *http.Request) {
@@ -406,7 +406,7 @@ func TestIngress_OwnTokens(t *testing.T) {
 func TestIngress_Tokens(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
-	entrance := openFor(t, i)
+	entrance := portaltest.OpenFor(t, i)
 	entrance.Keep("vault.example", i.Trust())
 	keeper := i.In("keeper")
 	token := strings.TrimPrefix(keeper, "Authorization: Bearer ")
@@ -481,7 +481,7 @@ func isChallenge(header string, status int, detail string) bool {
 func TestIngress_Authorization(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
-	entrance := openFor(t, i)
+	entrance := portaltest.OpenFor(t, i)
 	conn := entrance.Bus.Connect("echo.example", i.Trust())
 	require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(portaltest.Echo)))
 	for header, want := range map[string]string{
@@ -498,7 +498,7 @@ func TestIngress_Authorization(t *testing.T) {
 // is.
 func TestToken_IsLookedAtFirst(t *testing.T) {
 	t.Parallel()
-	entrance := openFor(t, portaltest.NewIssuer(t))
+	entrance := portaltest.OpenFor(t, portaltest.NewIssuer(t))
 	got := entrance.Send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n", http.MethodPost)
 	if got.StatusCode != 401 {
 		t.Errorf("status %d: %s", got.StatusCode, got.Text)
@@ -512,7 +512,7 @@ func TestToken_IsLookedAtFirst(t *testing.T) {
 func TestIngress_WithoutKeys(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Keep("vault.example", i.Trust())
 	for header, status := range map[string]int{"X: y": 200, "Authorization: Basic YTpi": 200, i.In("keeper"): 401} {
 		got := entrance.Get("/vault.example/stones", header)
@@ -575,7 +575,7 @@ func TestIngress_BodiesAroundTheBrokersLimit(t *testing.T) {
 // stays.
 func TestID_OfTheAnsweringInstance(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	conn := entrance.Bus.Connect("web.example")
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Proxy-Status", "inner; error=x") })
 	require.NoError(t, conn.Handle("GET", "/{rest+}", handler))
@@ -594,7 +594,7 @@ func TestID_OfTheAnsweringInstance(t *testing.T) {
 // TestAway holds that a person is told in words when the page cannot be had, and a program as ever.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	got := entrance.Get("/portal/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
 	policy := got.Header.Get("Content-Security-Policy")
 	assert.Equal(t, 503, got.StatusCode)
@@ -611,7 +611,7 @@ func TestAway(t *testing.T) {
 // TestTrace_InProblems has every error name the trace of its request, whatever has made it.
 func TestTrace_InProblems(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	one := entrance.Bus.Connect("web.example")
 	require.NoError(t, one.Handle("GET", "/missing", http.HandlerFunc(failing)))
 	const trace = "0af7651916cd43dd8448eb211c80319c"

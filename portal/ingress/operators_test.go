@@ -51,7 +51,7 @@ func checkExposition(t *testing.T, got portaltest.Answer) {
 
 func TestMetrics_OfTheIngress(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithInFlightLimit(1<<26))
+	entrance := portaltest.Open(t, ingress.WithInFlightLimit(1<<26))
 	entrance.Serve("echo.example", 443, portaltest.Echo)
 	entrance.Get("/echo.example/")
 	got := entrance.Get("/-/metrics")
@@ -85,7 +85,7 @@ func TestMetrics_OfTheIngress(t *testing.T) {
 
 func TestMetrics_OfAll(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("echo.example", 443, portaltest.Echo)
 	entrance.Serve("echo.example", 443, portaltest.Echo)
 	for range 10 {

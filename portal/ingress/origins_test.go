@@ -16,14 +16,14 @@ import (
 
 func TestOrigins(t *testing.T) {
 	t.Parallel()
-	listed := open(t, ingress.WithOrigins("https://app.example.com", "http://localhost:3000"))
-	anyone := open(t, ingress.WithOrigins("*"))
-	closed := open(t)
-	for _, entrance := range []*testIngress{listed, anyone, closed} {
+	listed := portaltest.Open(t, ingress.WithOrigins("https://app.example.com", "http://localhost:3000"))
+	anyone := portaltest.Open(t, ingress.WithOrigins("*"))
+	closed := portaltest.Open(t)
+	for _, entrance := range []*portaltest.Ingress{listed, anyone, closed} {
 		entrance.Serve("calculator.example", 443, portaltest.Echo)
 	}
 	tests := []struct {
-		entrance *testIngress
+		entrance *portaltest.Ingress
 		origin   string
 		allowed  string
 	}{
@@ -66,7 +66,7 @@ func TestOrigins(t *testing.T) {
 }
 
 // preflight makes the request that a browser makes before a call with JSON.
-func preflight(entrance *testIngress, origin string) portaltest.Answer {
+func preflight(entrance *portaltest.Ingress, origin string) portaltest.Answer {
 	return entrance.Send("OPTIONS /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: "+origin+
 		"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", "OPTIONS")
 }
@@ -75,15 +75,15 @@ func preflight(entrance *testIngress, origin string) portaltest.Answer {
 func TestOtherSites(t *testing.T) {
 	t.Parallel()
 	const evil, crossSite = "Origin: https://evil.example", "Sec-Fetch-Site: cross-site"
-	closed, anyone := open(t), open(t, ingress.WithOrigins("*"))
-	listed := open(t, ingress.WithOrigins("https://app.example.com"))
-	proxied := open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
-	based := openWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")})
-	for _, entrance := range []*testIngress{closed, anyone, listed, proxied, based} {
+	closed, anyone := portaltest.Open(t), portaltest.Open(t, ingress.WithOrigins("*"))
+	listed := portaltest.Open(t, ingress.WithOrigins("https://app.example.com"))
+	proxied := portaltest.Open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
+	based := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")})
+	for _, entrance := range []*portaltest.Ingress{closed, anyone, listed, proxied, based} {
 		entrance.Serve("calculator.example", 443, portaltest.Echo)
 	}
 	tests := []struct {
-		entrance *testIngress
+		entrance *portaltest.Ingress
 		method   string
 		headers  []string
 		detail   string // of the refusal, "" if there is none
@@ -136,7 +136,7 @@ func TestOtherSites(t *testing.T) {
 // TestRebinding has sites ask a server on this machine under names of their own, as a browser does for them.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	behind, err := ingress.New(entrance.Bus.Connect("ingress"), ingress.WithTrustedProxies("10.0.0.0/8"))
 	require.NoError(t, err)
 	const local, foreign = "localhost LOCALHOST:8080 app.localhost localhost. 127.0.0.1:8080 [::1] 192.0.2.1", "evil.example localhost.evil.example 127.0.0.1.evil.example api.example.com:443"
@@ -178,7 +178,7 @@ func TestRebinding(t *testing.T) {
 
 func TestWorkers(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, portaltest.Echo)
 	const asked = "Service-Worker: script"
 	for _, path := range []string{"/web.example/", "/web.example/worker.js", "/web.example:443/a/worker.js"} {

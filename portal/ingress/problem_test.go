@@ -22,7 +22,7 @@ import (
 
 func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	got := entrance.Get("/nobody.example/x%20y?q=1")
 	told := got.Problem(t)
 	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
@@ -35,7 +35,7 @@ func TestCall_NoInstance(t *testing.T) {
 
 func TestNotServed(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	require.NoError(t, entrance.Bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(portaltest.Echo)))
 	got := entrance.Get("/calculator.example/subtract")
 	told := got.Problem(t)
@@ -115,7 +115,7 @@ func failing(w http.ResponseWriter, r *http.Request) {
 
 func TestProblems(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, failing)
 	tests := []struct {
 		path   string
@@ -180,7 +180,7 @@ func TestProblems(t *testing.T) {
 // passes on the error of another.
 func TestDetails_ReachClients(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("deep.example", 443, failing)
 	conn := entrance.Bus.Connect("web.example")
 	require.NoError(t, conn.Handle("GET", "/{path}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +205,7 @@ func TestDetails_ReachClients(t *testing.T) {
 
 func TestProblem_InstanceUnderAPrefix(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, failing)
 	for _, path := range []string{"/bus/web.example/missing", "/bus/web.example/é\"", "/bus/nobody.example/", "/bus/all/"} {
 		w := httptest.NewRecorder()
@@ -223,7 +223,7 @@ func TestProblem_InstanceUnderAPrefix(t *testing.T) {
 // TestRetryAfter holds that clients are told when to come again, also where the reason is withheld.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("throttle.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		status := map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError}[r.URL.Path]
 		bus.WriteError(w, r, &bus.Error{Status: status, Detail: "the password is secret", RetryAfter: 2 * time.Minute})
@@ -255,7 +255,7 @@ func TestProblem_HidesTextsWithoutAStatus(t *testing.T) {
 		{503, context.Canceled, "the reason is in the log of the service, at msgId "},
 		{500, io.EOF, "the reason is in the log of the service, at msgId "},
 	} {
-		entrance := open(t)
+		entrance := portaltest.Open(t)
 		require.NoError(t, bus.Serve(entrance.Bus.Connect("driver.example"), driver{test.why}))
 		front := entrance.Bus.Connect("front.example")
 		require.NoError(t, front.Handle("GET", "/open", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -295,7 +295,7 @@ func TestProblem_HidesErrorsOfTheIngress(t *testing.T) {
 // TestProblem_WithoutEnd has a service stream a problem that does not end: the client gets its beginning at once.
 func TestProblem_WithoutEnd(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	arrived := make(chan struct{})
 	defer close(arrived)
 	begin := strings.Repeat("x", 100_000)

@@ -17,7 +17,7 @@ import (
 // TestReferences holds which references of a client arrive as the service's own address on the bus.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	entrance := openWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")}, ingress.WithPorts(443, 8443))
+	entrance := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")}, ingress.WithPorts(443, 8443))
 	for _, port := range []int{443, 8443} {
 		entrance.Serve("files.example", port, portaltest.Echo)
 	}
@@ -70,7 +70,7 @@ func TestReferences(t *testing.T) {
 func TestCrossOriginProtection_OfAService(t *testing.T) {
 	t.Parallel()
 	for _, options := range [][]ingress.Option{nil, {ingress.WithOrigins("https://app.example.com")}, {ingress.WithOrigins("*")}} {
-		entrance := open(t, options...)
+		entrance := portaltest.Open(t, options...)
 		entrance.Serve("forms.example", 443, http.NewCrossOriginProtection().Handler(http.HandlerFunc(portaltest.Echo)).ServeHTTP)
 		for _, test := range []struct {
 			name   string
@@ -94,7 +94,7 @@ func TestCrossOriginProtection_OfAService(t *testing.T) {
 // TestRedirectToHTTPS holds that a service that wants https gets it, and ends up in no loop.
 func TestRedirectToHTTPS(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
+	entrance := portaltest.Open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
 	status := http.StatusMovedPermanently
 	entrance.Serve("shop.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {
@@ -134,7 +134,7 @@ func TestRedirectToHTTPS(t *testing.T) {
 // URL called.
 func TestRedirect_ByPlainHTTP(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("shop.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", r.URL.Query().Get("to"))
 		w.WriteHeader(http.StatusFound)

@@ -25,7 +25,7 @@ import (
 
 func TestCompression(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	long := strings.Repeat("The bus is a bus is a bus. ", 100)
 	entrance.Serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		header, query := w.Header(), r.URL.Query()
@@ -129,7 +129,7 @@ func TestResponse_Vary(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			entrance := open(t, ingress.WithOrigins(test.origins...))
+			entrance := portaltest.Open(t, ingress.WithOrigins(test.origins...))
 			entrance.Serve("text.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header()["Vary"] = test.vary
 				w.Header().Set("Content-Type", test.kind)
@@ -159,7 +159,7 @@ func TestResponse_WithoutContent(t *testing.T) {
 		}
 		w.WriteHeader(status)
 	}
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, handler)
 	server := httptest.NewServer(http.HandlerFunc(handler))
 	t.Cleanup(server.Close)
@@ -181,7 +181,7 @@ func TestResponse_WithoutContent(t *testing.T) {
 // TestResponse_ReusesCompressors has many clients, each of which gets a text of its own.
 func TestResponse_ReusesCompressors(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	text := func(number string) string { return strings.Repeat("This is for "+number+". ", 1000) }
 	entrance.Serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -235,7 +235,7 @@ func leading(w http.ResponseWriter, r *http.Request) {
 // stays.
 func TestLocations(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	conn := entrance.Bus.Connect("web.example")
 	for _, port := range []int{443, 80} {
 		require.NoError(t, conn.Handle("*", "/{rest+}", http.HandlerFunc(leading), bus.Port(port)))
@@ -305,7 +305,7 @@ func TestLocations(t *testing.T) {
 // TestLocations_OfARoot calls services without the slash that a relative path would follow.
 func TestLocations_OfARoot(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, leading)
 	for to, want := range map[string]string{
 		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/./a?b", "/x": "/bus/Web.Example:443/x",
@@ -323,7 +323,7 @@ func TestLocations_OfARoot(t *testing.T) {
 // TestLocations_BehindAProxy counts a prefix that a trusted proxy has taken off.
 func TestLocations_BehindAProxy(t *testing.T) {
 	t.Parallel()
-	entrance := open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
+	entrance := portaltest.Open(t, ingress.WithTrustedProxies("127.0.0.0/8"))
 	entrance.Serve("web.example", 443, leading)
 	got := entrance.Get("/web.example/a?to=/x", "X-Forwarded-Prefix: /outer")
 	if location := got.Header.Get("Location"); location != "/outer/web.example/x" {
@@ -338,7 +338,7 @@ func TestLocations_BehindAProxy(t *testing.T) {
 // browser's means.
 func TestResponse_RedirectsOfAMux(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/books/", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
 	mux.HandleFunc("/api/first", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/api/books/1", http.StatusFound) })
@@ -376,8 +376,8 @@ func TestSandbox(t *testing.T) {
 			w.WriteHeader(http.StatusNotModified)
 		}
 	}
-	confined, free := open(t, ingress.WithSandbox()), open(t)
-	for _, entrance := range []*testIngress{confined, free} {
+	confined, free := portaltest.Open(t, ingress.WithSandbox()), portaltest.Open(t)
+	for _, entrance := range []*portaltest.Ingress{confined, free} {
 		entrance.Serve("web.example", 443, typed)
 		entrance.Serve("portal.example", 443, typed)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // openEndless starts an ingress and a service whose streams have a line and no end until the test does.
@@ -93,7 +94,7 @@ func TestStream_IngressCloses(t *testing.T) {
 // TestStream_Relayed relays a stream as it comes, with its trailers, and breaks the connection where it breaks off.
 func TestStream_Relayed(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	wasRead := make(chan struct{})
 	entrance.Serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "first")
@@ -136,7 +137,7 @@ func TestStream_Relayed(t *testing.T) {
 // TestStream_HTTP10 holds that a client without chunks can tell half of a stream from the whole.
 func TestStream_HTTP10(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(r.URL.Query().Get("size"))
 		fmt.Fprint(w, strings.Repeat("a", size))
@@ -201,7 +202,7 @@ func oneThen(err error) iter.Seq2[int, error] {
 // TestStream_EventsFail has streams fail after their first element.
 func TestStream_EventsFail(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	require.NoError(t, bus.Serve(entrance.Bus.Connect("failing.example"), failingEvents{}))
 	entrance.Serve("cut.example", 443, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -239,7 +240,7 @@ func TestStream_EventsFail(t *testing.T) {
 // TestStream_Buffering holds that no proxy keeps a stream back, unless the service wants that.
 func TestStream_Buffering(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("stream.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		maps.Copy(w.Header(), r.URL.Query())
 		fmt.Fprint(w, "data: 1\n\n")

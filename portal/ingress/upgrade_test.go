@@ -14,7 +14,7 @@ import (
 // do without is served.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	entrance := open(t)
+	entrance := portaltest.Open(t)
 	entrance.Serve("chat.example", 443, portaltest.Echo)
 	for _, test := range []struct {
 		name    string
