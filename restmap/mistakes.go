@@ -181,8 +181,8 @@ func insideOf(name string, members map[string]schema.JSONMember) string {
 	return "; write " + subject + " inside " + strings.Join(places, " or ")
 }
 
-// eachMember visits the members of a struct and of the structs in it, each type of which counts once. inside is the path
-// of the struct that has the member, "" or "paging.".
+// eachMember visits the members of a struct and of the structs in it, each type of which counts once. inside is the
+// path of the struct that has the member, "" or "paging.".
 func eachMember(t reflect.Type, inside string, seen map[reflect.Type]bool, visit func(inside, name string)) {
 	t = pointed(t)
 	if t.Kind() != reflect.Struct || readsText(t) || readsJSON(t) || seen[t] {
