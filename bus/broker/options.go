@@ -18,6 +18,10 @@ const (
 	// deliver it.
 	maxMaxPayload = 64 << 20
 
+	// maxStore is the number of bytes that JetStream may promise to streams, 1 TiB, without [Config]. The server's own
+	// default is three quarters of the free disk, so it would refuse a small stream with a high limit on a small disk.
+	maxStore = server.JetStreamMaxStoreDefault
+
 	// pingInterval is the time between two pings of a client. Two unanswered pings end a connection, so a dead peer is
 	// detected within half a minute. Clients of the bus use the same interval.
 	pingInterval = 10 * time.Second
@@ -42,8 +46,8 @@ func Listen(address string) Option {
 }
 
 // JetStream enables NATS's storage (streams and key-value buckets) in a directory, which it makes if absent. A later
-// broker on the same directory finds the stored data; two brokers must not use one at the same time. Default: no
-// JetStream.
+// broker on the same directory finds the stored data; two brokers must not use one at the same time. The disk limits
+// what is stored; [Config] with jetstream { max_file_store: 10GB } sets a lower limit. Default: no JetStream.
 func JetStream(directory string) Option {
 	return func(s *settings) error {
 		if directory == "" {
@@ -102,6 +106,7 @@ func (s *settings) serverOptions() (*server.Options, error) {
 		DontListen:             s.host == "",
 		JetStream:              s.directory != "",
 		StoreDir:               s.directory,
+		JetStreamMaxStore:      maxStore,
 		MaxPayload:             s.maxPayload,
 		PingInterval:           pingInterval,
 		NoSigs:                 true, // the program handles signals

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,9 +33,11 @@ type Subscriber struct {
 type Watch struct {
 	stream *Stream
 	timer  *time.Timer
-	failed bool // the latest look of the timer
+	failed bool          // the latest look of the timer
+	looks  atomic.Uint64 // that have begun
 
 	mu     sync.Mutex             // protects all below
+	latest uint64                 // look that is noted
 	places map[ConsumerName]place // at the latest look; nil before the first one
 	cutOff map[ConsumerName]int   // without partitions
 	told   map[ConsumerName]told  // without partitions: what was last logged of cutOff
@@ -141,6 +144,7 @@ func (w *Watch) lookAgain() {
 
 // Look looks at all consumers of the log.
 func (w *Watch) Look(ctx context.Context) error {
+	look := w.looks.Add(1)
 	stream, err := w.stream.find(ctx, w.stream.Events())
 	if err != nil {
 		return err
@@ -172,7 +176,7 @@ func (w *Watch) Look(ctx context.Context) error {
 		}
 		places[name] = at
 	}
-	w.note(ctx, after, places)
+	w.note(ctx, look, after, places)
 	return nil
 }
 
@@ -207,10 +211,14 @@ func (w *Watch) withOldest(ctx context.Context, stream jetstream.Stream, name Co
 	return at, nil
 }
 
-// note compares a look with the one before.
-func (w *Watch) note(ctx context.Context, log *jetstream.StreamInfo, places map[ConsumerName]place) {
+// note compares a look with the one before. It ignores a look that began before the one that is noted.
+func (w *Watch) note(ctx context.Context, look uint64, log *jetstream.StreamInfo, places map[ConsumerName]place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if look < w.latest {
+		return
+	}
+	w.latest = look
 	lost, late := make(map[ConsumerName]int), make(map[ConsumerName]place)
 	for name, at := range places {
 		before, known := w.places[name]
