@@ -14,6 +14,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/internal/worker"
 )
 
 // inBubble runs a test over each transport with bustest.Virtual: a wait takes no time, and a goroutine that is left
@@ -70,7 +71,7 @@ func flush(t *testing.T, raw *nats.Conn) {
 // ended.
 func (b *bubble) goroutines() int {
 	b.t.Helper()
-	time.Sleep(2*bus.IdleTime + time.Second)
+	time.Sleep(2*worker.IdleTime + time.Second)
 	synctest.Wait()
 	inBubble := regexp.MustCompile(`synctest bubble \d+`)
 	own := inBubble.Find(stacks(false))

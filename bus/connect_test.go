@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -424,7 +425,7 @@ func TestConnect_MissingKeysAreLogged(t *testing.T) {
 			log := new(lines)
 			conn := b.connect(each.host, append(each.options, bus.WithLogger(zerolog.New(log)))...)
 			require.NoError(t, conn.Handle("GET", "/x", http.NotFoundHandler(), each.asks))
-			bus.FlushLog(conn)
+			synctest.Wait()
 			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
 				t.Errorf("%s: %d warnings at the start, want %d:\n%s", each.host, told, each.told, log)
 			}
@@ -432,7 +433,7 @@ func TestConnect_MissingKeysAreLogged(t *testing.T) {
 			for _, token := range []string{"", "a.b.c", "a.b.c"} {
 				_ = caller.Call(bus.WithActor(t.Context(), token), "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
 			}
-			bus.FlushLog(conn)
+			synctest.Wait()
 			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
 				t.Errorf("%s: %d warnings, want %d:\n%s", each.host, told, each.told, log)
 			}
@@ -451,6 +452,6 @@ func TestConnect_MissingKeysAreLoggedWithoutAnEndpoint(t *testing.T) {
 		_, err := conn.VerifyToken(t.Context(), "a.b.c")
 		require.Error(t, err)
 	}
-	bus.FlushLog(conn)
+	closeConn(t, conn)
 	assert.Equal(t, 1, log.count(`"id":"`+conn.ID()+`",`+missingKeys), log)
 }

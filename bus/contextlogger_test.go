@@ -118,7 +118,7 @@ func TestLogger_SlogHandlerGetsContext(t *testing.T) {
 		conn := w.connect("chatty.example", traced, bus.WithSlog(slog.New(handler)))
 		serve(t, conn, chatty{})
 		require.NoError(t, conn.Call(t.Context(), "https://chatty.example/chat", nil, nil))
-		bus.FlushLog(conn)
+		closeConn(t, conn)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, message := range []string{"by zerolog", "by slog", "in a group", "request served"} {

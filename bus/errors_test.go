@@ -180,7 +180,8 @@ func TestError_IsNeverASuccess(t *testing.T) {
 		logged := new(lines)
 		conn := w.connect("clueless.example", bus.WithLogger(zerolog.New(logged)))
 		serve(t, conn, clueless{})
-		for _, status := range []int{0, 200, 302, 600, -1} {
+		statuses := []int{0, 200, 302, 600, -1}
+		for _, status := range statuses {
 			for path, detail := range map[string]string{"fail": "no product 7", "wrapped": "order 7: no product 7", "custom": "custom"} {
 				err := conn.Call(t.Context(), "https://clueless.example/"+path, bus.Args{"status": status}, nil)
 				failed, _ := errors.AsType[*bus.Error](err)
@@ -188,7 +189,9 @@ func TestError_IsNeverASuccess(t *testing.T) {
 				assert.Equal(t, 500, failed.Status, "%s with status %d", path, status)
 				assert.Equal(t, detail, failed.Detail, "%s with status %d", path, status)
 			}
-			bus.FlushLog(conn)
+		}
+		closeConn(t, conn)
+		for _, status := range statuses {
 			if count := logged.count(fmt.Sprintf(`"detail":"the handler returned an error with status %d, which is none; use 400 to 599: `, status)); count != 3 {
 				t.Errorf("status %d is told %d times:\n%s", status, count, logged)
 			}
@@ -551,7 +554,7 @@ func TestDetails_LeftOutAreLogged(t *testing.T) {
 			require.NoError(t, err, path)
 			assert.Equal(t, uint64(1), got.Left, path)
 			assert.Equal(t, conn.ID(), failed.ID, path)
-			bus.FlushLog(conn)
+			closeConn(t, conn)
 			line := logged.line(t, "details of an error left out")
 			assert.Equal(t, "warn", line["level"], path)
 			assert.Equal(t, "every error has members of these names: id, title", line["reason"], path)

@@ -74,9 +74,6 @@ func BesideInDocuments(c *Conn, port int, path string) int {
 	return len(c.documents.beside(&endpoint{Endpoint: Endpoint{Port: port, Path: path}}))
 }
 
-// IdleTime is how long goroutines wait for work.
-const IdleTime = worker.IdleTime
-
 // IntakeCapacity is how many messages may have arrived without having been looked at.
 const IntakeCapacity = natsconn.IntakeCapacity
 

@@ -249,8 +249,8 @@ func TestInterceptor_ClearsRequest(t *testing.T) {
 				t.Errorf("%s: %v, want status %d", path, err, status)
 			}
 		}
-		bus.FlushLog(caller)
-		bus.FlushLog(callee)
+		closeConn(t, caller)
+		closeConn(t, callee)
 		if got := log.count(`"caller":"caller.example"`); got != 3 {
 			t.Errorf("%d requests are logged, want 3:\n%s", got, log)
 		}

@@ -324,7 +324,7 @@ func TestLog_WrappedErrorIsOneSentence(t *testing.T) {
 			if text, _, _ := strings.Cut(fmt.Sprint(err), " ("); text != want {
 				t.Errorf("%s: %v, want %s", path, err, want)
 			}
-			bus.FlushLog(conn)
+			closeConn(t, conn)
 			if logged.count("404 Not Found: no product 7 (passer.example/pass "+conn.ID()+")") == 0 {
 				t.Errorf("%s: the log does not tell who failed", path)
 			}

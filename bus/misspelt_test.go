@@ -69,7 +69,7 @@ func TestMisspelt_IsLoggedOnce(t *testing.T) {
 					var out struct{ Total int }
 					require.NoError(t, call(caller, method, &out), way, method)
 				}
-				bus.FlushLog(conn)
+				closeConn(t, conn)
 				assert.Equal(t, 1, log.count("limt; did you mean limit?"), "%s %s: %s", way, method, log)
 				assert.Zero(t, log.count("other"), "%s %s: %s", way, method, log)
 			}
@@ -170,7 +170,7 @@ func TestMisspelt_Variable(t *testing.T) {
 	b.Connect("silent.example", bus.WithLogger(zerolog.Nop()))
 	b.Connect("failing.example", bus.WithLogger(zerolog.New(io.Discard).Level(zerolog.ErrorLevel)))
 	for range 2 {
-		bus.FlushLog(b.Connect("caller.example", bus.WithLogger(zerolog.New(log))))
+		closeConn(t, b.Connect("caller.example", bus.WithLogger(zerolog.New(log))))
 	}
 	assert.Equal(t, 1, log.count("the environment variable BUS_NATS_ULR is unknown, and ignored; did you mean BUS_NATS_URL?"), log)
 	assert.Zero(t, log.count("ANOTHER"), log)

@@ -89,7 +89,7 @@ func TestWeb_ResponseEndsEarly(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
-		bus.FlushLog(conn)
+		closeConn(t, conn)
 		if count := logged.count(`"level":"error"`); count != 4 {
 			t.Errorf("%d errors are logged, want those of four lengths:\n%s", count, logged)
 		}
