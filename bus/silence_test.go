@@ -21,6 +21,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/wire"
 )
 
 // wantFailed checks an error of a call that no instance answered: what it is, and that nothing is known of its effect.
@@ -194,7 +195,7 @@ func TestNoResponse_LateAnswer(t *testing.T) {
 		defer cancel()
 		wantFailed(t, "in time", caller.Call(ctx, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		before := caller.Stats().UnmatchedResponses
-		late := &scripted{host: scriptedHost, id: scriptedID, plane: b.Plane(), raw: rawClient(t, b.testBus), script: scripts()["as it should be"].script}
+		late := &scripted{host: scriptedHost, id: scriptedID, plane: b.Plane(), raw: rawClient(t, b.testBus), script: []wire.OpCode{ack, res}}
 		late.receive(<-requests)
 		synctest.Wait()
 		if came := caller.Stats().UnmatchedResponses - before; came != 2 {
