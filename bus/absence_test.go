@@ -15,6 +15,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -33,12 +34,12 @@ func (d deepCaller) Reach(ctx context.Context, hops int, address string) (status
 // TestAbsence_AtAnyDepth holds that the deepest handler there can be hears what is wrong with an address, too.
 func TestAbsence_AtAnyDepth(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("deep.example")
-		serve(t, conn, deepCaller{conn})
-		newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("deep.example")
+		kit.Serve(t, conn, deepCaller{conn})
+		kit.NewCalculator(t, w)
 		for address, want := range map[string]int{
-			calculatorURL + "/nothing": 404, "DELETE " + calculatorURL + "/add": 405, "https://nobody.example/add": 503,
+			kit.CalculatorURL + "/nothing": 404, "DELETE " + kit.CalculatorURL + "/add": 405, "https://nobody.example/add": 503,
 		} {
 			for _, depth := range []int{1, wire.MaxCallDepth} {
 				var out struct{ Status int }
@@ -53,11 +54,11 @@ func TestAbsence_AtAnyDepth(t *testing.T) {
 // TestAbsence_NamesItsCall holds that the caller's own word about a path has what a server's would have.
 func TestAbsence_NamesItsCall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
 		const trace = "0af7651916cd43dd8448eb211c80319c"
 		for address, status := range map[string]int{
-			calculatorURL + "/nothing": 404, "https://calculator.example/add": 405, "https://nobody.example/add": 503,
+			kit.CalculatorURL + "/nothing": 404, "https://calculator.example/add": 405, "https://nobody.example/add": 503,
 		} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, nil)
 			require.NoError(t, err)
@@ -77,7 +78,7 @@ func TestAbsence_NamesItsCall(t *testing.T) {
 			assert.NotEmpty(t, msgID, address)
 			assert.Contains(t, string(body), `"msgId":"`+msgID+`"`, address)
 			assert.Contains(t, string(body), `"traceId":"`+trace+`"`, address)
-			assert.Equal(t, calculatorHost, response.Header.Get("Bus-From-Host"), address)
+			assert.Equal(t, kit.CalculatorHost, response.Header.Get("Bus-From-Host"), address)
 			assert.Equal(t, callee.ID(), response.Header.Get("Bus-From-Id"), address)
 		}
 	})
@@ -88,15 +89,15 @@ func TestAbsence_AsksAHostOnce(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]*wire.Response{
 		"silence":  nil,
-		"nonsense": {Status: 200, OpCode: res, Body: []byte("yes")},
-		"an error": {Status: 500, OpCode: res},
+		"nonsense": {Status: 200, OpCode: kit.Res, Body: []byte("yes")},
+		"an error": {Status: 500, OpCode: kit.Res},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bubble) {
-				server := newScripted(t, b.testBus, scriptedHost, ack, res)
+			kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+				server := kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack, kit.Res)
 				questions := make(chan *wire.Request, 1024)
-				_, err := server.raw.Subscribe(subject.Subscription(b.Plane(), "888", scriptedHost, "GET", "allow"), func(asked *nats.Msg) {
+				_, err := server.Raw.Subscribe(subject.Subscription(b.Plane(), "888", kit.ScriptedHost, "GET", "allow"), func(asked *nats.Msg) {
 					var question wire.Request
 					if err := wire.ParseRequest(asked.Data, &question); err != nil {
 						t.Error(err)
@@ -105,14 +106,14 @@ func TestAbsence_AsksAHostOnce(t *testing.T) {
 					questions <- &question
 					if answer != nil {
 						said := *answer
-						said.FromHost, said.FromID, said.MsgID = scriptedHost, scriptedID, question.MsgID
-						_ = server.raw.Publish(subject.Response(b.Plane(), question.FromHost, question.FromID), wire.AppendResponse(nil, &said))
+						said.FromHost, said.FromID, said.MsgID = kit.ScriptedHost, kit.ScriptedID, question.MsgID
+						_ = server.Raw.Publish(subject.Response(b.Plane(), question.FromHost, question.FromID), wire.AppendResponse(nil, &said))
 					}
 				})
 				require.NoError(t, err)
-				flush(t, server.raw)
-				caller := b.connect("caller.example")
-				if err := caller.Call(t.Context(), scriptedURL, nil, nil); err != nil { // from now on it is tried for longer
+				kit.Flush(t, server.Raw)
+				caller := b.Connect("caller.example")
+				if err := caller.Call(t.Context(), kit.ScriptedURL, nil, nil); err != nil { // from now on it is tried for longer
 					t.Fatal(err)
 				}
 				err = caller.Call(t.Context(), "https://scripted.example/nothing", nil, nil)
@@ -129,8 +130,8 @@ func TestAbsence_AsksAHostOnce(t *testing.T) {
 // TestAbsence_IsKnownAtOnce holds that a call waits only for an instance that may be starting.
 func TestAbsence_IsKnownAtOnce(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
 		took := func() time.Duration {
 			began := time.Now()
 			assert.ErrorIs(t, caller.Call(t.Context(), "https://nobody.example/add", nil, nil), bus.ErrNoResponder)
@@ -139,7 +140,7 @@ func TestAbsence_IsKnownAtOnce(t *testing.T) {
 		assert.Equal(t, 5*time.Millisecond, took(), "it may have announced itself before the caller came")
 		time.Sleep(time.Second)
 		assert.Zero(t, took(), "nothing was heard of it")
-		b.announce(rawClient(t, b.testBus), "nobody.example", "s1aaaaaaaa")
+		announce(b, kit.RawClient(t, b.World), "nobody.example", "s1aaaaaaaa")
 		synctest.Wait()
 		assert.Equal(t, 5*time.Millisecond, took(), "it has announced itself")
 	})

@@ -15,25 +15,26 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
 )
 
 func TestClaims_OfEachEndpoint(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
 		caller := newSecuredService(t, w, i)
 		tokens := map[string]string{
 			"anonymous":        "",
-			"a keeper":         i.keeper(),
-			"a junior keeper":  i.token(claims.Claims{"roles": []string{"keeper"}, "level": 2}),
-			"no role":          i.token(nil),
-			"another role":     i.token(claims.Claims{"roles": []string{"cook"}, "level": 9}),
-			"a word":           i.token(claims.Claims{"roles": "keeper", "level": 3}),
-			"a longer word":    i.token(claims.Claims{"roles": "housekeeper", "level": 3}),
-			"a level in words": i.token(claims.Claims{"roles": []string{"keeper"}, "level": "3"}),
-			"a list in a list": i.token(claims.Claims{"roles": []any{[]string{"keeper"}}}),
+			"a keeper":         i.Keeper(),
+			"a junior keeper":  i.Token(claims.Claims{"roles": []string{"keeper"}, "level": 2}),
+			"no role":          i.Token(nil),
+			"another role":     i.Token(claims.Claims{"roles": []string{"cook"}, "level": 9}),
+			"a word":           i.Token(claims.Claims{"roles": "keeper", "level": 3}),
+			"a longer word":    i.Token(claims.Claims{"roles": "housekeeper", "level": 3}),
+			"a level in words": i.Token(claims.Claims{"roles": []string{"keeper"}, "level": "3"}),
+			"a list in a list": i.Token(claims.Claims{"roles": []any{[]string{"keeper"}}}),
 		}
 		want := map[string]map[string]int{
 			"anonymous":        {"/open": 401, "/change": 401, "/guard": 401, "/door": 401},
@@ -49,12 +50,12 @@ func TestClaims_OfEachEndpoint(t *testing.T) {
 		for name, token := range tokens {
 			ctx := bus.WithActor(t.Context(), token)
 			for path, status := range want[name] {
-				if got := statusOf(t, ctx, caller, "GET", vaultURL+path); got != status {
+				if got := kit.StatusOf(t, ctx, caller, "GET", kit.VaultURL+path); got != status {
 					t.Errorf("%s calls %s: %d, want %d", name, path, got, status)
 				}
 			}
 			for _, path := range []string{"/weigh", "/who", "/openapi.json"} {
-				if got := statusOf(t, ctx, caller, "GET", vaultURL+path); got != 200 {
+				if got := kit.StatusOf(t, ctx, caller, "GET", kit.VaultURL+path); got != 200 {
 					t.Errorf("%s calls %s: %d, want 200", name, path, got)
 				}
 			}
@@ -62,25 +63,12 @@ func TestClaims_OfEachEndpoint(t *testing.T) {
 	})
 }
 
-// statusOf makes a call of which only the status matters.
-func statusOf(t *testing.T, ctx context.Context, conn *bus.Conn, method, url string) int { //nolint:revive // the test comes first
-	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
-	require.NoError(t, err)
-	response, err := conn.Do(request)
-	if err != nil {
-		return bus.StatusOf(err)
-	}
-	defer response.Body.Close()
-	return response.StatusCode
-}
-
 // TestClaims_RefuseBeforeInterceptorsRun holds what a caller learns of a refusal: all that it needs, and nothing of the
 // endpoint.
 func TestClaims_RefuseBeforeInterceptorsRun(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
 		caller := newSecuredService(t, w, i)
 		for token, want := range map[string]struct {
 			status    int
@@ -88,20 +76,20 @@ func TestClaims_RefuseBeforeInterceptorsRun(t *testing.T) {
 			detail    string
 		}{
 			"":              {401, "Bearer", "a token is required; send it as Authorization: Bearer …"},
-			i.token(nil):    {403, `Bearer error="insufficient_scope", error_description="$"`, "the claims of the token do not give access"},
+			i.Token(nil):    {403, `Bearer error="insufficient_scope", error_description="$"`, "the claims of the token do not give access"},
 			"x":             {401, `Bearer error="invalid_token", error_description="$"`, "token: not a JWT, which is three parts of base64url joined by dots"},
 			"Bearer x.y.z":  {401, "", "the token of the call is not a JWT: byte 7 is 0x20; pass bus.WithActor the bare token, without Bearer"},
 			"a.b.c\r\nX: y": {401, "", "the token of the call is not a JWT: byte 6 is 0x0d; pass bus.WithActor the bare token, without Bearer"},
 		} {
-			err := caller.Call(bus.WithActor(t.Context(), token), vaultURL+"/change", bus.Args{"by": "wrong"}, nil)
-			checkError(t, err, want.status, bus.ExecutedNo)
-			failed := asBusError(t, err)
+			err := caller.Call(bus.WithActor(t.Context(), token), kit.VaultURL+"/change", bus.Args{"by": "wrong"}, nil)
+			kit.CheckError(t, err, want.status, bus.ExecutedNo)
+			failed := kit.AsBusError(t, err)
 			if failed.Detail != want.detail {
 				t.Errorf("%q: %v", token, err)
 			}
 			assert.NotContains(t, fmt.Sprint(err), "keeper", "%q is told too much", token)
 			assert.NotContains(t, fmt.Sprint(err), "Change", "%q is told too much", token)
-			request := mustRequest(t, vaultURL+"/change").WithContext(bus.WithActor(t.Context(), token))
+			request := kit.MustRequest(t, kit.VaultURL+"/change").WithContext(bus.WithActor(t.Context(), token))
 			response, err := caller.Do(request)
 			if err != nil {
 				continue // it has not left
@@ -118,18 +106,18 @@ func TestClaims_RefuseBeforeInterceptorsRun(t *testing.T) {
 // TestClaims_BadTokenIsNotNoToken calls what asks for nothing.
 func TestClaims_BadTokenIsNotNoToken(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
 		caller := newSecuredService(t, w, i)
-		for name, token := range i.badTokens() {
+		for name, token := range i.BadTokens() {
 			ctx := bus.WithActor(t.Context(), token)
 			for _, path := range []string{"/weigh", "/who", "/open", "/guard", "/openapi.json"} {
-				if got := statusOf(t, ctx, caller, "GET", vaultURL+path); got != 401 {
+				if got := kit.StatusOf(t, ctx, caller, "GET", kit.VaultURL+path); got != 401 {
 					t.Errorf("%s, %s: status %d", name, path, got)
 				}
 			}
 			answers := 0
-			for response, err := range caller.Multicast(mustRequest(t, vaultURL+"/weigh").WithContext(ctx)) {
+			for response, err := range caller.Multicast(kit.MustRequest(t, kit.VaultURL+"/weigh").WithContext(ctx)) {
 				answers++
 				require.NoError(t, err, "%s, to all", name)
 				assert.Equal(t, 401, response.StatusCode, "%s, to all", name)
@@ -144,20 +132,20 @@ func TestClaims_BadTokenIsNotNoToken(t *testing.T) {
 // TestClaims_WithoutVerifier has a service that was told of no key set.
 func TestClaims_WithoutVerifier(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		serveVault(t, w.connect(vaultHost))
-		caller := w.connect("caller.example")
-		keeper := bus.WithActor(t.Context(), i.keeper())
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		serveVault(t, w.Connect(kit.VaultHost))
+		caller := w.Connect("caller.example")
+		keeper := bus.WithActor(t.Context(), i.Keeper())
 		for path, status := range map[string]int{"/weigh": 200, "/who": 200, "/open": 401} {
-			if got := statusOf(t, t.Context(), caller, "GET", vaultURL+path); got != status {
+			if got := kit.StatusOf(t, t.Context(), caller, "GET", kit.VaultURL+path); got != status {
 				t.Errorf("without a token, %s answers: %d, want %d", path, got, status)
 			}
-			if got := statusOf(t, keeper, caller, "GET", vaultURL+path); got != 401 {
+			if got := kit.StatusOf(t, keeper, caller, "GET", kit.VaultURL+path); got != 401 {
 				t.Errorf("a keeper calls %s: %d, want 401", path, got)
 			}
 		}
-		err := caller.Call(keeper, vaultURL+"/who", nil, nil)
+		err := caller.Call(keeper, kit.VaultURL+"/who", nil, nil)
 		assert.ErrorContains(t, err, "no token is accepted here, since no key set is configured")
 	})
 }
@@ -165,18 +153,18 @@ func TestClaims_WithoutVerifier(t *testing.T) {
 // TestClaims_ComeOnlyFromAToken holds that nothing but a token says who calls.
 func TestClaims_ComeOnlyFromAToken(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
 		caller := newSecuredService(t, w, i)
 		for name, value := range map[string]string{
-			"Bus-Actor": i.keeper(), "Authorization": "Bearer " + i.keeper(), "X-Actor": i.keeper(), "Cookie": "token=" + i.keeper(),
+			"Bus-Actor": i.Keeper(), "Authorization": "Bearer " + i.Keeper(), "X-Actor": i.Keeper(), "Cookie": "token=" + i.Keeper(),
 		} {
 			t.Run(name, func(t *testing.T) {
-				request := mustRequest(t, vaultURL+"/open?access_token="+i.keeper())
+				request := kit.MustRequest(t, kit.VaultURL+"/open?access_token="+i.Keeper())
 				request.Header.Set(name, value)
 				response, err := caller.Do(request)
 				require.NoError(t, err)
-				told := bodyOf(t, response)
+				told := kit.BodyOf(t, response)
 				assert.Equal(t, 401, response.StatusCode)
 				assert.Equal(t, name == "Authorization", strings.Contains(told, "bus.WithActor"))
 			})
@@ -186,7 +174,7 @@ func TestClaims_ComeOnlyFromAToken(t *testing.T) {
 
 func TestClaims_ThatCannotBeAskedFor(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect(vaultHost)
+	conn := kit.NewBus(t).Connect(kit.VaultHost)
 	for expression, want := range map[string]string{
 		"":                       "securedService.Open: bus.RequireClaims: the expression is empty; use bus.AllowAnonymous for an endpoint that needs no token",
 		`"keeper" in`:            `securedService.Open: claims expression "\"keeper\" in": `,
@@ -214,8 +202,8 @@ func TestClaims_InOnePlace(t *testing.T) {
 	t.Parallel()
 	const twice, both = `bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`,
 		"bus.RequireClaims beside bus.AllowAnonymous in one place: leave one of them out"
-	of, open := bus.RequireClaims(keepers), bus.AllowAnonymous()
-	conn := newBus(t).Connect(vaultHost)
+	of, open := bus.RequireClaims(kit.Keepers), bus.AllowAnonymous()
+	conn := kit.NewBus(t).Connect(kit.VaultHost)
 	for _, test := range []struct {
 		name          string
 		first, second bus.HandlerOption
@@ -233,7 +221,7 @@ func TestClaims_InOnePlace(t *testing.T) {
 				"securedService.Open: ":                            bus.Serve(conn, securedService{}, bus.Method("Open", test.first, bus.Undocumented(), test.second)),
 				"securedService.Who: ":                             bus.Serve(conn, securedService{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
 				"handle GET /x on vault.example: GET /x: ":         conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
-				"to the events of vault: ":                         bus.Subscribe(conn, "vault", happening{}, test.first, test.second),
+				"to the events of vault: ":                         bus.Subscribe(conn, "vault", kit.Happening{}, test.first, test.second),
 			} {
 				assert.ErrorContains(t, err, place+test.want)
 			}
@@ -256,9 +244,9 @@ func (c corridor) Pass(ctx context.Context) (seen []string, err error) {
 	if c.as != nil {
 		ctx = c.as(ctx)
 	}
-	if c.next == vaultURL {
+	if c.next == kit.VaultURL {
 		var out struct{ Gold int }
-		err = c.conn.Call(ctx, vaultURL+"/open", nil, &out)
+		err = c.conn.Call(ctx, kit.VaultURL+"/open", nil, &out)
 		return []string{name}, err
 	}
 	var out struct{ Seen []string }
@@ -267,30 +255,30 @@ func (c corridor) Pass(ctx context.Context) (seen []string, err error) {
 }
 
 // newCorridor serves three services in a row: gate, hall, and vault.
-func newCorridor(t *testing.T, w *testBus, i *issuer, as func(context.Context) context.Context) (caller *bus.Conn) {
+func newCorridor(t *testing.T, w *kit.World, i *kit.Issuer, as func(context.Context) context.Context) (caller *bus.Conn) {
 	t.Helper()
-	gate, hall := w.connect("gate.example", i.trust()), w.connect("hall.example", i.trust())
-	serve(t, gate, corridor{conn: gate, next: "https://hall.example"})
-	serve(t, hall, corridor{hall, vaultURL, as})
+	gate, hall := w.Connect("gate.example", i.Trust()), w.Connect("hall.example", i.Trust())
+	kit.Serve(t, gate, corridor{conn: gate, next: "https://hall.example"})
+	kit.Serve(t, hall, corridor{hall, kit.VaultURL, as})
 	return newSecuredService(t, w, i)
 }
 
 // TestToken_TravelsAlongAChain calls through two services that ask for nothing.
 func TestToken_TravelsAlongAChain(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
 		caller := newCorridor(t, w, i, nil)
 		var out struct{ Seen []string }
-		err := caller.Call(bus.WithActor(t.Context(), i.keeper()), "https://gate.example/pass", nil, &out)
+		err := caller.Call(bus.WithActor(t.Context(), i.Keeper()), "https://gate.example/pass", nil, &out)
 		require.NoError(t, err, "a keeper")
 		assert.Equal(t, []string{"ada", "ada"}, out.Seen, "a keeper")
-		for token, status := range map[string]int{"": 401, i.token(nil): 403} {
+		for token, status := range map[string]int{"": 401, i.Token(nil): 403} {
 			err := caller.Call(bus.WithActor(t.Context(), token), "https://gate.example/pass", nil, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
 			require.True(t, ok)
 			assert.Equal(t, status, failed.Status)
-			assert.Equal(t, vaultHost, failed.Host)
+			assert.Equal(t, kit.VaultHost, failed.Host)
 		}
 	})
 }
@@ -298,14 +286,14 @@ func TestToken_TravelsAlongAChain(t *testing.T) {
 // TestService_ActsForAnotherCaller has the hall go on for another caller than the one who came.
 func TestService_ActsForAnotherCaller(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		own := i.token(claims.Claims{"sub": "the hall", "roles": []string{"keeper"}})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		own := i.Token(claims.Claims{"sub": "the hall", "roles": []string{"keeper"}})
 		var token string
 		caller := newCorridor(t, w, i, func(ctx context.Context) context.Context { return bus.WithActor(ctx, token) })
 		for as, status := range map[string]int{own: 200, "": 401} {
 			token = as
-			for _, came := range []string{"", i.keeper(), i.token(nil)} {
+			for _, came := range []string{"", i.Keeper(), i.Token(nil)} {
 				err := caller.Call(bus.WithActor(t.Context(), came), "https://gate.example/pass", nil, nil)
 				if bus.StatusOf(err) != status {
 					t.Errorf("%v, want %d", err, status)
@@ -317,9 +305,9 @@ func TestService_ActsForAnotherCaller(t *testing.T) {
 
 func TestActorOf(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		conn := w.connect(vaultHost, i.trust())
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		conn := w.Connect(kit.VaultHost, i.Trust())
 		told := make(chan []string, 1)
 		err := conn.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			verified, known := bus.ClaimsOf(bus.WithActor(r.Context(), "other"))
@@ -334,8 +322,8 @@ func TestActorOf(t *testing.T) {
 			}
 		}))
 		require.NoError(t, err)
-		for _, token := range []string{"", i.token(nil)} {
-			request := mustRequest(t, vaultURL+"/").WithContext(bus.WithActor(t.Context(), token))
+		for _, token := range []string{"", i.Token(nil)} {
+			request := kit.MustRequest(t, kit.VaultURL+"/").WithContext(bus.WithActor(t.Context(), token))
 			request.Header.Set("Authorization", "Basic YTpi") // is a header like any other
 			response, err := conn.Do(request)
 			require.NoError(t, err)
@@ -353,13 +341,13 @@ func TestActorOf(t *testing.T) {
 // TestGeneratedClient calls by a client, one instance and all.
 func TestGeneratedClient(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		conn := w.connect(calculatorapi.Host, i.trust())
-		err := bus.Serve[calculatorapi.Calculator](conn, calculatorsvc.Calculator{}, bus.RequireClaims(keepers))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		conn := w.Connect(calculatorapi.Host, i.Trust())
+		err := bus.Serve[calculatorapi.Calculator](conn, calculatorsvc.Calculator{}, bus.RequireClaims(kit.Keepers))
 		require.NoError(t, err)
-		calculator := calculatorapi.NewClient(w.connect("caller.example"))
-		for token, status := range map[string]int{"": 401, i.token(nil): 403, i.keeper(): 200} {
+		calculator := calculatorapi.NewClient(w.Connect("caller.example"))
+		for token, status := range map[string]int{"": 401, i.Token(nil): 403, i.Keeper(): 200} {
 			ctx := bus.WithActor(t.Context(), token)
 			for _, client := range []*calculatorapi.Client{calculator, calculator.ForInstance(conn.ID())} {
 				if sum, err := client.Add(ctx, 5, 6); bus.StatusOf(err) != status || err == nil && sum != 11 {
@@ -378,18 +366,18 @@ func TestGeneratedClient(t *testing.T) {
 // token with it, for each caller.
 func TestToken_IsOfOneCaller(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		heard := tap(t, w, w.Plane()+".888.>")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		heard := kit.Tap(t, w, w.Plane()+".888.>")
 		caller := newSecuredService(t, w, i, bus.WithoutShortCircuit())
-		other := w.connect("other.example") // knows of no keys, and answers all the same
-		serve(t, other, calculator{})
-		keeper := bus.WithActor(t.Context(), i.keeper())
-		if got := statusOf(t, keeper, caller, "DELETE", vaultURL+"/open"); got != 405 {
+		other := w.Connect("other.example") // knows of no keys, and answers all the same
+		kit.Serve(t, other, kit.Calculator{})
+		keeper := bus.WithActor(t.Context(), i.Keeper())
+		if got := kit.StatusOf(t, keeper, caller, "DELETE", kit.VaultURL+"/open"); got != 405 {
 			t.Errorf("status %d", got)
 		}
 		answers := 0
-		for response, err := range caller.Multicast(mustRequest(t, "https://all:888/ping").WithContext(keeper)) {
+		for response, err := range caller.Multicast(kit.MustRequest(t, "https://all:888/ping").WithContext(keeper)) {
 			answers++
 			require.NoError(t, err)
 			assert.Equal(t, 200, response.StatusCode)
@@ -405,10 +393,10 @@ func TestToken_IsOfOneCaller(t *testing.T) {
 }
 
 // checkNoToken looks at all messages to port 888 until now.
-func checkNoToken(t *testing.T, w *testBus, heard <-chan *nats.Msg) {
+func checkNoToken(t *testing.T, w *kit.World, heard <-chan *nats.Msg) {
 	t.Helper()
 	end := w.Plane() + ".888.end"
-	require.NoError(t, rawClient(t, w).Publish(end, nil))
+	require.NoError(t, kit.RawClient(t, w).Publish(end, nil))
 	seen := 0
 	for message := range heard {
 		if message.Subject == end {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestCall_Allocations holds how often a call allocates, on both sides together; over the broker most of it is the
@@ -20,9 +21,9 @@ func TestCall_Allocations(t *testing.T) { //nolint:paralleltest // counts the al
 	}
 	for name, most := range map[string]float64{"short circuit": 10, "broker": 48} {
 		t.Run(name, func(t *testing.T) {
-			w := transports()[name](newUncheckedBus(t))
-			caller, _ := newCalculator(t, w)
-			add := bus.NewOperation[arguments, results](caller, calculatorURL+"/add")
+			w := kit.Transports()[name](newUncheckedBus(t))
+			caller, _ := kit.NewCalculator(t, w)
+			add := bus.NewOperation[arguments, results](caller, kit.CalculatorURL+"/add")
 			got := leastAllocations(func() {
 				if response, err := add.Call(t.Context(), arguments{5, 6}); err != nil || response.Results.Sum != 11 {
 					t.Fatal(response, err)
@@ -40,9 +41,9 @@ func TestCall_Allocations(t *testing.T) { //nolint:paralleltest // counts the al
 // takes 11 allocations, which are spared while it is answered soon.
 func TestCall_AllocationsNested(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	const most = 28
-	w := transports()["short circuit"](newUncheckedBus(t))
-	conn := w.connect("relay.example")
-	serve(t, conn, relay{conn, "https://relay.example/pass"})
+	w := kit.Transports()["short circuit"](newUncheckedBus(t))
+	conn := w.Connect("relay.example")
+	kit.Serve(t, conn, kit.Relay{Conn: conn, Next: "https://relay.example/pass"})
 	got := leastAllocations(func() {
 		if err := conn.Call(t.Context(), "https://relay.example/pass", bus.Args{"hops": 1}, nil); err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -20,14 +21,14 @@ import (
 // number of the others.
 func TestAnnouncements_AreNotAnswered(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		announced := b.listen(subject.Subscription(b.Plane(), "888", "all", "POST", ">"))
-		answers := b.listen(b.Plane() + ".r.>")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		announced := b.Listen(subject.Subscription(b.Plane(), "888", "all", "POST", ">"))
+		answers := b.Listen(b.Plane() + ".r.>")
 		const instances = 20
 		conns := make([]*bus.Conn, instances)
 		for i := range conns {
-			conns[i] = b.connect(fmt.Sprintf("h%d.example", i))
-			serve(t, conns[i], calculator{})
+			conns[i] = b.Connect(fmt.Sprintf("h%d.example", i))
+			kit.Serve(t, conns[i], kit.Calculator{})
 		}
 		time.Sleep(2 * time.Second) // for the announcement of the documents
 		for _, conn := range conns {
@@ -47,18 +48,18 @@ func TestAnnouncements_AreNotAnswered(t *testing.T) {
 func TestAnnouncements_Forged(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, virtual *bustest.Bus) { // the short circuit would do the same: announcements come over the broker
-		b := &bubble{t: t, testBus: transports()["broker"](virtual)}
-		log := new(lines)
-		caller := b.connect("caller.example", bus.WithLogger(zerolog.New(log)))
-		b.newWithoutQueue(calculatorHost, 2)
-		b.listenTo(caller, calculatorHost)
-		b.announceInvented(100_000)
-		late := slow{host: calculatorHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
-		b.newSlow(late)
-		b.greet(late)
+		b := &kit.Bubble{T: t, World: kit.Transports()["broker"](virtual)}
+		log := new(kit.Lines)
+		caller := b.Connect("caller.example", bus.WithLogger(zerolog.New(log)))
+		newWithoutQueue(b, kit.CalculatorHost, 2)
+		listenTo(b, caller, kit.CalculatorHost)
+		announceInvented(b, 100_000)
+		late := slow{host: kit.CalculatorHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
+		newSlow(b, late)
+		greet(b, late)
 		synctest.Wait()
-		assert.Equal(t, 1, log.count("too many announcements of other instances"), log)
-		assert.Contains(t, publish(t, caller, calculatorURL+"/who"), late.id)
+		assert.Equal(t, 1, log.Count("too many announcements of other instances"), log)
+		assert.Contains(t, kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"), late.id)
 	})
 }
 
@@ -66,25 +67,25 @@ func TestAnnouncements_Forged(t *testing.T) {
 // disturbs none, and it is called like any other.
 func TestAnnouncements_OldGreeting(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		old := slow{host: calculatorHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
-		raw := rawClient(t, b.testBus)
-		answers := &scripted{host: old.host, id: old.id, plane: b.Plane(), raw: raw, script: []wire.OpCode{ack, res}}
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		old := slow{host: kit.CalculatorHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
+		raw := kit.RawClient(t, b.World)
+		answers := &kit.Scripted{Host: old.host, ID: old.id, Plane: b.Plane(), Raw: raw, Script: []wire.OpCode{kit.Ack, kit.Res}}
 		for _, announcement := range []string{"hello", "bye"} {
-			_, err := raw.Subscribe(subject.Subscription(b.Plane(), "888", "all", "POST", announcement), answers.receive)
+			_, err := raw.Subscribe(subject.Subscription(b.Plane(), "888", "all", "POST", announcement), answers.Receive)
 			require.NoError(t, err)
 		}
-		flush(t, raw)
-		log := new(lines)
-		caller := b.connect("caller.example", bus.WithLogger(zerolog.New(log).Level(zerolog.WarnLevel)))
-		ids := b.newWithoutQueue(calculatorHost, 2)
-		b.listenTo(caller, calculatorHost)
+		kit.Flush(t, raw)
+		log := new(kit.Lines)
+		caller := b.Connect("caller.example", bus.WithLogger(zerolog.New(log).Level(zerolog.WarnLevel)))
+		ids := newWithoutQueue(b, kit.CalculatorHost, 2)
+		listenTo(b, caller, kit.CalculatorHost)
 		old.serve(t, raw, b.Plane())
-		b.greet(old)
+		greet(b, old)
 		synctest.Wait()
 		ids = append(ids, old.id)
 		for range 3 {
-			assert.ElementsMatch(t, ids, publish(t, caller, calculatorURL+"/who"))
+			assert.ElementsMatch(t, ids, kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"))
 		}
 		synctest.Wait()
 		assert.Empty(t, log.String())
@@ -95,31 +96,31 @@ func TestAnnouncements_OldGreeting(t *testing.T) {
 // one does not.
 func TestAnnouncements_Denied(t *testing.T) {
 	t.Parallel()
-	e := newEnforcing(t, map[string]string{"first": "", "caller.example": "", calculatorHost: `permissions { publish { deny: ["*.888.all.>"] } }`})
+	e := kit.NewEnforcing(t, map[string]string{"first": "", "caller.example": "", kit.CalculatorHost: `permissions { publish { deny: ["*.888.all.>"] } }`})
 	newInstance := func(options ...bus.ConnectOption) (id string) {
-		conn := e.connect(calculatorHost, options...)
-		serve(t, conn, calculator{conn.ID()}, bus.NoQueue())
+		conn := e.Connect(kit.CalculatorHost, options...)
+		kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}, bus.NoQueue())
 		return conn.ID()
 	}
-	caller, ids := e.connect("caller.example"), []string{newInstance(bus.WithURL(e.as("first")))}
-	assert.Equal(t, ids, publish(t, caller, calculatorURL+"/who"))
+	caller, ids := e.Connect("caller.example"), []string{newInstance(bus.WithURL(e.As("first")))}
+	assert.Equal(t, ids, kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"))
 	ids = append(ids, newInstance())
-	publish(t, caller, calculatorURL+"/who")
-	assert.ElementsMatch(t, ids, publish(t, caller, calculatorURL+"/who"))
+	kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who")
+	assert.ElementsMatch(t, ids, kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"))
 }
 
 // TestWatchAnnouncements_Hears holds that a watcher hears who comes and goes until it stops, and that some were missed.
 func TestWatchAnnouncements_Hears(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		watching := b.connect("watching.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		watching := b.Connect("watching.example")
 		var heard []bus.Announcement
 		stop := watching.WatchAnnouncements(func(each bus.Announcement) { heard = append(heard, each) })
 		other := watching.WatchAnnouncements(func(bus.Announcement) {})
 		synctest.Wait()
 		heard = nil
-		conn := b.connect("coming.example")
-		serve(t, conn, calculator{})
+		conn := b.Connect("coming.example")
+		kit.Serve(t, conn, kit.Calculator{})
 		require.NoError(t, conn.Close(t.Context()))
 		synctest.Wait()
 		of := bus.Announcement{Host: "coming.example", ID: conn.ID()}
@@ -127,7 +128,7 @@ func TestWatchAnnouncements_Hears(t *testing.T) {
 		leaves.Leaves = true
 		assert.Equal(t, []bus.Announcement{of, of, leaves}, heard)
 		heard = nil
-		b.announceInvented(6000)
+		announceInvented(b, 6000)
 		synctest.Wait()
 		taken := len(heard)
 		require.LessOrEqual(t, taken, 5001, "no more are taken in a second")
@@ -135,7 +136,7 @@ func TestWatchAnnouncements_Hears(t *testing.T) {
 		stop()
 		stop()
 		time.Sleep(2 * time.Second)
-		b.connect("late.example")
+		b.Connect("late.example")
 		synctest.Wait()
 		assert.Len(t, heard, taken)
 		other()
@@ -157,22 +158,22 @@ func TestWatchAnnouncements_Outage(t *testing.T) {
 		}
 	})
 	require.NoError(t, conn.NATS().ForceReconnect())
-	await(t, "that some were missed", missed)
+	kit.Await(t, "that some were missed", missed)
 }
 
 // TestAnnouncements_OfDocuments holds that an instance that announces its document, and nothing else, makes no caller
 // wait for others.
 func TestAnnouncements_OfDocuments(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
-		ids := b.newWithoutQueue(calculatorHost, 2)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
+		ids := newWithoutQueue(b, kit.CalculatorHost, 2)
 		synctest.Wait()
-		assert.Equal(t, ids, publish(t, caller, calculatorURL+"/who"))
-		documents := b.listen(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"))
+		assert.Equal(t, ids, kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"))
+		documents := b.Listen(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"))
 		time.Sleep(2 * time.Second)
 		require.Len(t, documents, 2)
-		found, took := publishFor(t, caller, calculatorURL+"/who")
+		found, took := publishFor(t, caller, kit.CalculatorURL+"/who")
 		assert.Equal(t, ids, found)
 		assert.Zero(t, took)
 	})

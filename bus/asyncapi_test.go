@@ -14,6 +14,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/restmap/asyncapi"
 )
 
@@ -23,9 +24,9 @@ var update = flag.Bool("update", false, "write testdata/asyncapi.json")
 // others.
 func TestAsyncAPI_Golden(t *testing.T) {
 	t.Parallel()
-	b := newBus(t, broker.JetStream(t.TempDir()))
+	b := kit.NewBus(t, broker.JetStream(t.TempDir()))
 	conn := b.Connect(parcelsHost, bus.WithVersion("2"))
-	newParcels(t, conn, bus.Durable(), bus.RequireClaims(keepers))
+	newParcels(t, conn, bus.Durable(), bus.RequireClaims(kit.Keepers))
 	unknown, err := conn.NewPublisher("returns.example")
 	require.NoError(t, err)
 	bus.NewEvent[bus.Args](unknown, "/on-returned")
@@ -60,11 +61,11 @@ func TestAsyncAPI_Golden(t *testing.T) {
 // TestAsyncAPI_Absent has no document of a connection without events.
 func TestAsyncAPI_Absent(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
+	b := kit.NewBus(t)
 	conn := b.Connect("calculator.example")
-	serve(t, conn, calculator{conn.ID()})
+	kit.Serve(t, conn, kit.Calculator{ID: conn.ID()})
 	err := b.Connect("caller.example").Call(t.Context(), "GET https://calculator.example:888/asyncapi.json", nil, nil)
-	checkError(t, err, http.StatusNotFound, bus.ExecutedNo)
+	kit.CheckError(t, err, http.StatusNotFound, bus.ExecutedNo)
 	document, err := conn.AsyncAPI()
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"asyncapi":"3.0.0","info":{"title":"calculator.example","version":"0","description":"The events of calculator.example."},
@@ -74,11 +75,11 @@ func TestAsyncAPI_Absent(t *testing.T) {
 // TestAsyncAPI_Servers names the broker without its logins.
 func TestAsyncAPI_Servers(t *testing.T) {
 	t.Parallel()
-	e := newEnforcing(t, map[string]string{ordersHost: ""})
-	document, err := e.connect(ordersHost).AsyncAPI()
+	e := kit.NewEnforcing(t, map[string]string{ordersHost: ""})
+	document, err := e.Connect(ordersHost).AsyncAPI()
 	require.NoError(t, err)
 	assert.NotContains(t, string(document), "secret")
 	parsed, err := asyncapi.Parse(document)
 	require.NoError(t, err)
-	assert.Equal(t, map[string]*asyncapi.Server{"nats": {Host: strings.TrimPrefix(e.url.Host, "nats://"), Protocol: "nats"}}, parsed.Servers)
+	assert.Equal(t, map[string]*asyncapi.Server{"nats": {Host: strings.TrimPrefix(e.URL.Host, "nats://"), Protocol: "nats"}}, parsed.Servers)
 }

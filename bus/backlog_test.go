@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,13 +14,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // gathering holds its callers until all have come.
@@ -35,13 +34,13 @@ func (g gathering) Come() {
 // TestHandlers_ThatWaitAreAllStarted makes calls of which none ends before all are handled at the same time.
 func TestHandlers_ThatWaitAreAllStarted(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		const calls = 500
 		all := new(sync.WaitGroup)
 		all.Add(calls)
-		callee := b.connect("gathering.example")
-		serve(t, callee, gathering{all})
-		caller := b.connect("caller.example")
+		callee := b.Connect("gathering.example")
+		kit.Serve(t, callee, gathering{all})
+		caller := b.Connect("caller.example")
 		var calling sync.WaitGroup
 		for range calls {
 			calling.Go(func() {
@@ -81,7 +80,7 @@ func TestQueue_CallerLeftOrOutOfTime(t *testing.T) {
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 				handled := new(atomic.Int64)
 				callee, caller := b.Connect("counted.example", bus.WithoutSharing()), b.Connect("caller.example", bus.WithoutSharing())
-				serve(t, callee, counted{handled}, test.options...)
+				kit.Serve(t, callee, counted{handled}, test.options...)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				synctest.Wait()
@@ -117,9 +116,9 @@ func TestQueue_CallerLeftOrOutOfTime(t *testing.T) {
 // has an answer, of whatever kind, is never told that the service is busy with the call before.
 func TestQueue_FreesASlotBeforeTheResponse(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect(calculatorHost, bus.WithMaxHandlers(1)), w.connect("caller.example")
-		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect(kit.CalculatorHost, bus.WithMaxHandlers(1)), w.Connect("caller.example")
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		err := callee.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNoContent)
 		}))
@@ -137,7 +136,7 @@ func TestQueue_FreesASlotBeforeTheResponse(t *testing.T) {
 			{50, 500, "/exit"},
 		} {
 			for i := range test.times {
-				err := caller.Call(t.Context(), "GET "+calculatorURL+test.address, nil, nil)
+				err := caller.Call(t.Context(), "GET "+kit.CalculatorURL+test.address, nil, nil)
 				if bus.StatusOf(err) != test.status {
 					t.Fatalf("call %d of %s: %v", i, test.address, err)
 				}
@@ -152,11 +151,11 @@ func TestQueue_FreesASlotBeforeTheResponse(t *testing.T) {
 // TestQueue_FreesASlotBeforeAMulticastResponse does so with multicasts.
 func TestQueue_FreesASlotBeforeAMulticastResponse(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect(calculatorHost, bus.WithMaxHandlers(1)), w.connect("caller.example")
-		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect(kit.CalculatorHost, bus.WithMaxHandlers(1)), w.Connect("caller.example")
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		for range 300 {
-			for response, err := range caller.Multicast(mustRequest(t, "https://"+callee.ID()+"."+calculatorHost+"/who")) {
+			for response, err := range caller.Multicast(kit.MustRequest(t, "https://"+callee.ID()+"."+kit.CalculatorHost+"/who")) {
 				require.NoError(t, err)
 				require.Equal(t, 200, response.StatusCode)
 			}
@@ -168,9 +167,9 @@ func TestQueue_FreesASlotBeforeAMulticastResponse(t *testing.T) {
 // broker by the handler itself.
 func TestQueue_FreesASlotBeforeTheResponseIsSent(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	caller, watch := w.connect("caller.example"), &watchedBroker{InProcessConnProvider: w.Broker()}
-	callee := w.connect("large.example", bus.WithMaxHandlers(1), bus.WithBroker(watch))
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	caller, watch := w.Connect("caller.example"), &kit.WatchedBroker{InProcessConnProvider: w.Broker()}
+	callee := w.Connect("large.example", bus.WithMaxHandlers(1), bus.WithBroker(watch))
 	err := callee.Handle("GET", "/large", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, 256<<10))
 	}))
@@ -182,51 +181,23 @@ func TestQueue_FreesASlotBeforeTheResponseIsSent(t *testing.T) {
 			working.Add(int64(callee.Stats().InFlight))
 		}
 	}
-	watch.look.Store(&look)
-	do(t, caller, "GET", "https://large.example/large", "", "")
+	watch.Look.Store(&look)
+	kit.Do(t, caller, "GET", "https://large.example/large", "", "")
 	assert.Equal(t, int64(1), looked.Load())
 	assert.Zero(t, working.Load())
 }
 
-// watchedBroker shows what is written to a broker.
-type watchedBroker struct {
-	nats.InProcessConnProvider
-	look atomic.Pointer[func(written []byte)]
-}
-
-func (b *watchedBroker) InProcessConn() (net.Conn, error) {
-	conn, err := b.InProcessConnProvider.InProcessConn()
-	return &watchedConn{conn, b}, err
-}
-
-type watchedConn struct {
-	net.Conn
-	broker *watchedBroker
-}
-
-func (c *watchedConn) Write(bytes []byte) (int, error) {
-	if look := c.broker.look.Load(); look != nil {
-		(*look)(bytes)
-	}
-	return c.Conn.Write(bytes)
-}
-
-// echo answers with what it was sent.
-type echo struct{}
-
-func (echo) Echo(text string) (same string) { return text }
-
 func TestBodyLimits(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("echo.example")
-		serve(t, conn, echo{}, bus.MaxBodyBytes(100))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("echo.example")
+		kit.Serve(t, conn, kit.Echo{}, bus.MaxBodyBytes(100))
 		err := conn.Handle("POST", "/web", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), bus.MaxBodyBytes(200))
 		require.NoError(t, err)
 		for path, limit := range map[string]int{"/echo": 100, "/web": 200} {
 			for _, size := range []int{limit, limit + 1} {
 				body := `{"text":"` + strings.Repeat("a", size-len(`{"text":""}`)) + `"}`
-				response, told := do(t, conn, "POST", "https://echo.example"+path, "application/json", body)
+				response, told := kit.Do(t, conn, "POST", "https://echo.example"+path, "application/json", body)
 				want := http.StatusOK
 				if size > limit {
 					want = http.StatusRequestEntityTooLarge
@@ -245,13 +216,13 @@ func TestBodyLimits(t *testing.T) {
 // TestMaxPayload sends what takes more than one message of the broker, in both directions.
 func TestMaxPayload(t *testing.T) {
 	t.Parallel()
-	for name, transport := range transports() {
+	for name, transport := range kit.Transports() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const payload = 4096
-			w := transport(newBus(t, broker.MaxPayload(payload)))
-			callee, caller := w.connect("echo.example"), w.connect("caller.example")
-			serve(t, callee, echo{})
+			w := transport(kit.NewBus(t, broker.MaxPayload(payload)))
+			callee, caller := w.Connect("echo.example"), w.Connect("caller.example")
+			kit.Serve(t, callee, kit.Echo{})
 			for _, size := range []int{0, 1, payload - 1, payload, payload + 1, 2 * payload, 10 * payload, 100 * payload} {
 				text := strings.Repeat("abcdefg", size/7+1)[:size]
 				var out struct{ Same string }
@@ -268,8 +239,8 @@ func TestMaxPayload(t *testing.T) {
 
 func TestHandle_MisbehavingHandlers(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		handlers := map[string]http.HandlerFunc{
 			"/status0":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(0) },
 			"/status99": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(99) },
@@ -283,7 +254,7 @@ func TestHandle_MisbehavingHandlers(t *testing.T) {
 		}
 		for path, handler := range handlers {
 			require.NoError(t, conn.Handle("GET", path, handler))
-			response, body := do(t, conn, "GET", "https://web.example"+path, "", "")
+			response, body := kit.Do(t, conn, "GET", "https://web.example"+path, "", "")
 			assert.Equal(t, 500, response.StatusCode, path)
 			assert.Contains(t, body, `"status":500`, path)
 			assert.NotContains(t, body, "half\"", path)
@@ -294,8 +265,8 @@ func TestHandle_MisbehavingHandlers(t *testing.T) {
 // TestLargeHeads sends heads around what fits, in both directions.
 func TestLargeHeads(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		err := conn.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Size", strconv.Itoa(len(r.Header.Get("X-A"))+len(r.Header.Get("X-B"))))
 			if r.URL.Query().Has("fields") {
@@ -306,7 +277,7 @@ func TestLargeHeads(t *testing.T) {
 		}))
 		require.NoError(t, err)
 		for _, size := range []int{100, 30_000, 33_000, 36_000, 39_000} {
-			request := mustRequest(t, "https://web.example/?"+strings.Repeat("q", 2000))
+			request := kit.MustRequest(t, "https://web.example/?"+strings.Repeat("q", 2000))
 			request.Header.Set("X-A", strings.Repeat("a", size))
 			request.Header.Set("X-B", strings.Repeat("b", size))
 			response, err := conn.Do(request)
@@ -315,9 +286,9 @@ func TestLargeHeads(t *testing.T) {
 				assert.Equal(t, strconv.Itoa(2*size), response.Header.Get("X-Size"), "two fields of %d bytes", size)
 				continue
 			}
-			checkError(t, err, 431, bus.ExecutedNo)
+			kit.CheckError(t, err, 431, bus.ExecutedNo)
 		}
-		response, body := do(t, conn, "GET", "https://web.example/?fields", "", "")
+		response, body := kit.Do(t, conn, "GET", "https://web.example/?fields", "", "")
 		assert.Equal(t, 500, response.StatusCode, "300 fields")
 		assert.Contains(t, body, "the response cannot be sent", "300 fields")
 	})
@@ -325,8 +296,8 @@ func TestLargeHeads(t *testing.T) {
 
 func TestServe_ErrorNamesTheService(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		err := conn.Handle("GET", "/x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, bus.Errorf(http.StatusNotFound, "no such thing"))
 		}))
@@ -344,8 +315,8 @@ func TestServe_ErrorNamesTheService(t *testing.T) {
 
 func TestHeaders_CannotInjectAnything(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		err := conn.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			header := w.Header()
 			header["X-Value"] = []string{"a\r\nX-Injected: 1\r\n\r\nbody"}
@@ -357,7 +328,7 @@ func TestHeaders_CannotInjectAnything(t *testing.T) {
 			header["X-Seen"] = []string{fmt.Sprintf("%q", r.Header["X-Value"])}
 		}))
 		require.NoError(t, err)
-		request := mustRequest(t, "https://web.example/")
+		request := kit.MustRequest(t, "https://web.example/")
 		request.Header["X-Value"] = []string{"a\r\nX-Injected: 1"}
 		request.Header["Bus-From-Host"] = []string{"forged.example"}
 		response, err := conn.Do(request)

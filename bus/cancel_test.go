@@ -14,60 +14,23 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
-
-// ended is how a handler's context ended, and when.
-type ended struct {
-	id         string
-	err, cause error
-	derived    error // the cause of a context made of it
-	after      time.Duration
-}
-
-// serveWaiting serves GET /wait, which waits for the end of its context, and GET /all, which does so on every instance.
-func serveWaiting(t *testing.T, conn *bus.Conn) <-chan ended {
-	t.Helper()
-	ends := make(chan ended, 16)
-	wait := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		begun := time.Now()
-		derived, cancel := context.WithTimeout(r.Context(), time.Hour)
-		defer cancel()
-		<-derived.Done()
-		ends <- ended{conn.ID(), r.Context().Err(), context.Cause(r.Context()), context.Cause(derived), time.Since(begun)}
-	})
-	require.NoError(t, conn.Handle("GET", "/wait", wait))
-	require.NoError(t, conn.Handle("GET", "/all", wait, bus.NoQueue()))
-	return ends
-}
-
-func wantCancelled(t *testing.T, what string, ends <-chan ended, after time.Duration) {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case end := <-ends:
-		assert.ErrorIs(t, end.err, context.Canceled, what)
-		assert.ErrorIs(t, end.cause, bus.ErrCallerLeft, what)
-		assert.ErrorIs(t, end.derived, bus.ErrCallerLeft, what)
-		assert.Equal(t, after, end.after, what)
-	default:
-		t.Errorf("%s: the handler still runs", what)
-	}
-}
 
 // TestCancel_EndsTheHandler has callers go away.
 func TestCancel_EndsTheHandler(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, callee := b.connect("caller.example"), b.connect("slow.example")
-		ends := serveWaiting(t, callee)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, callee := b.Connect("caller.example"), b.Connect("slow.example")
+		ends := kit.ServeWaiting(t, callee)
 		for _, host := range []string{"slow.example", callee.ID() + ".slow.example"} {
 			for _, path := range []string{"/wait", "/all"} {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(300*time.Millisecond, cancel)
 				err := caller.Call(ctx, "GET https://"+host+path, nil, nil)
-				wantFailed(t, host+path, err, 503, context.Canceled)
-				wantCancelled(t, host+path, ends, 300*time.Millisecond)
+				kit.WantFailed(t, host+path, err, 503, context.Canceled)
+				kit.WantCancelled(t, host+path, ends, 300*time.Millisecond)
 			}
 		}
 		if left := bus.RunningRequests(callee); left != 0 {
@@ -83,15 +46,15 @@ func TestCancel_EndsTheHandler(t *testing.T) {
 // cause of their own.
 func TestCancel_TellsItsCause(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, why := b.connect("caller.example"), errors.New("the user has closed the page")
-		ends := serveWaiting(t, b.connect("slow.example"))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, why := b.Connect("caller.example"), errors.New("the user has closed the page")
+		ends := kit.ServeWaiting(t, b.Connect("slow.example"))
 		for what, call := range map[string]func(ctx context.Context) error{
 			"the call": func(ctx context.Context) error {
 				return caller.Call(ctx, "GET https://slow.example/wait", nil, nil)
 			},
 			"the multicast": func(ctx context.Context) (err error) {
-				for _, err = range caller.Multicast(mustRequest(t, "https://slow.example/all").WithContext(ctx)) {
+				for _, err = range caller.Multicast(kit.MustRequest(t, "https://slow.example/all").WithContext(ctx)) {
 					continue
 				}
 				return err
@@ -100,7 +63,7 @@ func TestCancel_TellsItsCause(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { cancel(why) })
 			during := call(ctx)
-			wantCancelled(t, what, ends, time.Second)
+			kit.WantCancelled(t, what, ends, time.Second)
 			for when, err := range map[string]error{"before": call(ctx), "during": during} {
 				assert.Equal(t, 503, bus.StatusOf(err), "%s, cancelled %s it", what, when)
 				assert.ErrorIs(t, err, context.Canceled, "%s, cancelled %s it", what, when)
@@ -119,51 +82,51 @@ func TestCancel_TellsItsCause(t *testing.T) {
 // TestMulticast_Canceled has its caller go away: each instance that owes an answer hears of it.
 func TestMulticast_Canceled(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
-		one, other := serveWaiting(t, b.connect("slow.example")), serveWaiting(t, b.connect("slow.example"))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
+		one, other := kit.ServeWaiting(t, b.Connect("slow.example")), kit.ServeWaiting(t, b.Connect("slow.example"))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute/4, cancel)
 		failed := 0
-		for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all").WithContext(ctx)) {
+		for _, err := range caller.Multicast(kit.MustRequest(t, "https://slow.example/all").WithContext(ctx)) {
 			failed++
-			wantFailed(t, "the multicast", err, 503, context.Canceled)
+			kit.WantFailed(t, "the multicast", err, 503, context.Canceled)
 		}
 		if failed != 1 {
 			t.Errorf("%d errors, want one", failed)
 		}
-		wantCancelled(t, "one", one, time.Minute/4)
-		wantCancelled(t, "the other", other, time.Minute/4)
+		kit.WantCancelled(t, "one", one, time.Minute/4)
+		kit.WantCancelled(t, "the other", other, time.Minute/4)
 	})
 }
 
 // TestCancel_GoesDownTheChain cancels a call that waits for a call.
 func TestCancel_GoesDownTheChain(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, front := b.connect("caller.example"), b.connect("front.example")
-		ends := serveWaiting(t, b.connect("slow.example"))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, front := b.Connect("caller.example"), b.Connect("front.example")
+		ends := kit.ServeWaiting(t, b.Connect("slow.example"))
 		err := front.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, front.Call(r.Context(), "GET https://slow.example/wait", nil, nil))
 		}))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		wantFailed(t, "the call", caller.Call(ctx, "GET https://front.example/", nil, nil), 503, context.Canceled)
-		wantCancelled(t, "at the end of the chain", ends, time.Second)
+		kit.WantFailed(t, "the call", caller.Call(ctx, "GET https://front.example/", nil, nil), 503, context.Canceled)
+		kit.WantCancelled(t, "at the end of the chain", ends, time.Second)
 	})
 }
 
 // TestCancel_WhenTheBudgetEnds gives an endpoint less time than it asks for: it is told, too, whichever clock is first.
 func TestCancel_WhenTheBudgetEnds(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		cancels := b.listen(b.Plane() + ".888.example.scripted." + scriptedID + ".|.POST.cancel")
-		newScripted(t, b.testBus, scriptedHost, ack)
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		cancels := b.Listen(b.Plane() + ".888.example.scripted." + kit.ScriptedID + ".|.POST.cancel")
+		kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack)
+		caller := b.Connect("caller.example")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
-		wantFailed(t, "the call", caller.Call(ctx, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "the call", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		synctest.Wait()
 		if len(cancels) != 1 {
 			t.Errorf("%d cancels were sent, want one", len(cancels))
@@ -178,8 +141,8 @@ func TestCancel_WhenTheBudgetEnds(t *testing.T) {
 // TestCancel_OnlyByTheCaller has others say that it has left.
 func TestCancel_OnlyByTheCaller(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, callee, other := b.connect("caller.example"), b.connect("slow.example"), b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, callee, other := b.Connect("caller.example"), b.Connect("slow.example"), b.Connect("caller.example")
 		ids, ends := make(chan string, 1), make(chan error, 1)
 		err := callee.Handle("GET", "/wait", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "0")
@@ -220,8 +183,8 @@ func TestCancel_OnlyByTheCaller(t *testing.T) {
 // TestCancel_OfOneOfTwo has two callers that are not ours give their requests the same id, and the first one leave.
 func TestCancel_OfOneOfTwo(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee, ends := b.connect("slow.example"), make(chan string, 2)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee, ends := b.Connect("slow.example"), make(chan string, 2)
 		err := callee.Handle("GET", "/wait", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "0")
 			from, _ := bus.CallerOf(r.Context())
@@ -229,14 +192,14 @@ func TestCancel_OfOneOfTwo(t *testing.T) {
 			ends <- from.Host + ": " + context.Cause(r.Context()).Error()
 		}))
 		require.NoError(t, err)
-		raw := rawClient(t, b.testBus)
+		raw := kit.RawClient(t, b.World)
 		send := func(from, method, host string, port int, target string) {
 			path, _, _ := strings.Cut(target, "?")
 			to, err := subject.Address{Port: port, Host: host, Method: method, Path: path}.Subject(b.Plane())
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := &wire.Request{Method: method, Target: target, Host: host, FromHost: from, FromID: scriptedID, MsgID: "1", TimeBudget: time.Minute, CallDepth: 1}
+			request := &wire.Request{Method: method, Target: target, Host: host, FromHost: from, FromID: kit.ScriptedID, MsgID: "1", TimeBudget: time.Minute, CallDepth: 1}
 			if err := raw.Publish(to, wire.AppendRequest(nil, request)); err != nil {
 				t.Fatal(err)
 			}

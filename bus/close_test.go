@@ -20,13 +20,14 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 func TestClose_FinishesWhatHasBegun(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee, helper := w.connect("caller.example"), w.connect("slow.example"), w.connect("helper.example")
-		serve(t, helper, calculator{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee, helper := w.Connect("caller.example"), w.Connect("slow.example"), w.Connect("helper.example")
+		kit.Serve(t, helper, kit.Calculator{})
 		begun, finish := make(chan struct{}), make(chan struct{})
 		err := callee.Handle("GET", "/slow", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begun <- struct{}{}
@@ -40,7 +41,7 @@ func TestClose_FinishesWhatHasBegun(t *testing.T) {
 		var calls sync.WaitGroup
 		for range 5 {
 			calls.Go(func() {
-				if response, body := do(t, caller, "GET", "https://slow.example/slow", "", ""); response.StatusCode != 200 {
+				if response, body := kit.Do(t, caller, "GET", "https://slow.example/slow", "", ""); response.StatusCode != 200 {
 					t.Errorf("a call in flight was answered %d %s", response.StatusCode, body)
 				}
 			})
@@ -58,7 +59,7 @@ func TestClose_FinishesWhatHasBegun(t *testing.T) {
 		if !errors.Is(err, bus.ErrClosed) {
 			t.Errorf("a call after Close: %v", err)
 		}
-		if err := bus.Serve(callee, calculator{}); !errors.Is(err, bus.ErrClosed) {
+		if err := bus.Serve(callee, kit.Calculator{}); !errors.Is(err, bus.ErrClosed) {
 			t.Errorf("Serve after Close: %v", err)
 		}
 		if err := callee.Close(context.Background()); err != nil {
@@ -73,8 +74,8 @@ func TestClose_FinishesWhatHasBegun(t *testing.T) {
 
 func TestClose_GivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := w.connect("caller.example"), w.connect("slow.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := w.Connect("caller.example"), w.Connect("slow.example")
 		begun := make(chan struct{})
 		err := callee.Handle("GET", "/slow", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			close(begun)
@@ -99,11 +100,11 @@ func TestClose_GivesUpWithItsContext(t *testing.T) {
 // TestClose_ReplacedInstanceLosesNothing stops one of two instances, again and again, while calls come in.
 func TestClose_ReplacedInstanceLosesNothing(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller := w.Connect("caller.example")
 		start := func() *bus.Conn {
-			conn := w.connect(calculatorHost)
-			serve(t, conn, calculator{})
+			conn := w.Connect(kit.CalculatorHost)
+			kit.Serve(t, conn, kit.Calculator{})
 			return conn
 		}
 		stays, leaves := start(), start()
@@ -114,7 +115,7 @@ func TestClose_ReplacedInstanceLosesNothing(t *testing.T) {
 			calls.Go(func() {
 				for !stop.Load() {
 					var out struct{ Sum int }
-					if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+					if err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
 						t.Errorf("lost: %v", err)
 						return
 					}
@@ -134,16 +135,16 @@ func TestClose_ReplacedInstanceLosesNothing(t *testing.T) {
 // TestClose_SingleInstanceIsReplaced leaves a gap between the old instance and the new one.
 func TestClose_SingleInstanceIsReplaced(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
-		if err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil); err != nil {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
+		if err := caller.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil); err != nil {
 			t.Fatal(err) // from now on the caller has heard of the host
 		}
 		require.NoError(t, callee.Close(context.Background()))
 		called := make(chan error)
-		go func() { called <- caller.Call(t.Context(), calculatorURL+"/add", nil, nil) }()
-		next := w.connect(calculatorHost)
-		serve(t, next, calculator{})
+		go func() { called <- caller.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil) }()
+		next := w.Connect(kit.CalculatorHost)
+		kit.Serve(t, next, kit.Calculator{})
 		if err := <-called; err != nil {
 			t.Errorf("a call made in between: %v", err)
 		}
@@ -152,17 +153,17 @@ func TestClose_SingleInstanceIsReplaced(t *testing.T) {
 
 func TestBroker_Away(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
 		gone := caller.NATS().StatusChanged(nats.RECONNECTING)
 		w.Broker().Close()
 		<-gone
 		err := caller.Call(t.Context(), "https://elsewhere.example/add", nil, nil)
-		checkError(t, err, 503, bus.ExecutedNo)
+		kit.CheckError(t, err, 503, bus.ExecutedNo)
 		if !errors.Is(err, bus.ErrDisconnected) {
 			t.Errorf("got %v", err)
 		}
-		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+		for _, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
 			if !errors.Is(err, bus.ErrDisconnected) {
 				t.Errorf("multicast: %v", err)
 			}
@@ -173,9 +174,9 @@ func TestBroker_Away(t *testing.T) {
 // TestServe_WhileClosing registers endpoints for as long as it can.
 func TestServe_WhileClosing(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for range 20 {
-			conn := w.connect("late.example")
+			conn := w.Connect("late.example")
 			registered := make(chan error, 1)
 			go func() {
 				for i := 0; ; i++ {
@@ -196,13 +197,13 @@ func TestServe_WhileClosing(t *testing.T) {
 // TestHandler_CallsItsOwnHostWhileClosing is REST that calls RPC, when the only instance leaves.
 func TestHandler_CallsItsOwnHostWhileClosing(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
 		begun, finish := make(chan struct{}), make(chan struct{})
 		err := callee.Handle("GET", "/outer", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			close(begun)
 			<-finish
-			for _, address := range []string{calculatorURL, "https://" + callee.ID() + "." + calculatorHost} {
+			for _, address := range []string{kit.CalculatorURL, "https://" + callee.ID() + "." + kit.CalculatorHost} {
 				var out struct{ Sum int }
 				err := callee.Call(r.Context(), address+"/add", bus.Args{"x": 1, "y": 2}, &out)
 				assert.NoError(t, err, address)
@@ -211,11 +212,11 @@ func TestHandler_CallsItsOwnHostWhileClosing(t *testing.T) {
 		}))
 		require.NoError(t, err)
 		answered := make(chan error)
-		go func() { answered <- caller.Call(t.Context(), "GET "+calculatorURL+"/outer", nil, nil) }()
+		go func() { answered <- caller.Call(t.Context(), "GET "+kit.CalculatorURL+"/outer", nil, nil) }()
 		<-begun
 		closed := make(chan error)
 		go func() { closed <- callee.Close(context.Background()) }()
-		for !errors.Is(callee.Call(t.Context(), calculatorURL+"/add", nil, nil), bus.ErrClosed) {
+		for !errors.Is(callee.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil), bus.ErrClosed) {
 			continue // until Close has begun
 		}
 		close(finish)
@@ -226,22 +227,15 @@ func TestHandler_CallsItsOwnHostWhileClosing(t *testing.T) {
 // TestClose_WhileTheBrokerLeaves would wait for its whole context if it waited for a broker that is gone.
 func TestClose_WhileTheBrokerLeaves(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
 	var leaving sync.WaitGroup
-	conn := w.connect(calculatorHost)
-	serve(t, conn, calculator{})
+	conn := w.Connect(kit.CalculatorHost)
+	kit.Serve(t, conn, kit.Calculator{})
 	leaving.Go(w.Broker().Close)
 	if err := conn.Close(context.Background()); err != nil { // no deadline: it hangs, or it returns
 		t.Error(err)
 	}
 	leaving.Wait()
-}
-
-func mustRequest(t *testing.T, url string) *http.Request {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	require.NoError(t, err)
-	return request
 }
 
 // leaver has handlers that leave a call behind, which outlives their contexts.
@@ -272,16 +266,16 @@ type lingering struct{ let chan struct{} }
 func (s lingering) Wait() { <-s.let }
 
 // serveLeaver also serves what a leaver calls. What it calls by itself is a call from outside.
-func (b *bubble) serveLeaver() (l *leaver, slow lingering, call func(path string) <-chan error) {
-	b.t.Helper()
-	l = &leaver{b.connect("leaver.example"), make(chan struct{}), make(chan struct{}), make(chan error, 1)}
+func serveLeaver(b *kit.Bubble) (l *leaver, slow lingering, call func(path string) <-chan error) {
+	b.T.Helper()
+	l = &leaver{b.Connect("leaver.example"), make(chan struct{}), make(chan struct{}), make(chan error, 1)}
 	slow = lingering{make(chan struct{})}
-	serve(b.t, l.conn, l)
-	serve(b.t, b.connect("slow.example"), slow)
-	caller := b.connect("caller.example")
+	kit.Serve(b.T, l.conn, l)
+	kit.Serve(b.T, b.Connect("slow.example"), slow)
+	caller := b.Connect("caller.example")
 	return l, slow, func(path string) <-chan error {
 		answered := make(chan error, 1)
-		go func() { answered <- caller.Call(b.t.Context(), "https://leaver.example"+path, nil, nil) }()
+		go func() { answered <- caller.Call(b.T.Context(), "https://leaver.example"+path, nil, nil) }()
 		synctest.Wait()
 		return answered
 	}
@@ -300,8 +294,8 @@ func (l *leaver) close(t *testing.T) <-chan error {
 func TestClose_WaitsForWhatHandlersLeaveBehind(t *testing.T) {
 	t.Parallel()
 	for path, late := range map[string]bool{"/leave": false, "/leave-late": true} {
-		inBubble(t, func(t *testing.T, b *bubble) {
-			l, slow, call := b.serveLeaver()
+		kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+			l, slow, call := serveLeaver(b)
 			answered := call(path)
 			var closed <-chan error
 			if late {
@@ -331,8 +325,8 @@ func TestClose_WaitsForWhatHandlersLeaveBehind(t *testing.T) {
 // that is over.
 func TestClose_NoCallsOfHandlersThatHaveReturned(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l, _, call := b.serveLeaver()
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		l, _, call := serveLeaver(b)
 		require.NoError(t, <-call("/leave"))
 		answered := call("/stay")
 		closed := l.close(t)
@@ -368,11 +362,11 @@ func (s *selfish) Inner() {
 // TestClose_GivesUpOnOwnCalls has Close give up on a handler that waits for one of its own instance, and tells that so.
 func TestClose_GivesUpOnOwnCalls(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		conn := b.connect("selfish.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		conn := b.Connect("selfish.example")
 		s := &selfish{conn, make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
-		serve(t, conn, s)
-		caller := b.connect("caller.example")
+		kit.Serve(t, conn, s)
+		caller := b.Connect("caller.example")
 		called := make(chan error)
 		go func() { called <- caller.Call(t.Context(), "https://selfish.example/outer", nil, nil) }()
 		<-s.entered
@@ -409,8 +403,8 @@ func (many) H() {}
 // meanwhile end them.
 func TestClose_HearsCancels(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("slow.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("slow.example"), w.Connect("caller.example")
 		entered := make(chan struct{})
 		require.NoError(t, callee.Handle("GET", "/slow", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			entered <- struct{}{}
@@ -444,8 +438,8 @@ func TestClose_HearsCancels(t *testing.T) {
 // taken more than a window.
 func TestClose_SendsLargeResponses(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("files.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("files.example"), w.Connect("caller.example")
 		const half = 2 << 20
 		require.NoError(t, callee.Handle("GET", "/file", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, err := w.Write(make([]byte, half))
@@ -475,7 +469,7 @@ func TestClose_SendsLargeResponses(t *testing.T) {
 func TestClose_WhileServing(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) { // so a slow machine is not taken for a broker that holds up Close
-		w := &testBus{Bus: b, transport: bus.WithoutShortCircuit()}
+		w := &kit.World{Bus: b, Transport: bus.WithoutShortCircuit()}
 		var all sync.WaitGroup
 		for range 2 {
 			all.Go(func() {
@@ -488,9 +482,9 @@ func TestClose_WhileServing(t *testing.T) {
 	})
 }
 
-func closeWhileServing(t *testing.T, w *testBus, pause int) {
+func closeWhileServing(t *testing.T, w *kit.World, pause int) {
 	t.Helper()
-	conn := w.connect("many.example")
+	conn := w.Connect("many.example")
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := bus.Serve(conn, many{}); err != nil && !errors.Is(err, bus.ErrClosed) { // it fails unless it is in time
@@ -541,21 +535,21 @@ func exits(conn *bus.Conn) map[string]http.HandlerFunc {
 // TestHandler_ThatExitsIsAnswered calls handlers that exit their goroutines: the caller gets a 500 at once.
 func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		conn := b.connect("exit.example")
-		serve(t, conn, calculator{})
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		conn := b.Connect("exit.example")
+		kit.Serve(t, conn, kit.Calculator{})
 		for path, handler := range exits(conn) {
 			require.NoError(t, conn.Handle("GET", path, handler, bus.NoQueue()))
 		}
 		begun := time.Now()
 		for path := range exits(conn) {
 			err := conn.Call(t.Context(), "GET https://exit.example"+path, nil, nil)
-			checkError(t, err, 500, bus.ExecutedYes)
-			failed := asBusError(t, err)
+			kit.CheckError(t, err, 500, bus.ExecutedYes)
+			failed := kit.AsBusError(t, err)
 			if !strings.Contains(failed.Detail, "the handler exited its goroutine") {
 				t.Errorf("%s: %v", path, err)
 			}
-			for response, err := range conn.Multicast(mustRequest(t, "https://"+conn.ID()+".exit.example"+path)) {
+			for response, err := range conn.Multicast(kit.MustRequest(t, "https://"+conn.ID()+".exit.example"+path)) {
 				require.NoError(t, err, "multicast to %s", path)
 				assert.Equal(t, 500, response.StatusCode, "multicast to %s", path)
 			}
@@ -576,10 +570,10 @@ func TestHandler_ThatExitsIsAnswered(t *testing.T) {
 // would have handled the next one.
 func TestClose_ManyHandlersThatExit(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		conn := b.connect("exit.example")
-		serve(t, conn, calculator{})
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		conn := b.Connect("exit.example")
+		kit.Serve(t, conn, kit.Calculator{})
+		caller := b.Connect("caller.example")
 		var calling sync.WaitGroup
 		for range 200 {
 			calling.Go(func() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,81 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
-
-// calculator is the service that most tests call.
-type calculator struct{ id string }
-
-// Add returns the sum of x and y.
-func (calculator) Add(x, y int) (sum int) { return x + y }
-
-// Divide fails where it must.
-func (calculator) Divide(x, y int) (quotient int, err error) {
-	if y == 0 {
-		return 0, bus.Errorf(http.StatusUnprocessableEntity, "%d cannot be divided by zero", x)
-	}
-	return x / y, nil
-}
-
-// Broken fails for a reason of its own.
-func (calculator) Broken() error { return errors.New("the disk is full") }
-
-// Panic panics.
-func (calculator) Panic() { panic("boom") }
-
-// Exit leaves its goroutine.
-func (calculator) Exit() { runtime.Goexit() }
-
-// Who answers with the instance's id.
-func (c calculator) Who() (id string) { return c.id }
-
-// Context tells what a handler can know.
-func (calculator) Context(ctx context.Context) (host, id, msgID string, depth int, left time.Duration) {
-	caller, _ := bus.CallerOf(ctx)
-	deadline, _ := ctx.Deadline()
-	left = time.Until(deadline)
-	return caller.Host, caller.ID, caller.MsgID, caller.Depth, left
-}
-
-// Wait waits for the end of its context.
-func (calculator) Wait(ctx context.Context) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-const (
-	calculatorHost = "calculator.example"
-	calculatorURL  = "https://calculator.example"
-)
-
-func newCalculator(t *testing.T, w *testBus) (caller, callee *bus.Conn) {
-	t.Helper()
-	callee = w.connect(calculatorHost)
-	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
-	return w.connect("caller.example"), callee
-}
-
-func do(t *testing.T, conn *bus.Conn, method, url, contentType, body string) (*http.Response, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	require.NoError(t, err)
-	if contentType != "" {
-		request.Header.Set("Content-Type", contentType)
-	}
-	response, err := conn.Do(request)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, url, err)
-	}
-	defer response.Body.Close()
-	read, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response, string(read)
-}
 
 func TestConformance_FunctionInEveryForm(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
 		for _, test := range []struct{ method, path, contentType, body string }{
 			{"GET", "/add?x=5&y=6", "", ""},
 			{"POST", "/add", "application/json", `{"x":5,"y":6}`},
@@ -99,7 +30,7 @@ func TestConformance_FunctionInEveryForm(t *testing.T) {
 			{"POST", "/add", "application/x-www-form-urlencoded", "x=5&y=6"},
 			{"POST", "/add?x=1&y=6", "application/json", `{"x":5}`},
 		} {
-			response, body := do(t, caller, test.method, calculatorURL+test.path, test.contentType, test.body)
+			response, body := kit.Do(t, caller, test.method, kit.CalculatorURL+test.path, test.contentType, test.body)
 			assert.Equal(t, 200, response.StatusCode, test)
 			assert.Equal(t, `{"sum":11}`, body, test)
 			if got := response.Header.Get("Content-Type"); got != "application/json" {
@@ -114,10 +45,10 @@ func TestConformance_FunctionInEveryForm(t *testing.T) {
 
 func TestCall_DecodesTheResult(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
 		var out struct{ Sum int }
-		for _, address := range []string{calculatorURL + "/add", "GET " + calculatorURL + "/add", "https://Calculator.Example:443/add"} {
+		for _, address := range []string{kit.CalculatorURL + "/add", "GET " + kit.CalculatorURL + "/add", "https://Calculator.Example:443/add"} {
 			out.Sum = 0
 			err := caller.Call(t.Context(), address, bus.Args{"x": 5, "y": 6}, &out)
 			require.NoError(t, err, address)
@@ -135,9 +66,9 @@ func (query) Kinds(number int64, list []int, text string, missing *int, yes bool
 
 func TestConformance_QueryLosesNothing(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("query.example")
-		serve(t, conn, query{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("query.example")
+		kit.Serve(t, conn, query{})
 		arguments := bus.Args{"number": int64(9007199254740993), "list": []int{1, 2, 3}, "text": "a b&c", "missing": nil, "yes": false}
 		for _, method := range []string{"GET", "POST"} {
 			var out struct{ Told string }
@@ -150,11 +81,11 @@ func TestConformance_QueryLosesNothing(t *testing.T) {
 
 func TestCall_SaysWhatItCannotFill(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
 		var missing *struct{ Sum int }
 		for _, result := range []any{struct{ Sum int }{}, 7, missing} {
-			err := caller.Call(t.Context(), calculatorURL+"/panic", nil, result)
+			err := caller.Call(t.Context(), kit.CalculatorURL+"/panic", nil, result)
 			failed, _ := errors.AsType[*bus.Error](err)
 			require.NotNil(t, failed, "%T", result)
 			assert.Equal(t, bus.ExecutedNo, failed.Executed, "%T", result)
@@ -165,9 +96,9 @@ func TestCall_SaysWhatItCannotFill(t *testing.T) {
 
 func TestConformance_RequestIsSentOnce(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, calculatorURL+"/add", strings.NewReader(`{"x":5}`))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, kit.CalculatorURL+"/add", strings.NewReader(`{"x":5}`))
 		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")
 		response, err := caller.Do(request)
@@ -180,8 +111,8 @@ func TestConformance_RequestIsSentOnce(t *testing.T) {
 
 func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
 		for _, test := range []struct {
 			address  string
 			args     any
@@ -196,7 +127,7 @@ func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 			{"/add", bus.Args{"x": "five"}, 400, "x", bus.ExecutedNo},
 			{"/subtract", nil, 404, "serves nothing at /subtract", bus.ExecutedNo},
 		} {
-			err := caller.Call(t.Context(), calculatorURL+test.address, test.args, nil)
+			err := caller.Call(t.Context(), kit.CalculatorURL+test.address, test.args, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
 			if !ok {
 				t.Errorf("%s: %v is no bus.Error", test.address, err)
@@ -208,7 +139,7 @@ func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 			if failed.Path != test.address {
 				t.Errorf("%s: instance %q", test.address, failed.Path)
 			}
-			if failed.Host != calculatorHost {
+			if failed.Host != kit.CalculatorHost {
 				t.Errorf("%s: failed at %s", test.address, failed.Host)
 			}
 			assert.Equal(t, callee.ID(), failed.ID, test.address)
@@ -219,9 +150,9 @@ func TestErrors_KeepTheirStatusAndSender(t *testing.T) {
 
 func TestConformance_BadArgument(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
-		err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": "five"}, nil)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
+		err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": "five"}, nil)
 		failed, ok := errors.AsType[*bus.Error](err)
 		require.True(t, ok)
 		require.Len(t, failed.Arguments, 1)
@@ -232,28 +163,28 @@ func TestConformance_BadArgument(t *testing.T) {
 
 func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
 		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
 			err := caller.Call(t.Context(), address, nil, nil)
-			checkError(t, err, 503, bus.ExecutedNo)
-			failed := asBusError(t, err)
+			kit.CheckError(t, err, 503, bus.ExecutedNo)
+			failed := kit.AsBusError(t, err)
 			assert.ErrorIs(t, err, bus.ErrNoResponder, address)
 			assert.NotEmpty(t, failed.MsgID, address)
 		}
-		response, body := do(t, caller, "DELETE", calculatorURL+"/add", "", "")
+		response, body := kit.Do(t, caller, "DELETE", kit.CalculatorURL+"/add", "", "")
 		assert.Equal(t, 405, response.StatusCode, "wrong method")
 		assert.Equal(t, "GET, HEAD, POST", response.Header.Get("Allow"), "wrong method")
 		assert.Contains(t, body, `"id":"`+callee.ID()+`","msgId":"`, "wrong method")
-		response, body = do(t, caller, "GET", calculatorURL+":444/add", "", "")
+		response, body = kit.Do(t, caller, "GET", kit.CalculatorURL+":444/add", "", "")
 		assert.Equal(t, 404, response.StatusCode, "wrong port")
 		assert.Contains(t, body, "port 444", "wrong port")
-		direct := "https://" + callee.ID() + "." + calculatorHost
-		response, _ = do(t, caller, "GET", direct+"/nothing", "", "")
+		direct := "https://" + callee.ID() + "." + kit.CalculatorHost
+		response, _ = kit.Do(t, caller, "GET", direct+"/nothing", "", "")
 		if response.StatusCode != 404 {
 			t.Errorf("wrong path of an instance: %d", response.StatusCode)
 		}
-		response, _ = do(t, caller, "PUT", direct+"/add", "", "")
+		response, _ = kit.Do(t, caller, "PUT", direct+"/add", "", "")
 		assert.Equal(t, 405, response.StatusCode, "wrong method of an instance")
 		assert.Equal(t, "GET, HEAD, POST", response.Header.Get("Allow"), "wrong method of an instance")
 	})
@@ -261,13 +192,13 @@ func TestCall_NoInstance(t *testing.T) {
 
 func TestUnicast_IsBalancedAndDirectAddressingIsNot(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, first := newCalculator(t, w)
-		second := w.connect(calculatorHost)
-		serve(t, second, calculator{second.ID()}, bus.Method("Who", bus.NoQueue()))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, first := kit.NewCalculator(t, w)
+		second := w.Connect(kit.CalculatorHost)
+		kit.Serve(t, second, kit.Calculator{ID: second.ID()}, bus.Method("Who", bus.NoQueue()))
 		answered := make(map[string]int)
 		for range 200 {
-			response, _ := do(t, caller, "GET", calculatorURL+"/add?x=1", "", "")
+			response, _ := kit.Do(t, caller, "GET", kit.CalculatorURL+"/add?x=1", "", "")
 			answered[response.Header.Get("Bus-From-Id")]++
 		}
 		require.Len(t, answered, 2)
@@ -275,7 +206,7 @@ func TestUnicast_IsBalancedAndDirectAddressingIsNot(t *testing.T) {
 		assert.GreaterOrEqual(t, answered[second.ID()], 20)
 		for _, path := range []string{"/add?x=1", "/who"} {
 			for range 20 {
-				response, _ := do(t, caller, "GET", "https://"+second.ID()+"."+calculatorHost+path, "", "")
+				response, _ := kit.Do(t, caller, "GET", "https://"+second.ID()+"."+kit.CalculatorHost+path, "", "")
 				if got := response.Header.Get("Bus-From-Id"); got != second.ID() {
 					t.Fatalf("%s answered by %s", path, got)
 				}
@@ -284,45 +215,30 @@ func TestUnicast_IsBalancedAndDirectAddressingIsNot(t *testing.T) {
 	})
 }
 
-func publish(t *testing.T, conn *bus.Conn, url string) (ids []string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	require.NoError(t, err)
-	for response, err := range conn.Multicast(request) {
-		if err != nil {
-			t.Fatalf("%s: %v", url, err)
-		}
-		_ = response.Body.Close()
-		ids = append(ids, response.Header.Get("Bus-From-Id"))
-	}
-	slices.Sort(ids)
-	return ids
-}
-
 func TestMulticast_ReachesAllOnce(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, first := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, first := kit.NewCalculator(t, w)
 		all := []string{first.ID()}
 		for range 3 {
-			next := w.connect(calculatorHost)
-			serve(t, next, calculator{next.ID()}, bus.Method("Who", bus.NoQueue()))
+			next := w.Connect(kit.CalculatorHost)
+			kit.Serve(t, next, kit.Calculator{ID: next.ID()}, bus.Method("Who", bus.NoQueue()))
 			all = append(all, next.ID())
 			slices.Sort(all)
 			// the newcomer is found at once, and again when the responders are known
 			for range 3 {
-				if ids := publish(t, caller, calculatorURL+"/who"); !slices.Equal(ids, all) {
+				if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"); !slices.Equal(ids, all) {
 					t.Fatalf("multicast answered by %v, want %v", ids, all)
 				}
 			}
 		}
-		if ids := publish(t, caller, "https://"+first.ID()+"."+calculatorHost+"/who"); !slices.Equal(ids, []string{first.ID()}) {
+		if ids := kit.MulticastIDs(t, caller, "https://"+first.ID()+"."+kit.CalculatorHost+"/who"); !slices.Equal(ids, []string{first.ID()}) {
 			t.Errorf("direct multicast answered by %v", ids)
 		}
-		if ids := publish(t, caller, calculatorURL+"/add"); len(ids) != 1 {
+		if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/add"); len(ids) != 1 {
 			t.Errorf("multicast to a queue answered by %v", ids)
 		}
-		if ids := publish(t, caller, "https://nobody.example/who"); len(ids) != 0 {
+		if ids := kit.MulticastIDs(t, caller, "https://nobody.example/who"); len(ids) != 0 {
 			t.Errorf("no instance answered as %v", ids)
 		}
 	})
@@ -330,8 +246,8 @@ func TestMulticast_ReachesAllOnce(t *testing.T) {
 
 func TestHandler_KnowsItsCaller(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
 		var told struct {
 			Host, ID string
 			MsgID    string `json:"msgID"`
@@ -341,7 +257,7 @@ func TestHandler_KnowsItsCaller(t *testing.T) {
 		told.ID = "?"
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
-		require.NoError(t, caller.Call(ctx, calculatorURL+"/context", nil, &told))
+		require.NoError(t, caller.Call(ctx, kit.CalculatorURL+"/context", nil, &told))
 		assert.Equal(t, "caller.example", told.Host)
 		assert.NotEmpty(t, told.MsgID)
 		assert.Equal(t, 1, told.Depth)
@@ -350,31 +266,11 @@ func TestHandler_KnowsItsCaller(t *testing.T) {
 	})
 }
 
-// relay calls the next service with the context it was given.
-type relay struct {
-	conn *bus.Conn
-	next string
-}
-
-func (r relay) Pass(ctx context.Context, hops int) (depth int, budget time.Duration, err error) {
-	if hops == 0 {
-		caller, _ := bus.CallerOf(ctx)
-		deadline, _ := ctx.Deadline()
-		return caller.Depth, time.Until(deadline), nil
-	}
-	var out struct {
-		Depth  int           `json:"depth"`
-		Budget time.Duration `json:"budget"`
-	}
-	err = r.conn.Call(ctx, r.next, bus.Args{"hops": hops - 1}, &out)
-	return out.Depth, out.Budget, err
-}
-
 func TestConformance_DepthAndTimeBudgetOfAChain(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("relay.example")
-		serve(t, conn, relay{conn, "https://relay.example/pass"})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("relay.example")
+		kit.Serve(t, conn, kit.Relay{Conn: conn, Next: "https://relay.example/pass"})
 		var out struct {
 			Depth  int           `json:"depth"`
 			Budget time.Duration `json:"budget"`
@@ -395,17 +291,17 @@ func TestConformance_DepthAndTimeBudgetOfAChain(t *testing.T) {
 
 func TestConformance_TimeBudgetEndsTheCall(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, _ := newCalculator(t, b.testBus)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, _ := kit.NewCalculator(t, b.World)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		err := caller.Call(ctx, calculatorURL+"/wait", nil, nil)
+		err := caller.Call(ctx, kit.CalculatorURL+"/wait", nil, nil)
 		if bus.StatusOf(err) != http.StatusGatewayTimeout {
 			t.Errorf("got %v", err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		cancel()
-		err = caller.Call(ctx, calculatorURL+"/wait", nil, nil)
+		err = caller.Call(ctx, kit.CalculatorURL+"/wait", nil, nil)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
 		}
@@ -414,33 +310,33 @@ func TestConformance_TimeBudgetEndsTheCall(t *testing.T) {
 
 func TestConformance_TimeBudgetOfAnEndpoint(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		conn := b.connect(calculatorHost)
-		serve(t, conn, calculator{}, bus.Method("Wait", bus.TimeBudget(20*time.Millisecond)))
-		err := conn.Call(t.Context(), calculatorURL+"/wait", nil, nil)
-		checkError(t, err, http.StatusGatewayTimeout, bus.ExecutedYes)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		conn := b.Connect(kit.CalculatorHost)
+		kit.Serve(t, conn, kit.Calculator{}, bus.Method("Wait", bus.TimeBudget(20*time.Millisecond)))
+		err := conn.Call(t.Context(), kit.CalculatorURL+"/wait", nil, nil)
+		kit.CheckError(t, err, http.StatusGatewayTimeout, bus.ExecutedYes)
 	})
 }
 
 func TestHandler_Limit(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(calculatorHost, bus.WithMaxHandlers(1))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.CalculatorHost, bus.WithMaxHandlers(1))
 		hold, held := make(chan struct{}), make(chan struct{})
 		err := callee.Handle("GET", "/hold", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			held <- struct{}{}
 			<-hold
 		}))
 		require.NoError(t, err)
-		caller := w.connect("caller.example")
+		caller := w.Connect("caller.example")
 		var calls sync.WaitGroup
-		calls.Go(func() { do(t, caller, "GET", calculatorURL+"/hold", "", "") })
+		calls.Go(func() { kit.Do(t, caller, "GET", kit.CalculatorURL+"/hold", "", "") })
 		<-held
-		response, body := do(t, caller, "GET", calculatorURL+"/hold", "", "")
+		response, body := kit.Do(t, caller, "GET", kit.CalculatorURL+"/hold", "", "")
 		assert.Equal(t, 503, response.StatusCode, "beyond the limit")
 		assert.Equal(t, "1", response.Header.Get("Retry-After"), "beyond the limit")
 		assert.Contains(t, body, "too busy", "beyond the limit")
-		if refused := asBusError(t, caller.Call(t.Context(), "GET "+calculatorURL+"/hold", nil, nil)); refused.RetryAfter != time.Second {
+		if refused := kit.AsBusError(t, caller.Call(t.Context(), "GET "+kit.CalculatorURL+"/hold", nil, nil)); refused.RetryAfter != time.Second {
 			t.Errorf("beyond the limit: %v, after %s", refused, refused.RetryAfter)
 		}
 		close(hold)
@@ -450,8 +346,8 @@ func TestHandler_Limit(t *testing.T) {
 
 func TestWebHandler(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("web.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("web.example"), w.Connect("caller.example")
 		err := callee.Handle("", "/files/{dir}/{path+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			w.Header().Set("X-Seen", r.Method+" "+r.URL.String())
@@ -459,17 +355,17 @@ func TestWebHandler(t *testing.T) {
 			fmt.Fprintf(w, "%s|%s|%s|%s", r.PathValue("dir"), r.PathValue("path"), body, r.Header.Get("X-Sent"))
 		}))
 		require.NoError(t, err)
-		response, body := do(t, caller, "PATCH", "https://web.example/files/a%2Fb/c//d.txt?q=1", "text/plain", "hello")
+		response, body := kit.Do(t, caller, "PATCH", "https://web.example/files/a%2Fb/c//d.txt?q=1", "text/plain", "hello")
 		assert.Equal(t, http.StatusTeapot, response.StatusCode)
 		assert.Equal(t, "a/b|c//d.txt|hello|", body)
 		if got := response.Header.Get("X-Seen"); got != "PATCH /files/a%2Fb/c//d.txt?q=1" {
 			t.Errorf("the handler saw %q", got)
 		}
-		response, body = do(t, caller, "HEAD", "https://web.example/files/a/b", "", "")
+		response, body = kit.Do(t, caller, "HEAD", "https://web.example/files/a/b", "", "")
 		assert.Equal(t, http.StatusTeapot, response.StatusCode, "HEAD")
 		assert.Empty(t, body, "HEAD")
 		assert.True(t, strings.HasPrefix(response.Header.Get("X-Seen"), "HEAD "), response.Header.Get("X-Seen"))
-		response, _ = do(t, caller, "GET", "https://web.example/files//b", "", "")
+		response, _ = kit.Do(t, caller, "GET", "https://web.example/files//b", "", "")
 		if response.StatusCode != 404 {
 			t.Errorf("an empty segment matched {dir}: %d", response.StatusCode)
 		}
@@ -478,8 +374,8 @@ func TestWebHandler(t *testing.T) {
 
 func TestHeaders_OfTheChainAreForwarded(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		front, back := w.connect("front.example"), w.connect("back.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		front, back := w.Connect("front.example"), w.Connect("back.example")
 		seen := make(chan http.Header, 1)
 		err := back.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header }))
 		require.NoError(t, err)
@@ -512,8 +408,8 @@ func TestHeaders_OfTheChainAreForwarded(t *testing.T) {
 
 func TestConformance_MostSpecificEndpoint(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("routes.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("routes.example"), w.Connect("caller.example")
 		for _, route := range []string{"GET /a/{x}", "GET /a/search", "* /a/any", "GET /a/{rest+}", "GET /{x}/b", "POST /a/search"} {
 			method, path, _ := strings.Cut(route, " ")
 			err := callee.Handle(method, path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, route) }))
@@ -531,7 +427,7 @@ func TestConformance_MostSpecificEndpoint(t *testing.T) {
 		} {
 			for range 20 {
 				method, path, _ := strings.Cut(call, " ")
-				if _, body := do(t, caller, method, "https://routes.example"+path, "", ""); body != want {
+				if _, body := kit.Do(t, caller, method, "https://routes.example"+path, "", ""); body != want {
 					t.Fatalf("%s answered by %s, want %s", call, body, want)
 				}
 			}
@@ -541,17 +437,17 @@ func TestConformance_MostSpecificEndpoint(t *testing.T) {
 
 func TestConformance_OverlapWithoutQueueRunsOnce(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("routes.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("routes.example"), w.Connect("caller.example")
 		runs := make(chan string, 100)
 		for _, path := range []string{"/a/{x}", "/a/search", "/{x}/search"} {
 			err := callee.Handle("GET", path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- path }), bus.NoQueue())
 			require.NoError(t, err)
 		}
 		for range 10 {
-			do(t, caller, "GET", "https://routes.example/a/search", "", "")
+			kit.Do(t, caller, "GET", "https://routes.example/a/search", "", "")
 		}
-		do(t, caller, "GET", "https://"+callee.ID()+".routes.example/a/search", "", "")
+		kit.Do(t, caller, "GET", "https://"+callee.ID()+".routes.example/a/search", "", "")
 		if len(runs) != 11 {
 			t.Errorf("%d runs for 11 calls", len(runs))
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestOwnHost connects under what is no hostname: the error says so before the broker is asked, and what was meant.
@@ -48,7 +49,7 @@ func TestOwnHost(t *testing.T) {
 
 // TestConnect_ShortCircuit reads what is to be one of two.
 func TestConnect_ShortCircuit(t *testing.T) { //nolint:paralleltest // the environment is that of the process
-	b := newBus(t)
+	b := kit.NewBus(t)
 	for _, set := range []struct {
 		value string
 		err   bool
@@ -59,14 +60,14 @@ func TestConnect_ShortCircuit(t *testing.T) { //nolint:paralleltest // the envir
 			t.Errorf("%q: %v", set.value, err)
 		}
 		if err == nil {
-			closeConn(t, conn)
+			kit.CloseConn(t, conn)
 		}
 	}
 }
 
 // TestConnect_OptionsWinOverBadVariables holds that what an option says instead is not asked of the environment.
 func TestConnect_OptionsWinOverBadVariables(t *testing.T) { //nolint:paralleltest // the environment is that of the process
-	b := newBus(t)
+	b := kit.NewBus(t)
 	given, err := nats.Connect("", nats.InProcessServer(b.Broker()), nats.ReconnectBufSize(-1))
 	require.NoError(t, err)
 	defer given.Close()
@@ -86,12 +87,12 @@ func TestConnect_OptionsWinOverBadVariables(t *testing.T) { //nolint:paralleltes
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv(test.name, test.value)
 			if conn, err := bus.Connect(t.Context(), "caller.example", here); err == nil {
-				closeConn(t, conn)
+				kit.CloseConn(t, conn)
 				t.Errorf("%s=%s passes without an option", test.name, test.value)
 			}
 			conn, err := bus.Connect(t.Context(), "caller.example", test.instead...)
 			require.NoError(t, err)
-			closeConn(t, conn)
+			kit.CloseConn(t, conn)
 		})
 	}
 }
@@ -99,22 +100,22 @@ func TestConnect_OptionsWinOverBadVariables(t *testing.T) { //nolint:paralleltes
 // TestConnectionNames has the broker tell the names of its connections, as "nats server report connections" shows them.
 func TestConnectionNames(t *testing.T) {
 	t.Parallel()
-	e := startEnforcing(t, broker.Listen("127.0.0.1:0"), broker.Config(`
+	e := kit.StartEnforcing(t, broker.Listen("127.0.0.1:0"), broker.Config(`
 		accounts {
 			APP: { users: [ { user: app, password: secret } ] }
 			SYS: { users: [ { user: sys, password: secret } ] }
 		}
 		system_account: SYS`))
-	asApp := bus.WithURL(e.as("app"))
-	first, second := e.connect("first.example", asApp), e.connect("second.example", asApp)
-	alone := e.connect("alone.example", asApp, bus.WithoutSharing())
+	asApp := bus.WithURL(e.As("app"))
+	first, second := e.Connect("first.example", asApp), e.Connect("second.example", asApp)
+	alone := e.Connect("alone.example", asApp, bus.WithoutSharing())
 	want := []string{first.ID() + ".first.example", alone.ID() + ".alone.example"}
 	slices.Sort(want)
-	if got := connectionNames(t, e.as("sys")); !slices.Equal(got, want) {
+	if got := connectionNames(t, e.As("sys")); !slices.Equal(got, want) {
 		t.Errorf("connections %q, want %q, the first one of those that share", got, want)
 	}
-	closeConn(t, first)
-	got := connectionNames(t, e.as("sys"))
+	kit.CloseConn(t, first)
+	got := connectionNames(t, e.As("sys"))
 	assert.Equal(t, want, got)
 	assert.True(t, second.Connected())
 }
@@ -143,8 +144,8 @@ func connectionNames(t *testing.T, url string) (names []string) {
 // TestOneBroker holds that no option which says where the broker is has another one ignored.
 func TestOneBroker(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
-	here, given, there := bus.WithBroker(b.Broker()), bus.WithNATS(rawClient(t, &testBus{Bus: b})), bus.WithURL("nats://127.0.0.1:1")
+	b := kit.NewBus(t)
+	here, given, there := bus.WithBroker(b.Broker()), bus.WithNATS(kit.RawClient(t, &kit.World{Bus: b})), bus.WithURL("nats://127.0.0.1:1")
 	for want, options := range map[string][]bus.ConnectOption{
 		"bus.WithBroker and bus.WithURL":                  {here, there},
 		"bus.WithNATS and bus.WithURL":                    {there, given},
@@ -160,13 +161,13 @@ func TestOneBroker(t *testing.T) {
 // TestBroker_OfATest gives way to what the code under test asks for.
 func TestBroker_OfATest(t *testing.T) {
 	t.Parallel()
-	b, other := bustest.New(t), newBus(t)
+	b, other := bustest.New(t), kit.NewBus(t)
 	elsewhere, err := broker.Start(broker.Listen("127.0.0.1:0"))
 	require.NoError(t, err)
 	t.Cleanup(elsewhere.Close)
 	quiet := bus.WithLogger(zerolog.Nop())
 	for name, option := range map[string]bus.ConnectOption{
-		"given": bus.WithNATS(rawClient(t, &testBus{Bus: other})), "a URL": bus.WithURL(elsewhere.URL()), "another": bus.WithBroker(other.Broker()),
+		"given": bus.WithNATS(kit.RawClient(t, &kit.World{Bus: other})), "a URL": bus.WithURL(elsewhere.URL()), "another": bus.WithBroker(other.Broker()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := b.Connect("one.example", option, quiet)
@@ -237,7 +238,7 @@ func TestConnect_URLs(t *testing.T) { //nolint:paralleltest // the environment i
 			t.Errorf("%q: %v", url, err)
 			continue
 		}
-		closeConn(t, conn)
+		kit.CloseConn(t, conn)
 	}
 }
 
@@ -245,9 +246,9 @@ func TestConnect_URLs(t *testing.T) { //nolint:paralleltest // the environment i
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for want, try := range map[string]func() error{
-		"bus_test.wrapper cannot be served without a connection": func() error { return bus.Serve(nil, wrapper{}) },
-		"bus_test.wrapper cannot be subscribed to the events of source.example without a connection": func() error {
-			return bus.Subscribe(nil, "source.example", wrapper{})
+		"kit.Wrapper cannot be served without a connection": func() error { return bus.Serve(nil, kit.Wrapper{}) },
+		"kit.Wrapper cannot be subscribed to the events of source.example without a connection": func() error {
+			return bus.Subscribe(nil, "source.example", kit.Wrapper{})
 		},
 		"503 Service Unavailable: https://x.example/y cannot be called without a connection": func() error {
 			err := (*bus.Conn)(nil).Call(t.Context(), "https://x.example/y", nil, nil)
@@ -287,14 +288,14 @@ func TestNoOption(t *testing.T) {
 			_, err := bus.Connect(t.Context(), "none.example", bus.WithPlane("p"), nil)
 			return err
 		},
-		"serve bus_test.wrapper on wrapper.example: option 1 is nil: leave it out": func() error {
-			return bus.Serve(conn, wrapper{}, nil, bus.AllowAnonymous())
+		"serve kit.Wrapper on wrapper.example: option 1 is nil: leave it out": func() error {
+			return bus.Serve(conn, kit.Wrapper{}, nil, bus.AllowAnonymous())
 		},
-		`serve bus_test.wrapper on wrapper.example: bus.Method("Wrapped"): option 2 is nil: leave it out`: func() error {
-			return bus.Serve(conn, wrapper{}, bus.Method("Wrapped", bus.AllowAnonymous(), nil))
+		`serve kit.Wrapper on wrapper.example: bus.Method("Wrapped"): option 2 is nil: leave it out`: func() error {
+			return bus.Serve(conn, kit.Wrapper{}, bus.Method("Wrapped", bus.AllowAnonymous(), nil))
 		},
-		"subscribe bus_test.wrapper of wrapper.example to the events of source.example: option 1 is nil: leave it out": func() error {
-			return bus.Subscribe(conn, "source.example", wrapper{}, nil)
+		"subscribe kit.Wrapper of wrapper.example to the events of source.example: option 1 is nil: leave it out": func() error {
+			return bus.Subscribe(conn, "source.example", kit.Wrapper{}, nil)
 		},
 		"400 Bad Request: events of wrapper.example: option 2 is nil: leave it out": func() error {
 			_, err := conn.NewPublisher("wrapper.example", bus.Durable(), nil)
@@ -308,15 +309,15 @@ func TestNoOption(t *testing.T) {
 			_, err := bus.Connect(t.Context(), "none.example", bus.WithObservers(nil))
 			return err
 		},
-		"serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: interceptor 1 is nil: leave it out of bus.Intercept": func() error {
-			return bus.Serve(conn, wrapper{}, bus.Intercept(nil))
+		"serve kit.Wrapper on wrapper.example: Wrapper.Wrapped: interceptor 1 is nil: leave it out of bus.Intercept": func() error {
+			return bus.Serve(conn, kit.Wrapper{}, bus.Intercept(nil))
 		},
 		"connect none.example: interceptor 2 of bus.WithInterceptors" + noHandler: func() error {
 			_, err := bus.Connect(t.Context(), "none.example", append(b.Options(), bus.WithInterceptors(passing, ending))...)
 			return err
 		},
-		"serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: interceptor 2 of bus.Intercept" + noHandler: func() error {
-			return bus.Serve(conn, wrapper{}, bus.Intercept(passing), bus.Method("Wrapped", bus.Intercept(ending)))
+		"serve kit.Wrapper on wrapper.example: Wrapper.Wrapped: interceptor 2 of bus.Intercept" + noHandler: func() error {
+			return bus.Serve(conn, kit.Wrapper{}, bus.Intercept(passing), bus.Method("Wrapped", bus.Intercept(ending)))
 		},
 		"subscribe *bus_test.sink of wrapper.example to the events of source.example: sink.OnCancelled: interceptor 1 of bus.Intercept" + noHandler: func() error {
 			return bus.Subscribe(conn, "source.example", newSink(), bus.Intercept(ending))
@@ -324,10 +325,10 @@ func TestNoOption(t *testing.T) {
 		"handle GET /x on late.example: GET /x: interceptor 1 of bus.WithInterceptors" + noHandler: func() error {
 			return late.Handle("GET", "/x", http.NotFoundHandler())
 		},
-		"serve bus_test.wrapper on wrapper.example: bus.SourceFS: the file system is nil; give it an embed.FS": func() error {
-			return bus.Serve(conn, wrapper{}, bus.SourceFS(nil))
+		"serve kit.Wrapper on wrapper.example: bus.SourceFS: the file system is nil; give it an embed.FS": func() error {
+			return bus.Serve(conn, kit.Wrapper{}, bus.SourceFS(nil))
 		},
-		"option 1 is nil: leave it out": func() error { return bus.CheckNames(wrapper{}, nil) },
+		"option 1 is nil: leave it out": func() error { return bus.CheckNames(kit.Wrapper{}, nil) },
 		"handle GET /x on wrapper.example: option 1 is nil: leave it out": func() error {
 			return conn.Handle("GET", "/x", http.NotFoundHandler(), nil)
 		},
@@ -367,8 +368,8 @@ func TestNotUTF8(t *testing.T) {
 			_, err := bus.Connect(t.Context(), "none.example", bus.WithVersion("\xff"))
 			return err
 		},
-		`serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: bus.Description: "caf\xe9" is not valid UTF-8, which documents are in`: func() error {
-			return bus.Serve(conn, wrapper{}, bus.Method("Wrapped", bus.Description("caf\xe9")))
+		`serve kit.Wrapper on wrapper.example: Wrapper.Wrapped: bus.Description: "caf\xe9" is not valid UTF-8, which documents are in`: func() error {
+			return bus.Serve(conn, kit.Wrapper{}, bus.Method("Wrapped", bus.Description("caf\xe9")))
 		},
 		`handle GET /x on wrapper.example: GET /x: bus.Description: "\xff" is not valid UTF-8, which documents are in`: func() error {
 			return conn.Handle("GET", "/x", http.NotFoundHandler(), bus.Description("\xff"))
@@ -384,23 +385,23 @@ func TestNotUTF8(t *testing.T) {
 func TestLongestHost(t *testing.T) {
 	t.Parallel()
 	host := strings.Repeat("h.", 126) + "h"
-	inBubble(t, func(t *testing.T, b *bubble) {
-		conn, caller := b.connect(host), b.connect("caller.example")
-		ends := serveWaiting(t, conn)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		conn, caller := b.Connect(host), b.Connect("caller.example")
+		ends := kit.ServeWaiting(t, conn)
 		count := func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Length", strconv.FormatInt(r.ContentLength, 10))
 		}
 		require.NoError(t, conn.Handle("POST", "/count", http.HandlerFunc(count)))
 		for _, called := range []string{host, conn.ID() + "." + host} {
 			for _, size := range []int{1, 2 << 20} {
-				response, _ := do(t, caller, "POST", "https://"+called+"/count", "text/plain", strings.Repeat("x", size))
+				response, _ := kit.Do(t, caller, "POST", "https://"+called+"/count", "text/plain", strings.Repeat("x", size))
 				assert.Equal(t, 200, response.StatusCode, "%s, %s", called[:12], response.Status)
 				assert.Equal(t, strconv.Itoa(size), response.Header.Get("Length"), "%s, %s", called[:12], response.Status)
 			}
 			ctx, leave := context.WithCancel(t.Context())
 			time.AfterFunc(300*time.Millisecond, leave)
-			wantFailed(t, called, caller.Call(ctx, "GET https://"+called+"/wait", nil, nil), 503, context.Canceled)
-			wantCancelled(t, called, ends, 300*time.Millisecond)
+			kit.WantFailed(t, called, caller.Call(ctx, "GET https://"+called+"/wait", nil, nil), 503, context.Canceled)
+			kit.WantCancelled(t, called, ends, 300*time.Millisecond)
 		}
 	})
 }
@@ -410,7 +411,7 @@ const missingKeys = `"message":"this connection has no keys, so every call that 
 // TestConnect_MissingKeysAreLogged has a service that no caller can reach log so, once, when it is served.
 func TestConnect_MissingKeysAreLogged(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		for _, each := range []struct {
 			host    string
 			options []bus.ConnectOption
@@ -420,24 +421,24 @@ func TestConnect_MissingKeysAreLogged(t *testing.T) {
 		}{
 			{"keyless.example", nil, bus.RequireClaims("true"), 1, 0},
 			{"public.example", nil, bus.AllowAnonymous(), 0, 1},
-			{"keyed.example", []bus.ConnectOption{newIssuer(t).trust()}, bus.RequireClaims("true"), 0, 0},
+			{"keyed.example", []bus.ConnectOption{kit.NewIssuer(t).Trust()}, bus.RequireClaims("true"), 0, 0},
 		} {
-			log := new(lines)
-			conn := b.connect(each.host, append(each.options, bus.WithLogger(zerolog.New(log)))...)
+			log := new(kit.Lines)
+			conn := b.Connect(each.host, append(each.options, bus.WithLogger(zerolog.New(log)))...)
 			require.NoError(t, conn.Handle("GET", "/x", http.NotFoundHandler(), each.asks))
 			synctest.Wait()
-			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
+			if told := log.Count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
 				t.Errorf("%s: %d warnings at the start, want %d:\n%s", each.host, told, each.told, log)
 			}
-			caller := b.connect("caller.example")
+			caller := b.Connect("caller.example")
 			for _, token := range []string{"", "a.b.c", "a.b.c"} {
 				_ = caller.Call(bus.WithActor(t.Context(), token), "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
 			}
 			synctest.Wait()
-			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
+			if told := log.Count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
 				t.Errorf("%s: %d warnings, want %d:\n%s", each.host, told, each.told, log)
 			}
-			assert.Equal(t, each.passes, log.count("it ignores the tokens of its callers, and passes them on unverified"), log)
+			assert.Equal(t, each.passes, log.Count("it ignores the tokens of its callers, and passes them on unverified"), log)
 		}
 	})
 }
@@ -446,12 +447,12 @@ func TestConnect_MissingKeysAreLogged(t *testing.T) {
 // ingress does.
 func TestConnect_MissingKeysAreLoggedWithoutAnEndpoint(t *testing.T) {
 	t.Parallel()
-	log := new(lines)
-	conn := newBus(t).Connect("ingress", bus.WithLogger(zerolog.New(log)))
+	log := new(kit.Lines)
+	conn := kit.NewBus(t).Connect("ingress", bus.WithLogger(zerolog.New(log)))
 	for range 2 {
 		_, err := conn.VerifyToken(t.Context(), "a.b.c")
 		require.Error(t, err)
 	}
-	closeConn(t, conn)
-	assert.Equal(t, 1, log.count(`"id":"`+conn.ID()+`",`+missingKeys), log)
+	kit.CloseConn(t, conn)
+	assert.Equal(t, 1, log.Count(`"id":"`+conn.ID()+`",`+missingKeys), log)
 }

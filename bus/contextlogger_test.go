@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // chatty logs what it does.
@@ -26,9 +27,9 @@ func (chatty) Chat(ctx context.Context, name string) {
 	bus.Slog(ctx).DebugContext(context.Background(), "below the level", "name", "any") //nolint:sloglint // as users may
 }
 
-func chat(t *testing.T, w *testBus) (msgID, caller string) {
+func chat(t *testing.T, w *kit.World) (msgID, caller string) {
 	t.Helper()
-	conn := w.connect("caller.example")
+	conn := w.Connect("caller.example")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://chatty.example/chat?name=secret", http.NoBody)
 	require.NoError(t, err)
 	request.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
@@ -45,8 +46,8 @@ func TestLogger_InHandler(t *testing.T) {
 	for _, kind := range []string{"zerolog", "slog"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			overBoth(t, func(t *testing.T, w *testBus) {
-				log := new(lines)
+			kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+				log := new(kit.Lines)
 				option := bus.WithLogger(zerolog.New(log).Level(zerolog.InfoLevel))
 				if kind == "slog" {
 					option = bus.WithSlog(slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -56,11 +57,11 @@ func TestLogger_InHandler(t *testing.T) {
 						return a
 					}})))
 				}
-				conn := w.connect("chatty.example", option)
-				serve(t, conn, chatty{})
+				conn := w.Connect("chatty.example", option)
+				kit.Serve(t, conn, chatty{})
 				msgID, caller := chat(t, w)
 				for _, message := range []string{"by zerolog", "by slog", "in a group"} {
-					line := log.line(t, message)
+					line := log.Line(t, message)
 					assert.Equal(t, msgID, line["msgId"], message)
 					assert.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", line["traceId"], message)
 					assert.Equal(t, caller, line["caller"], message)
@@ -69,9 +70,9 @@ func TestLogger_InHandler(t *testing.T) {
 					assert.Equal(t, "chatty.example", line["host"], message)
 					assert.Equal(t, conn.ID(), line["id"], message)
 				}
-				assert.Equal(t, "secret", log.line(t, "by slog")["name"])
-				assert.Zero(t, log.count("below the level"))
-				assert.Equal(t, 1, log.count(`"g"`)+log.count(`"g.b"`))
+				assert.Equal(t, "secret", log.Line(t, "by slog")["name"])
+				assert.Zero(t, log.Count("below the level"))
+				assert.Equal(t, 1, log.Count(`"g"`)+log.Count(`"g.b"`))
 			})
 		})
 	}
@@ -102,7 +103,7 @@ func (s spanHandler) WithGroup(name string) slog.Handler {
 // the span of the call, in lines of the handler and in those of Busline.
 func TestLogger_SlogHandlerGetsContext(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		var mu sync.Mutex // protects spans
 		spans := make(map[string]any)
 		handler := spanHandler{slog.NewTextHandler(new(bytes.Buffer), &slog.HandlerOptions{Level: slog.LevelDebug}), func(ctx context.Context, message string) {
@@ -115,10 +116,10 @@ func TestLogger_SlogHandlerGetsContext(t *testing.T) {
 				return next(context.WithValue(ctx, spanKey{}, "span of the "+call.Side.String()), call)
 			}
 		})
-		conn := w.connect("chatty.example", traced, bus.WithSlog(slog.New(handler)))
-		serve(t, conn, chatty{})
+		conn := w.Connect("chatty.example", traced, bus.WithSlog(slog.New(handler)))
+		kit.Serve(t, conn, chatty{})
 		require.NoError(t, conn.Call(t.Context(), "https://chatty.example/chat", nil, nil))
-		closeConn(t, conn)
+		kit.CloseConn(t, conn)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, message := range []string{"by zerolog", "by slog", "in a group", "request served"} {
@@ -130,10 +131,10 @@ func TestLogger_SlogHandlerGetsContext(t *testing.T) {
 
 // TestLogger_Outside holds what a method logs to that is called without a bus.
 func TestLogger_Outside(t *testing.T) {
-	log := new(lines)
+	log := new(kit.Lines)
 	own := zerolog.New(log)
 	bus.Logger(own.WithContext(t.Context())).Info().Msg("own")
-	assert.Equal(t, 1, log.count("own"))
+	assert.Equal(t, 1, log.Count("own"))
 	assert.Same(t, slog.Default(), bus.Slog(t.Context()))
 	for _, test := range []struct {
 		level string

@@ -17,85 +17,27 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 )
-
-// guarded is a bus whose broker lets a user named guest do only some things.
-type guarded struct {
-	t   *testing.T
-	url string // with the user and the password
-	log *lines
-}
-
-func newGuarded(t *testing.T, permissions string) *guarded {
-	t.Helper()
-	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(`authorization { users: [
-		{ user: guest, password: secret, permissions: { %s } }
-		{ user: owner, password: secret }
-	] }`, permissions)))
-	require.NoError(t, err)
-	t.Cleanup(started.Close)
-	return &guarded{t: t, url: started.URL(), log: new(lines)}
-}
-
-func (g *guarded) as(user string) string {
-	return strings.Replace(g.url, "://", "://"+user+":secret@", 1)
-}
-
-func (g *guarded) connect(user, host string, options ...bus.ConnectOption) (*bus.Conn, error) {
-	return g.connectWith(host, append(options, bus.WithURL(g.as(user)))...)
-}
-
-// connectWith leaves it to the options as whom to connect.
-func (g *guarded) connectWith(host string, options ...bus.ConnectOption) (*bus.Conn, error) {
-	g.t.Helper()
-	conn, err := bus.Connect(g.t.Context(), host, append(options, bus.WithPlane("bus"), bus.WithLogger(zerolog.New(g.log)))...)
-	if err == nil {
-		g.t.Cleanup(func() {
-			assert.NoError(g.t, conn.Close(context.Background()))
-		})
-	}
-	return conn, err
-}
-
-func (g *guarded) mustConnect(user, host string, options ...bus.ConnectOption) *bus.Conn {
-	g.t.Helper()
-	conn, err := g.connect(user, host, options...)
-	require.NoError(g.t, err)
-	return conn
-}
-
-// given returns a connection of the application's own.
-func (g *guarded) given(user string) bus.ConnectOption {
-	g.t.Helper()
-	made, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ReconnectWait(time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-	require.NoError(g.t, err)
-	g.t.Cleanup(made.Close)
-	return bus.WithNATS(made)
-}
-
-// both are a connection of ours and one that was given.
-func (g *guarded) both() map[string][]bus.ConnectOption {
-	return map[string][]bus.ConnectOption{"our own": {bus.WithURL(g.as("guest"))}, "given": {g.given("guest")}}
-}
 
 // TestDenied_Subscription names the subject, the user and the remedy.
 func TestDenied_Subscription(t *testing.T) {
 	t.Parallel()
-	g := newGuarded(t, `subscribe: { deny: ["bus.443.example.calculator.|.>", "bus.r.example.mute.>"] }`)
-	for name, options := range g.both() {
-		conn, err := g.connectWith(calculatorHost, options...)
+	g := kit.NewGuarded(t, `subscribe: { deny: ["bus.443.example.calculator.|.>", "bus.r.example.mute.>"] }`)
+	for name, options := range g.Both() {
+		conn, err := g.ConnectWith(kit.CalculatorHost, options...)
 		require.NoError(t, err)
-		err = bus.Serve(conn, calculator{})
+		err = bus.Serve(conn, kit.Calculator{})
 		assert.ErrorContains(t, err, `the broker does not let user "guest" subscribe to bus.443.example.calculator.|.`, name)
 		assert.ErrorContains(t, err, "see docs/guides/permissions.md", name)
 		assert.ErrorIs(t, err, nats.ErrPermissionViolation, name)
 		if err := conn.Handle("GET", "/secret", nil); err == nil {
 			t.Errorf("%s: Handle without a handler", name)
 		}
-		if err := bus.Serve(conn, calculator{}, bus.Port(444)); err != nil {
+		if err := bus.Serve(conn, kit.Calculator{}, bus.Port(444)); err != nil {
 			t.Errorf("%s: Serve on a port that is allowed: %v", name, err)
 		}
-		_, err = g.connectWith("mute.example", options...)
+		_, err = g.ConnectWith("mute.example", options...)
 		assert.ErrorContains(t, err, "subscribe to bus.r.example.mute.", name)
 	}
 }
@@ -105,19 +47,19 @@ func TestDenied_Subscription(t *testing.T) {
 func TestDenied_SubscriptionsAtOnce(t *testing.T) {
 	t.Parallel()
 	const services, rounds = 4, 8
-	g := newGuarded(t, `subscribe: { deny: ["bus.443.>"] }`)
-	for name, options := range g.both() {
+	g := kit.NewGuarded(t, `subscribe: { deny: ["bus.443.>"] }`)
+	for name, options := range g.Both() {
 		conns := make([]*bus.Conn, services)
 		for i := range conns {
 			var err error
-			conns[i], err = g.connectWith(fmt.Sprintf("service%d.example", i), options...)
+			conns[i], err = g.ConnectWith(fmt.Sprintf("service%d.example", i), options...)
 			require.NoError(t, err)
 		}
 		for range rounds {
 			var starting sync.WaitGroup
 			for _, conn := range conns {
 				starting.Go(func() {
-					err := bus.Serve(conn, calculator{})
+					err := bus.Serve(conn, kit.Calculator{})
 					assert.ErrorContains(t, err, "subscribe to bus.443.example."+strings.TrimSuffix(conn.Host(), ".example"), name)
 				})
 			}
@@ -130,8 +72,8 @@ func TestDenied_SubscriptionsAtOnce(t *testing.T) {
 func TestDenied_SubscriptionAmongCalls(t *testing.T) {
 	t.Parallel()
 	const rounds = 10
-	g := newGuarded(t, `subscribe: { deny: ["bus.443.>"] }, publish: { deny: ["bus.443.>"] }`)
-	caller, conn := g.mustConnect("guest", "caller.example"), g.mustConnect("guest", calculatorHost)
+	g := kit.NewGuarded(t, `subscribe: { deny: ["bus.443.>"] }, publish: { deny: ["bus.443.>"] }`)
+	caller, conn := g.MustConnect("guest", "caller.example"), g.MustConnect("guest", kit.CalculatorHost)
 	ctx, cancel := context.WithCancel(t.Context())
 	var calling sync.WaitGroup
 	for range 2 {
@@ -143,7 +85,7 @@ func TestDenied_SubscriptionAmongCalls(t *testing.T) {
 		})
 	}
 	for range rounds {
-		if err := bus.Serve(conn, calculator{}); !errors.Is(err, nats.ErrPermissionViolation) {
+		if err := bus.Serve(conn, kit.Calculator{}); !errors.Is(err, nats.ErrPermissionViolation) {
 			t.Errorf("Serve: %v", err)
 		}
 	}
@@ -159,29 +101,29 @@ func TestDenied_TooManySubscriptions(t *testing.T) {
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config("max_subscriptions: 10"))
 	require.NoError(t, err)
 	t.Cleanup(started.Close)
-	g := &guarded{t: t, url: started.URL(), log: new(lines)}
+	g := &kit.Guarded{T: t, URL: started.URL(), Log: new(kit.Lines)}
 	given, err := nats.Connect(started.URL(), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	require.NoError(t, err)
 	t.Cleanup(given.Close)
 	for name, option := range map[string]bus.ConnectOption{"our own": bus.WithURL(started.URL()), "given": bus.WithNATS(given)} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := g.connectWith(calculatorHost, option)
+			conn, err := g.ConnectWith(kit.CalculatorHost, option)
 			require.NoError(t, err)
 			before := conn.NATS().NumSubscriptions()
 			for range 2 {
-				err := bus.Serve(conn, calculator{})
+				err := bus.Serve(conn, kit.Calculator{})
 				assert.ErrorContains(t, err, want)
 				assert.ErrorIs(t, err, nats.ErrMaxSubscriptionsExceeded)
 			}
 			if after := conn.NATS().NumSubscriptions(); after != before {
 				t.Errorf("%d subscriptions, and %d after an error", before, after)
 			}
-			_, err = g.connectWith("other.example", option)
+			_, err = g.ConnectWith("other.example", option)
 			assert.ErrorContains(t, err, want)
 		})
 	}
-	if told := g.log.count(want); told != 1 { // and of the given one nothing
-		t.Errorf("told %d times: %s", told, g.log)
+	if told := g.Log.Count(want); told != 1 { // and of the given one nothing
+		t.Errorf("told %d times: %s", told, g.Log)
 	}
 }
 
@@ -194,10 +136,10 @@ func TestDenied_GivenConnectionLater(t *testing.T) {
 	}
 	before, err := broker.Start(broker.Listen("127.0.0.1:0"), allow(`subscribe: ">"`))
 	require.NoError(t, err)
-	g := &guarded{t: t, url: before.URL(), log: new(lines)}
-	conn, err := g.connectWith(calculatorHost, g.given("guest"))
+	g := &kit.Guarded{T: t, URL: before.URL(), Log: new(kit.Lines)}
+	conn, err := g.ConnectWith(kit.CalculatorHost, g.Given("guest"))
 	require.NoError(t, err)
-	serve(t, conn, calculator{})
+	kit.Serve(t, conn, kit.Calculator{})
 	if !conn.Healthy() {
 		t.Error("not healthy at first")
 	}
@@ -207,8 +149,8 @@ func TestDenied_GivenConnectionLater(t *testing.T) {
 	after, err := broker.Start(broker.Listen(strings.TrimPrefix(before.URL(), "nats://")), allow(`subscribe: { deny: "bus.443.>" }`))
 	require.NoError(t, err)
 	t.Cleanup(after.Close)
-	await(t, "a connection", back)
-	flush(t, conn.NATS())
+	kit.Await(t, "a connection", back)
+	kit.Flush(t, conn.NATS())
 	if conn.Healthy() {
 		t.Error("healthy, and no client can call it")
 	}
@@ -218,31 +160,31 @@ func TestDenied_GivenConnectionLater(t *testing.T) {
 // no ack has come.
 func TestDenied_CallEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	g := newGuarded(t, `publish: { deny: ["bus.443.example.calculator.|.>"] }`)
-	callee := g.mustConnect("owner", calculatorHost)
-	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
-	for name, options := range g.both() {
-		caller, err := g.connectWith("caller.example", append(options, bus.WithAckWait(300*time.Millisecond))...)
+	g := kit.NewGuarded(t, `publish: { deny: ["bus.443.example.calculator.|.>"] }`)
+	callee := g.MustConnect("owner", kit.CalculatorHost)
+	kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
+	for name, options := range g.Both() {
+		caller, err := g.ConnectWith("caller.example", append(options, bus.WithAckWait(300*time.Millisecond))...)
 		require.NoError(t, err)
 		for range 2 {
-			err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-			checkError(t, err, 403, bus.ExecutedNo)
-			failed := asBusError(t, err)
+			err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1}, nil)
+			kit.CheckError(t, err, 403, bus.ExecutedNo)
+			failed := kit.AsBusError(t, err)
 			assert.NotEmpty(t, failed.MsgID, name)
 			assert.True(t, bus.IsInternal(err), name)
 			assert.Equal(t, `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/guides/permissions.md`, failed.Detail, name)
 		}
 		if name == "our own" {
-			for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
-				checkError(t, err, 403, bus.ExecutedNo)
+			for _, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
+				kit.CheckError(t, err, 403, bus.ExecutedNo)
 			}
 		}
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
 		}
-		add(t, caller, callee.ID()+"."+calculatorHost) // which is another subject
+		kit.Add(t, caller, callee.ID()+"."+kit.CalculatorHost) // which is another subject
 	}
-	if told := g.log.count(`"message":"the broker does not let user \"guest\" publish to bus.443.example.calculator.|.POST.add`); told != 1 {
+	if told := g.Log.Count(`"message":"the broker does not let user \"guest\" publish to bus.443.example.calculator.|.POST.add`); told != 1 {
 		t.Errorf("told of one subject %d times", told)
 	}
 }
@@ -250,11 +192,11 @@ func TestDenied_CallEndsAtOnce(t *testing.T) {
 // TestDenied_ProbeIsNotRepeated waits for an instance that it cannot ask after.
 func TestDenied_ProbeIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	g := newGuarded(t, `publish: { deny: ["bus.r.example.slow.>"] }`)
-	serveSlow(t, g.mustConnect("owner", "slow.example"))
-	caller := g.mustConnect("guest", "caller.example")
-	assert.NoError(t, caller.Call(t.Context(), slowURL+"2500ms", nil, nil))
-	if told := g.log.count("docs/guides/permissions.md"); told != 1 {
+	g := kit.NewGuarded(t, `publish: { deny: ["bus.r.example.slow.>"] }`)
+	kit.ServeSlow(t, g.MustConnect("owner", "slow.example"))
+	caller := g.MustConnect("guest", "caller.example")
+	assert.NoError(t, caller.Call(t.Context(), kit.SlowURL+"2500ms", nil, nil))
+	if told := g.Log.Count("docs/guides/permissions.md"); told != 1 {
 		t.Errorf("told %d times of what is denied", told)
 	}
 }
@@ -285,10 +227,10 @@ func TestDenied_AtStart(t *testing.T) {
 	} {
 		t.Run(subject, func(t *testing.T) {
 			t.Parallel()
-			e := newEnforcing(t, map[string]string{shopHost: lacking(t, blocks[shopHost], subject), "caller.example": ""})
-			conn, err := bus.Connect(t.Context(), shopHost, bus.WithURL(e.as(shopHost)), bus.WithPlane("bus"), bus.WithLogger(zerolog.Nop()))
+			e := kit.NewEnforcing(t, map[string]string{shopHost: lacking(t, blocks[shopHost], subject), "caller.example": ""})
+			conn, err := bus.Connect(t.Context(), shopHost, bus.WithURL(e.As(shopHost)), bus.WithPlane("bus"), bus.WithLogger(zerolog.Nop()))
 			if err == nil {
-				defer closeConn(t, conn)
+				defer kit.CloseConn(t, conn)
 				err = bus.Serve(conn, &shop{conn: conn}, bus.Method("Stock", bus.NoQueue()))
 			}
 			require.Error(t, err, want)
@@ -296,7 +238,7 @@ func TestDenied_AtStart(t *testing.T) {
 			require.True(t, strings.HasPrefix(err.Error(), want), err.Error())
 			require.ErrorContains(t, err, `the broker does not let user "shop.example" subscribe to bus.`, want)
 			require.ErrorContains(t, err, "docs/guides/permissions.md", want)
-			caller := e.connect("caller.example", bus.WithAckWait(time.Minute))
+			caller := e.Connect("caller.example", bus.WithAckWait(time.Minute))
 			if err := caller.Call(t.Context(), shopURL+"/buy", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 				t.Errorf("something is served all the same: %v", err)
 			}
@@ -307,23 +249,23 @@ func TestDenied_AtStart(t *testing.T) {
 // TestDeniedCall fails at once, and only what goes there.
 func TestDeniedCall(t *testing.T) {
 	t.Parallel()
-	for name, options := range profiles() {
+	for name, options := range kit.Profiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newEnforcing(t, map[string]string{
-				"caller.example": printedFor(t, "caller.example", options, func(*bus.Conn) {}, shopHost), calculatorHost: "", shopHost: "",
+			e := kit.NewEnforcing(t, map[string]string{
+				"caller.example": kit.PrintedFor(t, "caller.example", options, func(*bus.Conn) {}, shopHost), kit.CalculatorHost: "", shopHost: "",
 			})
-			for _, host := range []string{calculatorHost, shopHost} {
-				serve(t, e.connect(host, options...), calculator{})
+			for _, host := range []string{kit.CalculatorHost, shopHost} {
+				kit.Serve(t, e.Connect(host, options...), kit.Calculator{})
 			}
-			caller := e.connect("caller.example", append(slices.Clip(options), bus.WithAckWait(time.Minute))...)
+			caller := e.Connect("caller.example", append(slices.Clip(options), bus.WithAckWait(time.Minute))...)
 			for range 2 {
-				err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil)
-				checkError(t, err, 403, bus.ExecutedNo)
-				failed := asBusError(t, err)
+				err := caller.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil)
+				kit.CheckError(t, err, 403, bus.ExecutedNo)
+				failed := kit.AsBusError(t, err)
 				assert.ErrorIs(t, err, nats.ErrPermissionViolation, "what is denied")
 				assert.Contains(t, failed.Detail, `the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`, "what is denied")
-				add(t, caller, shopHost)
+				kit.Add(t, caller, shopHost)
 			}
 		})
 	}

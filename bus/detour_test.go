@@ -13,6 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // stack has a function whose argument is a segment of the path, and one that is guarded, below it.
@@ -26,22 +27,22 @@ func (stack) Pages(id string) (pages int) { return len(id) }
 // guarded, in all the ways in which its path can be written.
 func TestDetour(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
+	i := kit.NewIssuer(t)
 	files := http.FileServerFS(fstest.MapFS{
 		"open.txt": {Data: []byte("open")}, "dir/b.txt": {Data: []byte("open")}, "private/x": {Data: []byte("secret")}, "one.txt": {Data: []byte("secret")},
 	})
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("files.example", i.trust()), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("files.example", i.Trust()), w.Connect("caller.example")
 		for path, options := range map[string][]bus.HandleOption{
 			"/files/{path+}":         nil,
-			"/files/private/{path+}": {bus.RequireClaims(keepers)},
-			"/files/one.txt":         {bus.RequireClaims(keepers)},
-			"/files/dir/{path+}":     {bus.RequireClaims(keepers + " or true")},
+			"/files/private/{path+}": {bus.RequireClaims(kit.Keepers)},
+			"/files/one.txt":         {bus.RequireClaims(kit.Keepers)},
+			"/files/dir/{path+}":     {bus.RequireClaims(kit.Keepers + " or true")},
 		} {
 			require.NoError(t, callee.Handle(http.MethodGet, path, http.StripPrefix("/files", files), options...))
 		}
-		serve(t, callee, stack{}, bus.Method("Take", bus.HTTPMethod("GET"), bus.Path("/stack/{id}")),
-			bus.Method("Pages", bus.HTTPMethod("GET"), bus.Path("/stack/{id}/pages"), bus.RequireClaims(keepers)))
+		kit.Serve(t, callee, stack{}, bus.Method("Take", bus.HTTPMethod("GET"), bus.Path("/stack/{id}")),
+			bus.Method("Pages", bus.HTTPMethod("GET"), bus.Path("/stack/{id}/pages"), bus.RequireClaims(kit.Keepers)))
 		for path, want := range map[string]int{
 			"/files/open.txt":                   200,
 			"/files//open.txt":                  200,
@@ -68,19 +69,19 @@ func TestDetour(t *testing.T) {
 			"/stack/a%2Fpages":                  200, // is a name for a function
 			"/stack/..":                         200,
 		} {
-			response, got := do(t, caller, http.MethodGet, "https://files.example"+path, "", "")
+			response, got := kit.Do(t, caller, http.MethodGet, "https://files.example"+path, "", "")
 			assert.Equal(t, want, response.StatusCode, path)
 			assert.NotContains(t, got, "secret", path)
 			if want == 404 && !strings.Contains(got, "files.example serves nothing at "+path) {
 				t.Errorf("%s: %s", path, got)
 			}
 		}
-		keeper := w.connect("keeper.example")
+		keeper := w.Connect("keeper.example")
 		for path, want := range map[string]int{
 			"/files/private/x": 200, "/files/private//x": 200, "/files/private/y/../x": 200,
 			"/files/private/../dir/b.txt": 404, // which asks for other claims
 		} {
-			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), i.keeper()), http.MethodGet, "https://files.example"+path, http.NoBody)
+			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), i.Keeper()), http.MethodGet, "https://files.example"+path, http.NoBody)
 			require.NoError(t, err)
 			response, err := keeper.Do(request)
 			require.NoError(t, err, "%s for a keeper", path)
@@ -93,12 +94,12 @@ func TestDetour(t *testing.T) {
 func TestHandle_OpenMethods(t *testing.T) {
 	t.Parallel()
 	const narrow, wide, others = "/files/private/{path+}", "/files/{path+}", "DELETE, OPTIONS, PATCH, POST, PUT"
-	guarded := []bus.HandleOption{bus.RequireClaims(keepers)}
+	guarded := []bus.HandleOption{bus.RequireClaims(kit.Keepers)}
 	type route struct {
 		method, path string
 		options      []bus.HandleOption
 	}
-	i := newIssuer(t)
+	i := kit.NewIssuer(t)
 	b := bustest.New(t)
 	for _, test := range []struct {
 		name                   string
@@ -123,8 +124,8 @@ func TestHandle_OpenMethods(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			for _, order := range [][2]route{{test.narrower, test.wider}, {test.wider, test.narrower}} {
-				logged := new(lines)
-				conn := b.Connect("files.example", i.trust(), bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
+				logged := new(kit.Lines)
+				conn := b.Connect("files.example", i.Trust(), bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
 				for _, each := range []route{test.third, order[0], order[1]} {
 					if each.path == "" {
 						continue
@@ -134,7 +135,7 @@ func TestHandle_OpenMethods(t *testing.T) {
 				from, to := test.narrower.method+" "+test.narrower.path, test.wider.method+" "+test.wider.path
 				want := fmt.Sprintf("the claims of %s do not guard its paths under %s, which %s answers without them: "+
 					"ask for the same claims there, or serve %s under the method *", from, test.open, to, test.narrower.path)
-				if warned := logged.count(want) == 1; warned != (test.open != "") || !warned && logged.String() != "" {
+				if warned := logged.Count(want) == 1; warned != (test.open != "") || !warned && logged.String() != "" {
 					t.Errorf("%s, %s first: %s", test.name, order[0].path, logged)
 				}
 			}

@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -20,27 +19,13 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
-
-// unreachable is a broker that does not answer, and counts who connects.
-type unreachable struct{ tried chan struct{} }
-
-func newUnreachable() *unreachable { return &unreachable{make(chan struct{}, 1)} }
-
-func (u *unreachable) InProcessConn() (net.Conn, error) {
-	select {
-	case u.tried <- struct{}{}:
-	default:
-	}
-	return nil, errOutOfReach()
-}
-
-func errOutOfReach() error { return &net.OpError{Op: "dial", Err: errors.New("out of reach")} }
 
 // TestDial_UnreachableBrokerHoldsNoOtherUp connects to others meanwhile, and is impatient.
 func TestDial_UnreachableBrokerHoldsNoOtherUp(t *testing.T) {
 	t.Parallel()
-	w, nowhere := &testBus{Bus: newBus(t)}, newUnreachable()
+	w, nowhere := &kit.World{Bus: kit.NewBus(t)}, kit.NewUnreachable()
 	connect := func(ctx context.Context, options ...bus.ConnectOption) <-chan error {
 		ended := make(chan error, 1)
 		go func() {
@@ -52,25 +37,25 @@ func TestDial_UnreachableBrokerHoldsNoOtherUp(t *testing.T) {
 	waiting, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	patient := connect(waiting, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour))
-	await(t, "an attempt", nowhere.tried)
+	kit.Await(t, "an attempt", nowhere.Tried)
 
 	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
-	add(t, one, other.Host())
-	closeConn(t, one)
+	kit.Add(t, one, other.Host())
+	kit.CloseConn(t, one)
 
 	cancelled, stop := context.WithCancel(t.Context())
 	stop()
-	err := await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour)))
+	err := kit.Await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour)))
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.EqualError(t, err, "connect one.example: context canceled before the broker was reached")
-	if err := await(t, "who waits briefly", connect(t.Context(), bus.WithBroker(nowhere), bus.WithConnectTimeout(10*time.Millisecond))); err == nil {
+	if err := kit.Await(t, "who waits briefly", connect(t.Context(), bus.WithBroker(nowhere), bus.WithConnectTimeout(10*time.Millisecond))); err == nil {
 		t.Error("who waits briefly is connected to nowhere")
 	}
 	if len(patient) != 0 {
 		t.Error("the patient one gave up with the others")
 	}
 	cancel()
-	err = await(t, "the patient one", patient)
+	err = kit.Await(t, "the patient one", patient)
 	require.ErrorContains(t, err, "connect one.example: no broker at the broker of this process: ")
 	assert.True(t, strings.HasSuffix(err.Error(), "; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS"), err.Error())
 }
@@ -78,7 +63,7 @@ func TestDial_UnreachableBrokerHoldsNoOtherUp(t *testing.T) {
 // TestConnect_WaitsForTheBroker has two connections wait for one broker that comes late; the one that dials goes away.
 func TestConnect_WaitsForTheBroker(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
 	options := []bus.ConnectOption{bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour)}
 	first, cancel := context.WithCancel(t.Context())
@@ -88,7 +73,7 @@ func TestConnect_WaitsForTheBroker(t *testing.T) {
 		_, err := bus.Connect(first, "first.example", options...)
 		gone <- err
 	}()
-	await(t, "an attempt", late.tried)
+	kit.Await(t, "an attempt", late.tried)
 	connected := make(chan *bus.Conn, 2)
 	for _, host := range []string{"one.example", "other.example"} {
 		go func() {
@@ -98,19 +83,19 @@ func TestConnect_WaitsForTheBroker(t *testing.T) {
 		}()
 	}
 	cancel()
-	if err := await(t, "the first one", gone); err == nil {
+	if err := kit.Await(t, "the first one", gone); err == nil {
 		t.Error("the first one is connected")
 	}
 	late.come()
-	one, other := await(t, "a connection", connected), await(t, "another", connected)
+	one, other := kit.Await(t, "a connection", connected), kit.Await(t, "another", connected)
 	if one == nil || other == nil {
 		t.FailNow()
 	}
 	if one.NATS() != other.NATS() {
 		t.Error("two links to one broker")
 	}
-	closeConn(t, one)
-	closeConn(t, other)
+	kit.CloseConn(t, one)
+	kit.CloseConn(t, other)
 	if !one.NATS().IsClosed() {
 		t.Error("the link was left open")
 	}
@@ -119,7 +104,7 @@ func TestConnect_WaitsForTheBroker(t *testing.T) {
 // TestConnect_WaitsForAGivenConnection hands over one that is on its way to a broker.
 func TestConnect_WaitsForAGivenConnection(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
 	app, err := nats.Connect("", nats.InProcessServer(late), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
 	require.NoError(t, err)
@@ -130,13 +115,13 @@ func TestConnect_WaitsForAGivenConnection(t *testing.T) {
 	late.come()
 	conn, err := bus.Connect(t.Context(), "one.example", append(options, bus.WithConnectTimeout(time.Hour))...)
 	require.NoError(t, err)
-	closeConn(t, conn)
+	kit.CloseConn(t, conn)
 }
 
 // TestConnect_TriesOnce when there is no time to wait.
 func TestConnect_TriesOnce(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 100)}
 	connect := func() (*bus.Conn, error) {
 		return bus.Connect(t.Context(), "one.example", bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
@@ -148,7 +133,7 @@ func TestConnect_TriesOnce(t *testing.T) {
 	late.come()
 	conn, err := connect()
 	require.NoError(t, err)
-	closeConn(t, conn)
+	kit.CloseConn(t, conn)
 	_, err = bus.Connect(t.Context(), "one.example", bus.WithURL("nats://127.0.0.1:1"), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
 	require.Error(t, err)
 	assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: no broker at nats://127.0.0.1:1: "), err.Error())
@@ -158,7 +143,7 @@ func TestConnect_TriesOnce(t *testing.T) {
 // TestDial_ConnectionWithoutEcho would lose the multicasts among its hosts.
 func TestDial_ConnectionWithoutEcho(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	app, err := nats.Connect("", nats.InProcessServer(w.Broker()), nats.NoEcho())
 	require.NoError(t, err)
 	t.Cleanup(app.Close)
@@ -169,7 +154,7 @@ func TestDial_ConnectionWithoutEcho(t *testing.T) {
 // TestConnect_WaitsForABrokerThatIsAway joins those of the process that wait for it to come back.
 func TestConnect_WaitsForABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	broker := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1), here: true}
 	app, err := nats.Connect("", nats.InProcessServer(broker), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
 	require.NoError(t, err)
@@ -183,14 +168,14 @@ func TestConnect_WaitsForABrokerThatIsAway(t *testing.T) {
 		require.NoError(t, err)
 		broker.leave()
 		require.NoError(t, one.NATS().ForceReconnect())
-		await(t, "an attempt", broker.tried)
+		kit.Await(t, "an attempt", broker.tried)
 		_, err = bus.Connect(t.Context(), "other.example", append(options, bus.WithConnectTimeout(10*time.Millisecond))...)
 		assert.ErrorContains(t, err, want)
 		broker.come()
 		other, err := bus.Connect(t.Context(), "other.example", append(options, bus.WithConnectTimeout(time.Hour))...)
 		require.NoError(t, err)
-		closeConn(t, other)
-		closeConn(t, one)
+		kit.CloseConn(t, other)
+		kit.CloseConn(t, one)
 	}
 }
 
@@ -233,9 +218,9 @@ func TestSilentBrokers(t *testing.T) {
 				_, err := bus.Connect(ctx, "one.example", append(options, bus.WithURL(strings.Join(urls, ",")), bus.WithLogger(zerolog.Nop()))...)
 				ended <- err
 			}()
-			await(t, "an attempt", accepted)
+			kit.Await(t, "an attempt", accepted)
 			cancel()
-			err := await(t, "the error", ended)
+			err := kit.Await(t, "the error", ended)
 			assert.EqualError(t, err, "connect one.example: context canceled before the broker was reached")
 		})
 	}
@@ -253,7 +238,7 @@ func TestClose_WhileDialling(t *testing.T) {
 		conn.NATS().Close()
 		synctest.Wait()
 		began := time.Now()
-		closeConn(t, conn)
+		kit.CloseConn(t, conn)
 		if took := time.Since(began); took != 0 {
 			t.Errorf("Close took %s", took)
 		}
@@ -310,7 +295,7 @@ func (b *lateBroker) InProcessConn() (net.Conn, error) {
 	case b.tried <- struct{}{}:
 	default:
 	}
-	return nil, errOutOfReach()
+	return nil, kit.ErrOutOfReach()
 }
 
 // TestWithNATSOptions connects with the TLS handshake first, through a dialer of the application, and with its
@@ -325,19 +310,19 @@ func TestWithNATSOptions(t *testing.T) {
 	defer first.Close()
 	dialer := new(countingDialer)
 	lost, back := make(chan error, 8), make(chan string, 8)
-	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(first.URL()), quiet(), bus.WithNATSOptions(
+	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(first.URL()), kit.Quiet(), bus.WithNATSOptions(
 		nats.RootCAs(authority.file), nats.TLSHandshakeFirst(), nats.SetCustomDialer(dialer)), bus.WithNATSOptions(
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { lost <- err }), nats.MaxReconnects(0),
 		nats.ReconnectHandler(func(c *nats.Conn) { back <- c.ConnectedUrl() })))
 	require.NoError(t, err)
-	defer closeConn(t, conn)
+	defer kit.CloseConn(t, conn)
 	_, err = conn.NATS().TLSConnectionState()
 	require.NoError(t, err)
-	serve(t, conn, calculator{})
+	kit.Serve(t, conn, kit.Calculator{})
 	require.NoError(t, conn.NATS().ForceReconnect())
-	_ = await(t, "the callback of the loss", lost)
-	assert.Equal(t, first.URL(), await(t, "the callback of the return", back))
-	add(t, conn, "one.example")
+	_ = kit.Await(t, "the callback of the loss", lost)
+	assert.Equal(t, first.URL(), kit.Await(t, "the callback of the return", back))
+	kit.Add(t, conn, "one.example")
 	assert.GreaterOrEqual(t, dialer.dialled.Load(), int64(2))
 }
 
@@ -352,7 +337,7 @@ func (d *countingDialer) Dial(network, address string) (net.Conn, error) {
 // TestWithNATSOptions_Refused names the options that cannot work.
 func TestWithNATSOptions_Refused(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
+	b := kit.NewBus(t)
 	own, err := nats.Connect("", nats.InProcessServer(b.Broker()))
 	require.NoError(t, err)
 	defer own.Close()
@@ -374,11 +359,11 @@ func TestWithNATSOptions_Refused(t *testing.T) {
 // TestWithJetStreamDomain stores events in the hub from a leaf node that has no JetStream.
 func TestWithJetStreamDomain(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
+	address := kit.FreeAddress(t)
 	hub, err := broker.Start(broker.Config(fmt.Sprintf("jetstream { domain: hub, store_dir: %q }, leafnodes { listen: %q }", t.TempDir(), address)))
 	require.NoError(t, err)
 	defer hub.Close()
-	b := newBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q }] }", "nats://"+address)))
+	b := kit.NewBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q }] }", "nats://"+address)))
 	option := bus.WithJetStreamDomain("hub")
 	source := b.Connect(ordersHost, option)
 	assert.Equal(t, "$JS.hub.API", source.JetStreamPrefix())

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -22,7 +23,7 @@ func (notepad) Note(int) error { return nil }
 // interface.
 func TestServe_NearDirectives(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("notes.example")
+	conn := kit.NewBus(t).Connect("notes.example")
 	for _, each := range reflectapi.Directives() {
 		text := each.Name[len(reflectapi.DirectivePrefix):] + " " + cmp.Or(each.Example, "Client")
 		for _, written := range []string{"// busline:" + text, "//busline: " + text, "//Busline:" + text, "//busline-" + text, "//busline " + text, "/* busline:" + text + " */"} {

@@ -3,7 +3,6 @@ package bus_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,11 +15,12 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 func loadDocument(t *testing.T, conn *bus.Conn, url string) *openapi3.T {
 	t.Helper()
-	response, body := do(t, conn, "GET", url, "", "")
+	response, body := kit.Do(t, conn, "GET", url, "", "")
 	require.Equal(t, 200, response.StatusCode, url)
 	require.Equal(t, "application/json", response.Header.Get("Content-Type"), url)
 	document, err := openapi3.NewLoader().LoadFromData([]byte(body))
@@ -35,12 +35,12 @@ func loadDocument(t *testing.T, conn *bus.Conn, url string) *openapi3.T {
 
 func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect(calculatorHost, bus.WithVersion("7"), bus.WithBaseURL("https://door.example/"))
-		serve(t, conn, calculator{}, bus.Method("Panic", bus.Undocumented()), bus.Method("Exit", bus.Port(444)))
-		document := loadDocument(t, conn, calculatorURL+"/openapi.json")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect(kit.CalculatorHost, bus.WithVersion("7"), bus.WithBaseURL("https://door.example/"))
+		kit.Serve(t, conn, kit.Calculator{}, bus.Method("Panic", bus.Undocumented()), bus.Method("Exit", bus.Port(444)))
+		document := loadDocument(t, conn, kit.CalculatorURL+"/openapi.json")
 		assert.Equal(t, "3.0.0", document.OpenAPI, "head")
-		assert.Equal(t, calculatorHost, document.Info.Title, "head")
+		assert.Equal(t, kit.CalculatorHost, document.Info.Title, "head")
 		assert.Equal(t, "7", document.Info.Version, "head")
 		if got := document.Servers[0].URL; got != "https://door.example" {
 			t.Errorf("server %s", got)
@@ -55,13 +55,13 @@ func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 				t.Errorf("%s is shown", path)
 			}
 		}
-		internal := loadDocument(t, conn, calculatorURL+":444/openapi.json")
+		internal := loadDocument(t, conn, kit.CalculatorURL+":444/openapi.json")
 		if internal.Paths.Value("/calculator.example:444/exit") == nil {
 			t.Errorf("Exit is not shown on its port: %v", internal.Paths.Map())
 		}
 		// what is registered later is shown too
 		require.NoError(t, conn.Handle("GET", "/files/{path+}", http.NotFoundHandler(), bus.Description("All files.")))
-		document = loadDocument(t, conn, calculatorURL+"/openapi.json")
+		document = loadDocument(t, conn, kit.CalculatorURL+"/openapi.json")
 		files := document.Paths.Value("/calculator.example:443/files/{path}")
 		require.NotNil(t, files)
 		require.NotNil(t, files.Get)
@@ -71,13 +71,13 @@ func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 
 func TestDocument_NamesTheAddressItWasReachedAt(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect(calculatorHost)
-		serve(t, conn, calculator{})
-		if got := loadDocument(t, conn, calculatorURL+"/openapi.json").Servers[0].URL; got != "http://127.0.0.1:8080" {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect(kit.CalculatorHost)
+		kit.Serve(t, conn, kit.Calculator{})
+		if got := loadDocument(t, conn, kit.CalculatorURL+"/openapi.json").Servers[0].URL; got != "http://127.0.0.1:8080" {
 			t.Errorf("without a base URL: %s", got)
 		}
-		request := mustRequest(t, calculatorURL+"/openapi.json")
+		request := kit.MustRequest(t, kit.CalculatorURL+"/openapi.json")
 		for name, value := range map[string]string{"Host": "api.example:8443", "Proto": "https", "Prefix": "/bus"} {
 			request.Header.Set("X-Forwarded-"+name, value)
 		}
@@ -94,24 +94,24 @@ func TestDocument_NamesTheAddressItWasReachedAt(t *testing.T) {
 
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
-		ids := publish(t, caller, "https://all:888/ping")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
+		ids := kit.MulticastIDs(t, caller, "https://all:888/ping")
 		if len(ids) != 2 {
 			t.Errorf("ping answered by %v", ids)
 		}
-		_, body := do(t, caller, "GET", "https://calculator.example:888/ping", "", "")
+		_, body := kit.Do(t, caller, "GET", "https://calculator.example:888/ping", "", "")
 		if want := `{"host":"calculator.example","id":"` + callee.ID() + `","version":"","ports":[443],"digest":"` + bus.DigestOf(callee) + `"}`; body != want {
 			t.Errorf("ping: %s, want %s", body, want)
 		}
-		_, body = do(t, caller, "GET", "https://calculator.example:888/allow?port=443&path=/add", "", "")
+		_, body = kit.Do(t, caller, "GET", "https://calculator.example:888/allow?port=443&path=/add", "", "")
 		if body != `{"methods":["GET","HEAD","POST"]}` {
 			t.Errorf("allow: %s", body)
 		}
 		for _, path := range []string{"/nothing", "/metrics"} { // the latter is not asked of all
 			err := caller.Call(t.Context(), "GET https://all:888"+path, nil, nil)
-			checkError(t, err, 404, bus.ExecutedNo)
-			if ids := publish(t, caller, "https://all:888"+path); len(ids) != 2 {
+			kit.CheckError(t, err, 404, bus.ExecutedNo)
+			if ids := kit.MulticastIDs(t, caller, "https://all:888"+path); len(ids) != 2 {
 				t.Errorf("all:888%s is answered by %v", path, ids)
 			}
 		}
@@ -161,13 +161,13 @@ const treasuryHost = "treasury.example"
 // serveTreasury has endpoints of each kind that only some callers may see.
 func serveTreasury(t *testing.T, conn *bus.Conn) {
 	t.Helper()
-	serve(t, conn, treasury{}, bus.RequireClaims(keepers), bus.Method("Stones", bus.AllowAnonymous()))
-	serve(t, conn, canaries{}, bus.RequireClaims(`"canary" in roles`))
+	kit.Serve(t, conn, treasury{}, bus.RequireClaims(kit.Keepers), bus.Method("Stones", bus.AllowAnonymous()))
+	kit.Serve(t, conn, canaries{}, bus.RequireClaims(`"canary" in roles`))
 	for path, options := range map[string][]bus.HandleOption{
-		"/canary/{canaryId}":    {bus.RequireClaims(keepers), bus.Description("A canary in a description.")},
-		"/internal-canary":      {bus.RequireClaims(keepers), bus.Port(444)},
+		"/canary/{canaryId}":    {bus.RequireClaims(kit.Keepers), bus.Description("A canary in a description.")},
+		"/internal-canary":      {bus.RequireClaims(kit.Keepers), bus.Port(444)},
 		"/files/{path+}":        {bus.Description("Files of everybody.")},
-		"/stones/{canaryShape}": {bus.RequireClaims(keepers + ` && "canary-claim" in roles`)},
+		"/stones/{canaryShape}": {bus.RequireClaims(kit.Keepers + ` && "canary-claim" in roles`)},
 	} {
 		require.NoError(t, conn.Handle("GET", path, http.NotFoundHandler(), options...))
 	}
@@ -177,25 +177,25 @@ func serveTreasury(t *testing.T, conn *bus.Conn) {
 // caller can read.
 func TestDocument_HidesWhatClaimsForbid(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		conn := w.connect(treasuryHost, i.trust())
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		conn := w.Connect(treasuryHost, i.Trust())
 		serveTreasury(t, conn)
-		caller := w.connect("caller.example")
+		caller := w.Connect("caller.example")
 		for name, token := range map[string]string{
-			"anonymous": "", "another role": i.token(claims.Claims{"roles": []string{"cook"}}), "bad": "x",
+			"anonymous": "", "another role": i.Token(claims.Claims{"roles": []string{"cook"}}), "bad": "x",
 		} {
 			t.Run(name, func(t *testing.T) {
 				ctx := bus.WithActor(t.Context(), token)
 				for path, status := range map[string]int{
 					"/openapi.json": 200, ":444/openapi.json": 404, "/stones": 200, "/nothing": 404, "/mint": 404,
 				} {
-					response, err := caller.Do(mustRequest(t, "https://"+treasuryHost+path).WithContext(ctx))
+					response, err := caller.Do(kit.MustRequest(t, "https://"+treasuryHost+path).WithContext(ctx))
 					require.NoError(t, err)
 					if name == "bad" && status == 200 || path == ":444/openapi.json" && name == "bad" {
 						status = 401
 					}
-					read := readAll(t, response)
+					read := kit.BodyOf(t, response)
 					if response.StatusCode != status {
 						t.Errorf("%s reads %s: %d, want %d", name, path, response.StatusCode, status)
 					}
@@ -212,7 +212,7 @@ func TestDocument_HidesWhatClaimsForbid(t *testing.T) {
 				}
 			})
 		}
-		document := documentOf(t, caller, i.token(claims.Claims{"roles": []string{"keeper", "canary"}}), 443)
+		document := documentOf(t, caller, i.Token(claims.Claims{"roles": []string{"keeper", "canary"}}), 443)
 		for _, path := range []string{"canary-mint", "canary-vaults", "canary/{canaryId}", "canary-sing", "stones"} {
 			if document.Paths.Value("/"+treasuryHost+":443/"+path) == nil {
 				t.Errorf("a keeper does not see %s", path)
@@ -224,10 +224,10 @@ func TestDocument_HidesWhatClaimsForbid(t *testing.T) {
 // documentOf reads a document as a client sees it, which has to be valid.
 func documentOf(t *testing.T, conn *bus.Conn, token string, port int) *openapi3.T {
 	t.Helper()
-	request := mustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost, port)).WithContext(bus.WithActor(t.Context(), token))
+	request := kit.MustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost, port)).WithContext(bus.WithActor(t.Context(), token))
 	response, err := conn.Do(request)
 	require.NoError(t, err)
-	text := readAll(t, response)
+	text := kit.BodyOf(t, response)
 	if response.StatusCode == http.StatusNotFound {
 		return &openapi3.T{Components: new(openapi3.Components), Paths: new(openapi3.Paths)}
 	}
@@ -250,10 +250,10 @@ func documentOf(t *testing.T, conn *bus.Conn, token string, port int) *openapi3.
 // TestDocument_MoreClaimsShowMore holds that a document for fewer claims is part of that for more.
 func TestDocument_MoreClaimsShowMore(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		serveTreasury(t, w.connect(treasuryHost, i.trust()))
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		serveTreasury(t, w.Connect(treasuryHost, i.Trust()))
+		caller := w.Connect("caller.example")
 		roles := []string{"keeper", "canary", "canary-claim", "cook"}
 		documents := make(map[int]*openapi3.T) // by the roles of their reader, as bits
 		for port, few := range map[int]int{443: 1, 444: 0} {
@@ -264,7 +264,7 @@ func TestDocument_MoreClaimsShowMore(t *testing.T) {
 						some = append(some, role)
 					}
 				}
-				documents[set] = documentOf(t, caller, i.token(claims.Claims{"roles": some}), port)
+				documents[set] = documentOf(t, caller, i.Token(claims.Claims{"roles": some}), port)
 			}
 			if got := documents[0].Paths.Len(); got < few {
 				t.Errorf("without roles there are %d paths on port %d", got, port)
@@ -317,14 +317,14 @@ func checkEqual(t *testing.T, what string, one, other any) {
 // TestDocuments_AskForTokens holds that an operation says when a token is asked for.
 func TestDocuments_AskForTokens(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		conn := w.connect(treasuryHost, i.trust())
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		conn := w.Connect(treasuryHost, i.Trust())
 		serveTreasury(t, conn)
 		if open := documentOf(t, conn, "", 443); len(open.Components.SecuritySchemes) != 0 {
 			t.Errorf("without a token there are the schemes %v", open.Components.SecuritySchemes)
 		}
-		document := documentOf(t, conn, i.keeper(), 443)
+		document := documentOf(t, conn, i.Keeper(), 443)
 		scheme := document.Components.SecuritySchemes["bearer"]
 		require.Len(t, document.Components.SecuritySchemes, 1)
 		assert.Equal(t, "http", scheme.Value.Type)
@@ -342,17 +342,17 @@ func TestDocuments_AskForTokens(t *testing.T) {
 // TestDocument_OfConcurrentReaders has two readers of one document ask at once, again and again.
 func TestDocument_OfConcurrentReaders(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		serveTreasury(t, w.connect(treasuryHost, i.trust()))
-		caller := w.connect("caller.example")
-		keeper := i.keeper()
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		serveTreasury(t, w.Connect(treasuryHost, i.Trust()))
+		caller := w.Connect("caller.example")
+		keeper := i.Keeper()
 		var readers sync.WaitGroup
 		for range 8 {
 			for token, want := range map[string]bool{"": false, keeper: true} {
 				readers.Go(func() {
 					for n := range 60 {
-						request := mustRequest(t, "https://"+treasuryHost+"/openapi.json").WithContext(bus.WithActor(t.Context(), token))
+						request := kit.MustRequest(t, "https://"+treasuryHost+"/openapi.json").WithContext(bus.WithActor(t.Context(), token))
 						request.Header.Set("X-Forwarded-Proto", "http")
 						request.Header.Set("X-Forwarded-Host", fmt.Sprintf("door%d.example", n)) // more addresses than are kept
 						response, err := caller.Do(request)
@@ -360,7 +360,7 @@ func TestDocument_OfConcurrentReaders(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						if got := readAll(t, response); strings.Contains(got, "anary") != want {
+						if got := kit.BodyOf(t, response); strings.Contains(got, "anary") != want {
 							t.Errorf("want a canary: %v, and got %s", want, got)
 							return
 						}
@@ -372,19 +372,10 @@ func TestDocument_OfConcurrentReaders(t *testing.T) {
 	})
 }
 
-// readAll returns the body of a response.
-func readAll(t *testing.T, response *http.Response) string {
-	t.Helper()
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	assert.NoError(t, err)
-	return string(text)
-}
-
 // TestDocument_OfRefusesWhatServeRefuses holds that a document is not of a service that could not start.
 func TestDocument_OfRefusesWhatServeRefuses(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("twins.example")
+	conn := kit.NewBus(t).Connect("twins.example")
 	for name, option := range map[string]bus.ServeOption{
 		"port 0":     bus.Port(0),
 		"port 417":   bus.Port(417),
@@ -398,8 +389,8 @@ func TestDocument_OfRefusesWhatServeRefuses(t *testing.T) {
 		"no option":  nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			served := bus.Serve(conn, twins{}, option)
-			_, described := bus.OpenAPIOf("twins.example", twins{}, option)
+			served := bus.Serve(conn, kit.Twins{}, option)
+			_, described := bus.OpenAPIOf("twins.example", kit.Twins{}, option)
 			if served == nil || described == nil {
 				t.Errorf("served %v, described %v", served, described)
 				return
@@ -409,25 +400,25 @@ func TestDocument_OfRefusesWhatServeRefuses(t *testing.T) {
 			assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
 		})
 	}
-	_, err := bus.OpenAPIOf("not a host", twins{})
+	_, err := bus.OpenAPIOf("not a host", kit.Twins{})
 	assert.ErrorContains(t, err, "not a host", "a bad host")
 }
 
 // TestDocument_OfEventsRefusesWhatSubscribeRefuses holds that a document has no events that no subscriber could handle.
 func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("twins.example")
+	conn := kit.NewBus(t).Connect("twins.example")
 	for _, test := range []struct {
 		name   string
 		source string
 		impl   any
 		option bus.SubscribeOption
 	}{
-		{"no events", "source.example", twins{}, bus.TimeBudget(0)},
-		{"a bad host", "not a host", happening{}, bus.TimeBudget(0)},
-		{"port", "source.example", happening{}, bus.Method("OnDone", bus.Port(444))},
-		{"body limit", "source.example", happening{}, bus.MaxBodyBytes(-1)},
-		{"no option", "source.example", happening{}, nil},
+		{"no events", "source.example", kit.Twins{}, bus.TimeBudget(0)},
+		{"a bad host", "not a host", kit.Happening{}, bus.TimeBudget(0)},
+		{"port", "source.example", kit.Happening{}, bus.Method("OnDone", bus.Port(444))},
+		{"body limit", "source.example", kit.Happening{}, bus.MaxBodyBytes(-1)},
+		{"no option", "source.example", kit.Happening{}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			subscribed := bus.Subscribe(conn, test.source, test.impl, test.option)
@@ -441,7 +432,7 @@ func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 			assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
 		})
 	}
-	document, err := bus.EventsOpenAPIOf("source.example", happening{}, bus.Durable())
+	document, err := bus.EventsOpenAPIOf("source.example", kit.Happening{}, bus.Durable())
 	for _, want := range []string{`"/source.example:417/on-done":{"post":`, `"x-stored":true`} {
 		if !strings.Contains(string(document), want) {
 			t.Errorf("%s is not in %s, %v", want, document, err)
@@ -449,16 +440,12 @@ func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 	}
 }
 
-type happening struct{}
-
-func (happening) OnDone() error { return nil }
-
 // TestDocument_WarnsOfConflicts serves paths that OpenAPI cannot distinguish.
 func TestDocument_WarnsOfConflicts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		log := new(lines)
-		conn := b.connect("files.example", bus.WithLogger(zerolog.New(log)))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		log := new(kit.Lines)
+		conn := b.Connect("files.example", bus.WithLogger(zerolog.New(log)))
 		for _, each := range []struct {
 			method, path string
 			options      []bus.HandleOption
@@ -474,7 +461,7 @@ func TestDocument_WarnsOfConflicts(t *testing.T) {
 			{"DELETE", "/logs/{name}", nil, 2},
 		} {
 			require.NoError(t, conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...))
-			if told := log.count("not in documents"); told != each.told {
+			if told := log.Count("not in documents"); told != each.told {
 				t.Errorf("after %s %s: %d warnings, want %d:\n%s", each.method, each.path, told, each.told, log)
 			}
 		}
@@ -484,7 +471,7 @@ func TestDocument_WarnsOfConflicts(t *testing.T) {
 // TestDocument_ComparesFewEndpoints holds that registering an endpoint does not take longer the more others there are.
 func TestDocument_ComparesFewEndpoints(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("files.example")
+	conn := kit.NewBus(t).Connect("files.example")
 	for _, path := range []string{"/a", "/b", "/a/{x}", "/a/{y+}", "/a/{x}/c", "/{x}/b"} {
 		require.NoError(t, conn.Handle("GET", path, http.NotFoundHandler()))
 	}

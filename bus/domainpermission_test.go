@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // domainOnly is the permission of the interface, and no other.
@@ -30,17 +31,17 @@ var offByDomain = []string{
 }
 
 // domainBus is a broker where a user has that permission alone. connect joins as that user.
-func domainBus(t *testing.T, given bool) (e *enforcing, connect func(host string) (*bus.Conn, error)) {
+func domainBus(t *testing.T, given bool) (e *kit.Enforcing, connect func(host string) (*bus.Conn, error)) {
 	t.Helper()
-	e = newEnforcing(t, map[string]string{"domain": domainOnly, "owner.example.com": ""})
-	options := []bus.ConnectOption{bus.WithPlane("bus"), bus.WithLogger(zerolog.New(e.log))}
+	e = kit.NewEnforcing(t, map[string]string{"domain": domainOnly, "owner.example.com": ""})
+	options := []bus.ConnectOption{bus.WithPlane("bus"), bus.WithLogger(zerolog.New(e.Log))}
 	if given {
-		made, err := nats.Connect(e.as("domain"), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		made, err := nats.Connect(e.As("domain"), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		require.NoError(t, err)
 		t.Cleanup(made.Close)
 		options = append(options, bus.WithNATS(made))
 	} else {
-		options = append(options, bus.WithURL(e.as("domain")))
+		options = append(options, bus.WithURL(e.As("domain")))
 	}
 	return e, func(host string) (*bus.Conn, error) {
 		conn, err := bus.Connect(t.Context(), host, options...)
@@ -69,37 +70,37 @@ func TestDomainPermission_Suffices(t *testing.T) {
 			var callees []*bus.Conn
 			join := func() {
 				conn := mustConnect(domainHost)
-				serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()))
+				kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()))
 				callees = append(callees, conn)
 			}
 			join()
 			join()
 			caller := mustConnect("caller.example.com")
-			add(t, caller, domainHost)
-			add(t, caller, callees[0].ID()+"."+domainHost)
+			kit.Add(t, caller, domainHost)
+			kit.Add(t, caller, callees[0].ID()+"."+domainHost)
 			err := caller.Call(t.Context(), domainURL+"/subtract", nil, nil)
-			checkError(t, err, 404, bus.ExecutedNo)
+			kit.CheckError(t, err, 404, bus.ExecutedNo)
 			err = caller.Call(t.Context(), "DELETE "+domainURL+"/add", nil, nil)
-			checkError(t, err, 405, bus.ExecutedNo)
-			assert.ElementsMatch(t, idsOf(callees), publish(t, caller, domainURL+"/who"), "the first multicast")
-			assert.ElementsMatch(t, idsOf(callees), publish(t, caller, domainURL+"/who"), "a multicast to known instances")
+			kit.CheckError(t, err, 405, bus.ExecutedNo)
+			assert.ElementsMatch(t, idsOf(callees), kit.MulticastIDs(t, caller, domainURL+"/who"), "the first multicast")
+			assert.ElementsMatch(t, idsOf(callees), kit.MulticastIDs(t, caller, domainURL+"/who"), "a multicast to known instances")
 			join() // without a word that the caller can hear
-			for len(publish(t, caller, domainURL+"/who")) != len(callees) {
+			for len(kit.MulticastIDs(t, caller, domainURL+"/who")) != len(callees) {
 				require.NoError(t, t.Context().Err())
 			}
 			assert.NoError(t, callees[0].Close(t.Context()))
 			callees = callees[1:]
-			assert.ElementsMatch(t, idsOf(callees), publish(t, caller, domainURL+"/who"), "after one has left")
+			assert.ElementsMatch(t, idsOf(callees), kit.MulticastIDs(t, caller, domainURL+"/who"), "after one has left")
 			for _, conn := range callees {
 				assert.True(t, conn.Healthy())
 				assert.Equal(t, offByDomain, conn.Restrictions())
 			}
 			assert.True(t, caller.Healthy())
 			assert.Equal(t, offByDomain[:1], caller.Restrictions(), "it serves nothing, so nats micro shows nothing")
-			found := publish(t, e.connect("owner.example.com"), "https://all:888/ping")
+			found := kit.MulticastIDs(t, e.Connect("owner.example.com"), "https://all:888/ping")
 			assert.Len(t, found, 1, "only the owner's connection hears it")
-			assert.Len(t, e.log.lines("the broker does not let user \\\"domain\\\" subscribe to bus.888.all"), 1)
-			assert.Empty(t, e.log.lines(`"level":"error"`))
+			assert.Len(t, e.Log.Lines("the broker does not let user \\\"domain\\\" subscribe to bus.888.all"), 1)
+			assert.Empty(t, e.Log.Lines(`"level":"error"`))
 		})
 	}
 }
@@ -126,25 +127,25 @@ func TestDomainPermission_OtherDomain(t *testing.T) {
 // TestDomainPermission_AnnouncementsDenied holds that a user who may not publish announcements can do the rest.
 func TestDomainPermission_AnnouncementsDenied(t *testing.T) {
 	t.Parallel()
-	e := newEnforcing(t, map[string]string{
+	e := kit.NewEnforcing(t, map[string]string{
 		domainHost:           `permissions { subscribe { allow: ["*.*.com.example.>"] }, publish { deny: ["*.888.all.>"] } }`,
 		"caller.example.com": domainOnly,
 	})
-	conn := e.connect(domainHost)
-	serve(t, conn, calculator{})
-	add(t, e.connect("caller.example.com"), domainHost)
-	flush(t, conn.NATS())
-	e.log.await(t, "do not hear that this one comes and goes")
+	conn := e.Connect(domainHost)
+	kit.Serve(t, conn, kit.Calculator{})
+	kit.Add(t, e.Connect("caller.example.com"), domainHost)
+	kit.Flush(t, conn.NATS())
+	e.Log.Await(t, "do not hear that this one comes and goes")
 	assert.True(t, conn.Healthy())
 	assert.Equal(t, []string{offByDomain[0], offByDomain[1], "other instances do not hear that this one comes and goes"}, slices.Sorted(slices.Values(conn.Restrictions())))
-	assert.Empty(t, e.log.lines(`"level":"error"`))
+	assert.Empty(t, e.Log.Lines(`"level":"error"`))
 }
 
 // TestRestrictions_InMetricsAndNone holds that a connection with all permissions has none.
 func TestRestrictions_InMetricsAndNone(t *testing.T) {
 	t.Parallel()
 	e, connect := domainBus(t, false)
-	owner := e.connect("owner.example.com")
+	owner := e.Connect("owner.example.com")
 	domain, err := connect("shop.example.com")
 	require.NoError(t, err)
 	assert.Nil(t, owner.Restrictions())

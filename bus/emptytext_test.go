@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -44,8 +45,8 @@ func (echoedState) Update(_ context.Context, _ int, _ []int, state string) (http
 // one is the default.
 func TestDefault_EmptyText(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("shelves.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("shelves.example"), w.Connect("caller.example")
 		require.NoError(t, bus.Serve[shelves](callee, echoedState{}))
 		type state struct {
 			State string `json:"state"`

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // endless is a body without an end, and counts what is read of it.
@@ -36,19 +37,19 @@ func (e *endless) Close() error {
 func TestBody_WithoutEnd(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
-	conn := newBus(t).Connect("proxy.example", bus.WithMaxMessageBytes(limit))
+	conn := kit.NewBus(t).Connect("proxy.example", bus.WithMaxMessageBytes(limit))
 	request := func(length int64) (*http.Request, *endless) {
-		made, body := mustRequest(t, "https://proxy.example/"), &endless{most: 4 * limit}
+		made, body := kit.MustRequest(t, "https://proxy.example/"), &endless{most: 4 * limit}
 		made.Method, made.Body, made.ContentLength = http.MethodPost, body, length
 		return made, body
 	}
 	for _, length := range []int64{-1, 10 * limit} {
 		made, body := request(length)
 		_, err := conn.Do(made) //nolint:bodyclose // there is no response
-		checkError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
+		kit.CheckError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
 		made, other := request(length)
 		for _, err := range conn.Multicast(made) {
-			checkError(t, err, http.StatusRequestEntityTooLarge, bus.ExecutedNo)
+			kit.CheckError(t, err, http.StatusRequestEntityTooLarge, bus.ExecutedNo)
 		}
 		assert.True(t, body.closed, "a body is not closed")
 		assert.True(t, other.closed)
@@ -71,8 +72,8 @@ func (p *pipe) Close() error {
 // for it.
 func TestBody_ThatNeverComes(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		conn := b.connect("proxy.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		conn := b.Connect("proxy.example")
 		late, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
 		left, leave := context.WithCancel(t.Context())
@@ -88,10 +89,10 @@ func TestBody_ThatNeverComes(t *testing.T) {
 		} {
 			reader, writer := io.Pipe()
 			body := &pipe{PipeReader: reader}
-			request := mustRequest(t, "https://nobody.example/").WithContext(test.ctx)
+			request := kit.MustRequest(t, "https://nobody.example/").WithContext(test.ctx)
 			request.Method, request.Body = http.MethodPost, body
 			_, err := conn.Do(request)
-			checkError(t, err, test.status, bus.ExecutedNo)
+			kit.CheckError(t, err, test.status, bus.ExecutedNo)
 			if !errors.Is(err, test.cause) {
 				t.Errorf("%s: %v, want %d, not executed", test.name, err, test.status)
 			}

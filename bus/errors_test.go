@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // conflictError is an error of an application that knows its status.
@@ -118,11 +119,11 @@ func TestIsInternal(t *testing.T) {
 // TestTimeouts holds that an HTTP client over the bus recognises the end of time, and nothing else, as one.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.testBus, scriptedHost, ack)
-		client := http.Client{Transport: b.connect("caller.example")}
-		for url, timeout := range map[string]bool{strings.TrimPrefix(scriptedURL, "GET "): true, "https://nobody.example/x": false} {
-			_, err := client.Do(mustRequest(t, url)) //nolint:bodyclose // there is no response
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack)
+		client := http.Client{Transport: b.Connect("caller.example")}
+		for url, timeout := range map[string]bool{strings.TrimPrefix(kit.ScriptedURL, "GET "): true, "https://nobody.example/x": false} {
+			_, err := client.Do(kit.MustRequest(t, url)) //nolint:bodyclose // there is no response
 			failed, _ := errors.AsType[net.Error](err)
 			require.NotNil(t, failed, url)
 			assert.Equal(t, timeout, failed.Timeout(), url)
@@ -139,18 +140,11 @@ func TestErrorf_KeepsItsCauses(t *testing.T) {
 	assert.EqualError(t, err, "409 Conflict: one and two")
 }
 
-// wrapper returns errors as applications do.
-type wrapper struct{}
-
-func (wrapper) Wrapped() error {
-	return fmt.Errorf("loading order 7: %w", bus.Errorf(http.StatusNotFound, "no product 7"))
-}
-
 func TestError_TextOfAWrappedErrorTravels(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("wrapper.example")
-		serve(t, conn, wrapper{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("wrapper.example")
+		kit.Serve(t, conn, kit.Wrapper{})
 		err := conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
 		require.NotNil(t, failed)
@@ -176,10 +170,10 @@ func (c custom) StatusCode() int { return int(c) }
 
 func TestError_IsNeverASuccess(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		logged := new(lines)
-		conn := w.connect("clueless.example", bus.WithLogger(zerolog.New(logged)))
-		serve(t, conn, clueless{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		logged := new(kit.Lines)
+		conn := w.Connect("clueless.example", bus.WithLogger(zerolog.New(logged)))
+		kit.Serve(t, conn, clueless{})
 		statuses := []int{0, 200, 302, 600, -1}
 		for _, status := range statuses {
 			for path, detail := range map[string]string{"fail": "no product 7", "wrapped": "order 7: no product 7", "custom": "custom"} {
@@ -190,9 +184,9 @@ func TestError_IsNeverASuccess(t *testing.T) {
 				assert.Equal(t, detail, failed.Detail, "%s with status %d", path, status)
 			}
 		}
-		closeConn(t, conn)
+		kit.CloseConn(t, conn)
 		for _, status := range statuses {
-			if count := logged.count(fmt.Sprintf(`"detail":"the handler returned an error with status %d, which is none; use 400 to 599: `, status)); count != 3 {
+			if count := logged.Count(fmt.Sprintf(`"detail":"the handler returned an error with status %d, which is none; use 400 to 599: `, status)); count != 3 {
 				t.Errorf("status %d is told %d times:\n%s", status, count, logged)
 			}
 		}
@@ -221,10 +215,10 @@ func TestError_TextOfADriverIsInternal(t *testing.T) {
 	t.Parallel()
 	for why, status := range map[string]int{"late": 504, "left": 503, "lost": 500} {
 		t.Run(why, func(t *testing.T) {
-			overBoth(t, func(t *testing.T, w *testBus) {
-				logged := new(lines)
-				serve(t, w.connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
-				caller := w.connect("caller.example")
+			kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+				logged := new(kit.Lines)
+				kit.Serve(t, w.Connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
+				caller := w.Connect("caller.example")
 				require.NoError(t, caller.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					bus.WriteError(w, r, caller.Call(r.Context(), "https://dialler.example/dial", bus.Args{"why": why}, nil))
 				})))
@@ -234,7 +228,7 @@ func TestError_TextOfADriverIsInternal(t *testing.T) {
 				assert.Equal(t, status, failed.Status)
 				assert.True(t, strings.HasPrefix(failed.Detail, "dialling secret@db.internal: "), failed.Detail)
 				assert.True(t, bus.IsInternal(err))
-				line := logged.line(t, "request failed")
+				line := logged.Line(t, "request failed")
 				assert.Equal(t, "error", line["level"])
 				assert.Equal(t, failed.Detail, line["detail"])
 				assert.Equal(t, float64(status), line["status"])
@@ -248,17 +242,17 @@ func TestError_TextOfADriverIsInternal(t *testing.T) {
 func TestError_OfACallerThatLeft(t *testing.T) {
 	t.Parallel()
 	for path, detail := range map[string]string{"wait": "waiting: context canceled", "explain": "waiting: the caller stopped waiting"} {
-		inBubble(t, func(t *testing.T, b *bubble) {
-			logged := new(lines)
-			callee := b.connect("patient.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
-			serve(t, callee, patient{})
+		kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+			logged := new(kit.Lines)
+			callee := b.Connect("patient.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+			kit.Serve(t, callee, patient{})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second/2, cancel) // not before it has an ack
-			err := b.connect("caller.example").Call(ctx, "https://patient.example/"+path, nil, nil)
+			err := b.Connect("caller.example").Call(ctx, "https://patient.example/"+path, nil, nil)
 			assert.Equal(t, 503, bus.StatusOf(err), "the call")
 			assert.False(t, bus.IsInternal(err), "the call")
 			synctest.Wait()
-			line := logged.line(t, "request failed")
+			line := logged.Line(t, "request failed")
 			assert.Equal(t, "debug", line["level"])
 			assert.Equal(t, detail, line["detail"])
 			assert.Equal(t, 503.0, line["status"])
@@ -284,16 +278,16 @@ func (patient) Explain(ctx context.Context) error {
 func TestError_OfAContext(t *testing.T) {
 	t.Parallel()
 	for end, status := range map[error]int{context.DeadlineExceeded: 504, context.Canceled: 503} {
-		overBoth(t, func(t *testing.T, w *testBus) {
-			logged := new(lines)
-			serve(t, w.connect("ended.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), over{end})
-			err := w.connect("caller.example").Call(t.Context(), "https://ended.example/end", nil, nil)
+		kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+			logged := new(kit.Lines)
+			kit.Serve(t, w.Connect("ended.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), over{end})
+			err := w.Connect("caller.example").Call(t.Context(), "https://ended.example/end", nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
 			require.NotNil(t, failed)
 			assert.Equal(t, status, failed.Status)
 			assert.Equal(t, end.Error(), failed.Detail)
 			assert.False(t, bus.IsInternal(err))
-			if line := logged.line(t, "request failed"); line["level"] != "debug" {
+			if line := logged.Line(t, "request failed"); line["level"] != "debug" {
 				t.Errorf("logged is %v", line)
 			}
 		})
@@ -358,11 +352,11 @@ func (s merchant) Relay(ctx context.Context, why string, hops int) error {
 // others.
 func TestDetails_Travel(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		w.AllowUnknownFields()
-		conn := w.connect("shop.example")
-		serve(t, conn, merchant{conn})
-		caller := w.connect("caller.example")
+		conn := w.Connect("shop.example")
+		kit.Serve(t, conn, merchant{conn})
+		caller := w.Connect("caller.example")
 		for _, test := range []struct {
 			name     string
 			status   int
@@ -382,7 +376,7 @@ func TestDetails_Travel(t *testing.T) {
 			t.Run(test.name, func(t *testing.T) {
 				for hops := range 3 {
 					err := caller.Call(t.Context(), "https://shop.example/relay", bus.Args{"why": test.name, "hops": hops}, nil)
-					failed := asBusError(t, err)
+					failed := kit.AsBusError(t, err)
 					assert.Equal(t, test.status, failed.Status, "%s over %d hops", test.name, hops)
 					assert.Equal(t, test.kind, failed.Type, "%s over %d hops", test.name, hops)
 					assert.Equal(t, test.detail, failed.Detail, "%s over %d hops", test.name, hops)
@@ -409,7 +403,7 @@ func TestDetails_AreNotShared(t *testing.T) {
 	given := map[string]any{"where": []string{"a"}}
 	err := bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, given)
 	given["where"].([]string)[0] = "changed"
-	failed := asBusError(t, err)
+	failed := kit.AsBusError(t, err)
 	for range 2 {
 		var members map[string]json.RawMessage
 		err := failed.DecodeDetails(&members)
@@ -455,15 +449,15 @@ func TestWithDetails(t *testing.T) {
 	cause := errors.New("cause")
 	before := bus.Errorf(http.StatusConflict, "no: %w", cause)
 	after := bus.ErrorWithDetails(bus.ErrorWithDetails(before, stopped, map[string]int{"a": 1}), soldOut, nil)
-	failed := asBusError(t, after)
+	failed := kit.AsBusError(t, after)
 	assert.Equal(t, soldOut, failed.Type)
 	require.Error(t, failed.DecodeDetails(&struct{}{}))
 	assert.Equal(t, "no: cause", failed.Detail)
 	assert.ErrorIs(t, after, cause)
-	if asBusError(t, before).Type != "" {
+	if kit.AsBusError(t, before).Type != "" {
 		t.Error("the error was changed")
 	}
-	failed = asBusError(t, bus.ErrorWithDetails(conflictError{cause}, soldOut, nil))
+	failed = kit.AsBusError(t, bus.ErrorWithDetails(conflictError{cause}, soldOut, nil))
 	assert.Equal(t, 409, failed.Status)
 	assert.ErrorIs(t, failed, cause)
 }
@@ -507,7 +501,7 @@ func TestDetails_LeftOut(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
+			failed := kit.AsBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
 			assert.Equal(t, soldOut, failed.Type, test.name)
 			assert.Equal(t, 409, failed.Status, test.name)
 			members := map[string]json.RawMessage{}
@@ -526,7 +520,7 @@ func TestDetails_LeftOut(t *testing.T) {
 
 func TestDetails_ThatDoNotFit(t *testing.T) {
 	t.Parallel()
-	failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, map[string]string{"left": "many"}))
+	failed := kit.AsBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, map[string]string{"left": "many"}))
 	for told, into := range map[string]any{
 		"do not fit *bus_test.shortage: /left expects": new(shortage), "do not fit bus_test.shortage: ": shortage{},
 		"do not fit <nil>: ": nil, "do not fit *int: ": (*int)(nil), "do not fit *string: ": new(string),
@@ -540,22 +534,22 @@ func TestDetails_ThatDoNotFit(t *testing.T) {
 // a web handler.
 func TestDetails_LeftOutAreLogged(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for host, path := range map[string]string{"shop.example": "/order?why=reserved", "web.example": "/web"} {
-			logged := new(lines)
-			conn := w.connect(host, bus.WithLogger(zerolog.New(logged)))
-			serve(t, conn, merchant{conn})
+			logged := new(kit.Lines)
+			conn := w.Connect(host, bus.WithLogger(zerolog.New(logged)))
+			kit.Serve(t, conn, merchant{conn})
 			require.NoError(t, conn.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				bus.WriteError(w, r, merchant{}.Order("reserved"))
 			})))
-			failed := asBusError(t, conn.Call(t.Context(), "GET https://"+host+path, nil, nil))
+			failed := kit.AsBusError(t, conn.Call(t.Context(), "GET https://"+host+path, nil, nil))
 			got := shortage{}
 			err := failed.DecodeDetails(&got)
 			require.NoError(t, err, path)
 			assert.Equal(t, uint64(1), got.Left, path)
 			assert.Equal(t, conn.ID(), failed.ID, path)
-			closeConn(t, conn)
-			line := logged.line(t, "details of an error left out")
+			kit.CloseConn(t, conn)
+			line := logged.Line(t, "details of an error left out")
 			assert.Equal(t, "warn", line["level"], path)
 			assert.Equal(t, "every error has members of these names: id, title", line["reason"], path)
 			assert.Equal(t, failed.MsgID, line["msgId"], path)
@@ -566,8 +560,8 @@ func TestDetails_LeftOutAreLogged(t *testing.T) {
 // TestForeignProblems holds what arrives of a problem that an http.Handler writes by itself, and what is passed on.
 func TestForeignProblems(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		var body string
 		answer := func(path string, answer http.HandlerFunc) {
 			if err := conn.Handle("POST", path, answer); err != nil {
@@ -614,7 +608,7 @@ func TestForeignProblems(t *testing.T) {
 			t.Run(test.name, func(t *testing.T) {
 				body = test.body
 				for _, path := range []string{"/foreign", "/passed"} {
-					failed := asBusError(t, conn.Call(t.Context(), "https://web.example"+path, nil, nil))
+					failed := kit.AsBusError(t, conn.Call(t.Context(), "https://web.example"+path, nil, nil))
 					members := map[string]json.RawMessage{}
 					_ = failed.DecodeDetails(&members)
 					got, err := json.Marshal(members)
@@ -634,7 +628,7 @@ func TestForeignProblems(t *testing.T) {
 func TestDetails_OverHTTP(t *testing.T) {
 	t.Parallel()
 	recorder := httptest.NewRecorder()
-	failed := *asBusError(t, merchant{}.Order("reserved"))
+	failed := *kit.AsBusError(t, merchant{}.Order("reserved"))
 	failed.Type = "urn:x\xff"
 	bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), &failed)
 	want := `{"type":"urn:x�","title":"Conflict","status":409,"detail":"none left","instance":"/x","left":1}`

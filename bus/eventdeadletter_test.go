@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // deadLetters returns the dead letters of orders.example.
@@ -43,13 +44,13 @@ func TestDeadLetters_Permissions(t *testing.T) {
 	t.Parallel()
 	var block string
 	for _, run := range []string{"rehearsal", "held"} {
-		e := newEnforcing(t, map[string]string{ordersHost: "", "mailer.example": "", "operator.example": block}, broker.JetStream(t.TempDir()))
-		source, operator := e.connect(ordersHost), e.connect("operator.example")
+		e := kit.NewEnforcing(t, map[string]string{ordersHost: "", "mailer.example": "", "operator.example": block}, broker.JetStream(t.TempDir()))
+		source, operator := e.Connect(ordersHost), e.Connect("operator.example")
 		ordered := newOrdered(t, source, bus.Durable())
 		mailer := newRefuser()
-		subscribe(t, e.connect("mailer.example"), mailer, bus.Durable())
+		subscribe(t, e.Connect("mailer.example"), mailer, bus.Durable())
 		fire(t, ordered, 1, 2)
-		eventually(t, func() bool { return len(deadLetters(t, source)) == 2 })
+		kit.Eventually(t, func() bool { return len(deadLetters(t, source)) == 2 })
 		all := deadLetters(t, operator)
 		if err := all[0].Redeliver(t.Context()); err != nil {
 			t.Errorf("%s: %v", run, err)
@@ -84,10 +85,10 @@ func TestDeadLetters_StreamIsCreatedAgain(t *testing.T) {
 	_, err = manager(t, source).UpdateStream(t.Context(), config)
 	require.NoError(t, err)
 	mailer := newRefuser()
-	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
+	subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, bus.Durable())
 	require.NoError(t, manager(t, source).DeleteStream(t.Context(), name))
 	fire(t, ordered, 1)
-	eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
+	kit.Eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
 	stream, err = manager(t, source).Stream(t.Context(), name)
 	require.NoError(t, err)
 	if kept := stream.CachedInfo().Config.MaxAge; kept != time.Hour {
@@ -99,7 +100,7 @@ func TestDeadLetters_StreamIsCreatedAgain(t *testing.T) {
 func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
-	mailer, log := newSink(), new(journal)
+	mailer, log := newSink(), new(kit.Journal)
 	mailer.handle = func(context.Context, int) error { return errors.New("the mail server is away") }
 	subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, bus.Durable(), bus.MaxDeliver(2), fastBackoff())
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_DEADLETTERS_orders_example")
@@ -109,15 +110,15 @@ func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
 	_, err = manager(t, source).UpdateStream(t.Context(), config)
 	require.NoError(t, err)
 	fire(t, ordered, 1)
-	eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
+	kit.Eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
 	fire(t, ordered, 2)
-	log.await(t, "all attempts are used up")
+	log.Await(t, "all attempts are used up")
 	require.NoError(t, deadLetters(t, source)[0].Delete(t.Context()))
-	eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
+	kit.Eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
 	if reason := deadLetters(t, source)[0].Reason; !strings.Contains(reason, "died, did not finish in time, or could not park it, as their log says") {
 		t.Errorf("parked for the reason %q", reason)
 	}
-	if lost := log.lines("response lost"); len(lost) > 0 {
+	if lost := log.Lines("response lost"); len(lost) > 0 {
 		t.Errorf("an event has no response to lose: %s", lost)
 	}
 }
@@ -138,8 +139,8 @@ func TestDeadLetters_StreamsThatTakeOtherEvents(t *testing.T) {
 	source := b.Connect(ordersHost)
 	makeStream(t, b, source, "on-paid", jetstream.InterestPolicy)
 	err := newOrdered(t, source, bus.Durable()).Publish(t.Context(), orderedArguments{1})
-	checkError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
-	failed := asBusError(t, err)
+	kit.CheckError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
+	failed := kit.AsBusError(t, err)
 	if !strings.Contains(failed.Detail, "no stream takes the events of orders.example") {
 		t.Error(err)
 	}
@@ -150,7 +151,7 @@ func TestDeadLetters_StreamsThatTakeOtherEvents(t *testing.T) {
 func TestDeadLetters_Junk(t *testing.T) {
 	t.Parallel()
 	const junk = 1000
-	b, log := newStored(t), new(journal)
+	b, log := newStored(t), new(kit.Journal)
 	source := b.Connect(ordersHost)
 	ordered := newOrdered(t, source, bus.Durable())
 	mailer := subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
@@ -162,14 +163,14 @@ func TestDeadLetters_Junk(t *testing.T) {
 	<-to.PublishAsyncComplete()
 	fire(t, ordered, 1)
 	mailer.await(t, 1)
-	eventually(t, func() bool { return len(deadLetters(t, source)) == 100 && len(log.lines("are no events")) > 0 })
-	assert.LessOrEqual(t, len(log.lines("")), 3*10+10)
+	kit.Eventually(t, func() bool { return len(deadLetters(t, source)) == 100 && len(log.Lines("are no events")) > 0 })
+	assert.LessOrEqual(t, len(log.Lines("")), 3*10+10)
 }
 
 // TestSubscribed_Invented has another client tell of subscribers without end: few lines tell so, and few are kept.
 func TestSubscribed_Invented(t *testing.T) {
 	t.Parallel()
-	b, log := newBus(t), new(journal)
+	b, log := kit.NewBus(t), new(kit.Journal)
 	source := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
 	fire(t, newOrdered(t, source), 1)
 	for number := range 300 {
@@ -179,5 +180,5 @@ func TestSubscribed_Invented(t *testing.T) {
 		require.NoError(t, caller.Close(t.Context()))
 	}
 	assert.Len(t, bus.OperatorNotes(source), 256)
-	assert.Len(t, log.lines("so it gets nothing"), 10)
+	assert.Len(t, log.Lines("so it gets nothing"), 10)
 }

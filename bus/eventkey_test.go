@@ -11,6 +11,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -54,17 +55,17 @@ func checkKey[Arguments any](t *testing.T, conn *bus.Conn, key string, arguments
 			return
 		}
 		const address = "event https://orders.example:417/on-ordered: "
-		checkError(t, err, http.StatusBadRequest, bus.ExecutedNo)
-		assert.Equal(t, address+test.failure, asBusError(t, err).Detail)
+		kit.CheckError(t, err, http.StatusBadRequest, bus.ExecutedNo)
+		assert.Equal(t, address+test.failure, kit.AsBusError(t, err).Detail)
 		published := event.Publish(t.Context(), arguments)
-		checkError(t, published, http.StatusBadRequest, bus.ExecutedNo)
-		assert.Equal(t, address+test.failure, asBusError(t, published).Detail)
+		kit.CheckError(t, published, http.StatusBadRequest, bus.ExecutedNo)
+		assert.Equal(t, address+test.failure, kit.AsBusError(t, published).Detail)
 	})
 }
 
 func TestEventKey_Text(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect(ordersHost)
+	conn := kit.NewBus(t).Connect(ordersHost)
 	region, id := keyState("north"), keyID{'a', 'b'}
 	full := keyedArguments{
 		Number: -7, Small: 255, Text: "a b", ID: id, Other: &id, At: time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC), Any: 5, keyParts: &keyParts{&region},
@@ -84,7 +85,7 @@ func TestEventKey_Text(t *testing.T) {
 
 func TestEventKey_Missing(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect(ordersHost)
+	conn := kit.NewBus(t).Connect(ordersHost)
 	missing := func(key string) string { return "its key " + key + " is missing or empty: set it" }
 	const kinds = "use a text, an integer or a type that marshals as text"
 	checkKey(t, conn, "text", keyedArguments{}, keyCase{name: "empty", failure: missing("text")})
@@ -110,7 +111,7 @@ func TestEventKey_Missing(t *testing.T) {
 // all with one.
 func TestEventKey_Published(t *testing.T) {
 	t.Parallel()
-	b := newBus(t, broker.JetStream(t.TempDir()))
+	b := kit.NewBus(t, broker.JetStream(t.TempDir()))
 	source := b.Connect(ordersHost)
 	plain, stored := subscribe(t, b.Connect("mailer.example"), newSink()), subscribe(t, b.Connect("stock.example"), newSink(), bus.Durable())
 	events, err := source.NewPublisher(ordersHost, bus.Durable())
@@ -118,9 +119,9 @@ func TestEventKey_Published(t *testing.T) {
 	ordered := bus.NewEvent[bus.Args](events, "/on-ordered").KeyedBy("number")
 	before := source.Stats().Calls
 	for _, err := range ordered.Outcomes(t.Context(), bus.Args{"numbr": 1}) {
-		checkError(t, err, http.StatusBadRequest, bus.ExecutedNo)
+		kit.CheckError(t, err, http.StatusBadRequest, bus.ExecutedNo)
 	}
-	checkError(t, ordered.Publish(t.Context(), bus.Args{"numbr": 1}), http.StatusBadRequest, bus.ExecutedNo)
+	kit.CheckError(t, ordered.Publish(t.Context(), bus.Args{"numbr": 1}), http.StatusBadRequest, bus.ExecutedNo)
 	assert.Equal(t, before, source.Stats().Calls)
 	require.NoError(t, ordered.Publish(t.Context(), bus.Args{"number": 2}))
 	plain.await(t, 1)
@@ -167,7 +168,7 @@ func (marked) OnMarked(context.Context, int) error { return nil }
 
 func TestEventKey_Declared(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect(ordersHost)
+	conn := kit.NewBus(t).Connect(ordersHost)
 	err := bus.Serve[keyedCalls](conn, keyedOrders{})
 	assert.ErrorContains(t, err, "keyedCalls.Order: its interface has //busline:key number, which is for events: calls and web methods have only ")
 	err = bus.Subscribe[keyedEvents](conn, ordersHost, marked{})

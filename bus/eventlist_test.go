@@ -10,12 +10,13 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestEventList_OfEachInstance lists the events of several instances, by multicast.
 func TestEventList_OfEachInstance(t *testing.T) {
 	t.Parallel()
-	b := newBus(t, broker.JetStream(t.TempDir()))
+	b := kit.NewBus(t, broker.JetStream(t.TempDir()))
 	caller := b.Connect("caller.example")
 	list := func(host string) map[string]string {
 		lists := make(map[string]string)
@@ -56,13 +57,13 @@ func TestEventList_OfEachInstance(t *testing.T) {
 // TestEventList_Denied publishes although the broker does not let the user subscribe to requests for the list.
 func TestEventList_Denied(t *testing.T) {
 	t.Parallel()
-	e := newEnforcing(t, map[string]string{ordersHost: `permissions { subscribe { deny: ["bus.888.example.orders.|.GET.events"] } }`, "mailer.example": "", "caller.example": ""})
-	source := e.connect(ordersHost)
-	heard := subscribe(t, e.connect("mailer.example"), newSink())
+	e := kit.NewEnforcing(t, map[string]string{ordersHost: `permissions { subscribe { deny: ["bus.888.example.orders.|.GET.events"] } }`, "mailer.example": "", "caller.example": ""})
+	source := e.Connect(ordersHost)
+	heard := subscribe(t, e.Connect("mailer.example"), newSink())
 	fire(t, newOrdered(t, source), 1)
 	heard.await(t, 1)
-	e.log.await(t, "the events of this instance are not listed")
+	e.Log.Await(t, "the events of this instance are not listed")
 	assert.True(t, source.Healthy())
-	err := e.connect("caller.example").Call(t.Context(), "GET https://orders.example:888/events", nil, nil)
-	checkError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
+	err := e.Connect("caller.example").Call(t.Context(), "GET https://orders.example:888/events", nil, nil)
+	kit.CheckError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // sequence returns the numbers from first to last.
@@ -38,7 +39,7 @@ func metricsOf(conn *bus.Conn) string {
 // every event is accounted for when it comes back.
 func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 	t.Parallel()
-	b, log := newStored(t), new(journal)
+	b, log := newStored(t), new(kit.Journal)
 	source := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
 	ordered := newOrdered(t, source, bus.Durable(), bus.MaxBytes(64<<10))
 	first := b.Connect("mailer.example")
@@ -49,14 +50,14 @@ func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 	stock.await(t, 100)
 	require.NoError(t, bus.LookAtSubscribers(t.Context(), source))
 	assert.Contains(t, metricsOf(source), `,publisher="orders.example",subscriber="mailer.example",event="on-ordered"} 100`)
-	assert.Empty(t, log.lines("cut off"))
+	assert.Empty(t, log.Lines("cut off"))
 	for first := 101; first < 600; first += 100 { // the log holds a few hundred, and stock must not fall behind
 		fire(t, ordered, sequence(first, first+99)...)
 		stock.await(t, 100)
 	}
 	require.NoError(t, bus.LookAtSubscribers(t.Context(), source))
 	bus.FlushLog(source)
-	lines := log.lines("a subscriber is cut off")
+	lines := log.Lines("a subscriber is cut off")
 	require.Len(t, lines, 1)
 	back := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	awaitHandled(t, b, source)
@@ -75,7 +76,7 @@ func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 // TestDurable_AboutToBeCutOff warns before the log drops what a service has not handled.
 func TestDurable_AboutToBeCutOff(t *testing.T) {
 	t.Parallel()
-	b, log := newStored(t), new(journal)
+	b, log := newStored(t), new(kit.Journal)
 	source := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
 	ordered := newOrdered(t, source, bus.Durable(), bus.MaxBytes(64<<10))
 	away := b.Connect("mailer.example")
@@ -93,8 +94,8 @@ func TestDurable_AboutToBeCutOff(t *testing.T) {
 		require.NoError(t, bus.LookAtSubscribers(t.Context(), source))
 	}
 	bus.FlushLog(source)
-	assert.Len(t, log.lines("a subscriber will be cut off soon"), 1)
-	assert.Empty(t, log.lines("a subscriber is cut off"))
+	assert.Len(t, log.Lines("a subscriber will be cut off soon"), 1)
+	assert.Empty(t, log.Lines("a subscriber is cut off"))
 }
 
 // TestDurable_FullStreamOfAnOperator refuses new events, and names the subscriber that is behind.
@@ -108,7 +109,7 @@ func TestDurable_FullStreamOfAnOperator(t *testing.T) {
 	})
 	require.NoError(t, err)
 	ordered := newOrdered(t, source, bus.Durable())
-	away := b.Connect("mailer.example", quiet())
+	away := b.Connect("mailer.example", kit.Quiet())
 	subscribe(t, away, newSink(), bus.Durable())
 	require.NoError(t, away.Close(t.Context()))
 	stored := 0
@@ -117,10 +118,10 @@ func TestDurable_FullStreamOfAnOperator(t *testing.T) {
 			stored++
 		}
 	}
-	checkError(t, err, http.StatusInsufficientStorage, bus.ExecutedNo)
+	kit.CheckError(t, err, http.StatusInsufficientStorage, bus.ExecutedNo)
 	assert.ErrorContains(t, err, "nats stream edit --discard old")
 	named := fmt.Sprintf("the furthest behind is mailer.example, which has not handled %d of on-ordered", stored)
-	eventually(t, func() bool { // JetStream counts what a consumer has not handled a moment after it has stored it
+	kit.Eventually(t, func() bool { // JetStream counts what a consumer has not handled a moment after it has stored it
 		err := ordered.Publish(t.Context(), orderedArguments{1})
 		return err != nil && strings.Contains(err.Error(), named)
 	})
@@ -135,7 +136,7 @@ func TestDurable_Begins(t *testing.T) {
 	require.NoError(t, err)
 	second, err := stream.GetMsg(t.Context(), 2)
 	require.NoError(t, err)
-	log := new(journal)
+	log := new(kit.Journal)
 	for _, test := range []struct {
 		host   string
 		option bus.SubscribeOption
@@ -152,7 +153,7 @@ func TestDurable_Begins(t *testing.T) {
 			begun := subscribe(t, conn, newSink(), bus.Durable(), test.option)
 			begun.await(t, len(test.want)-1)
 			fire(t, newOrdered(t, b.Connect(ordersHost), bus.Durable()), 3)
-			eventually(t, func() bool { taken := begun.taken(); return len(taken) > 0 && taken[len(taken)-1] == 3 })
+			kit.Eventually(t, func() bool { taken := begun.taken(); return len(taken) > 0 && taken[len(taken)-1] == 3 })
 			assert.Subset(t, begun.taken(), test.want)
 			require.NoError(t, conn.Close(t.Context()))
 			again := subscribe(t, b.Connect(test.host), newSink(), bus.Durable(), test.option)
@@ -161,7 +162,7 @@ func TestDurable_Begins(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		lines := log.lines("see bus.frombeginning")
+		lines := log.Lines("see bus.frombeginning")
 		require.Len(t, lines, 2, "one for each event")
 		assert.Contains(t, lines[0], `"host":"now.example"`)
 		assert.Contains(t, lines[0], `"stored":`)
@@ -200,17 +201,17 @@ func TestDurable_DeletedConsumersLoseNothing(t *testing.T) {
 			return errors.New("not now")
 		}
 	}
-	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), bus.MaxInFlight(2), bus.Backoff(time.Hour, time.Hour))
+	subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, bus.Durable(), bus.MaxInFlight(2), bus.Backoff(time.Hour, time.Hour))
 	fire(t, ordered, sequence(1, 20)...)
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
 	require.NoError(t, err)
 	consumer, err := stream.Consumer(t.Context(), "mailer_example__on-ordered")
 	require.NoError(t, err)
-	eventually(t, func() bool {
+	kit.Eventually(t, func() bool {
 		info, err := consumer.Info(t.Context())
 		return err == nil && info.NumPending == 0
 	})
 	close(refusing)
 	require.NoError(t, stream.DeleteConsumer(t.Context(), "mailer_example__on-ordered"))
-	eventually(t, func() bool { return slices.Equal(slices.Compact(mailer.taken()), sequence(1, 20)) })
+	kit.Eventually(t, func() bool { return slices.Equal(slices.Compact(mailer.taken()), sequence(1, 20)) })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // deliveries returns a sink that tells what its handler learns of each delivery, and ends it with the next of these
@@ -44,7 +45,7 @@ func TestEventOf_Stored(t *testing.T) {
 			t.Parallel()
 			b, source, ordered := newOrders(t)
 			mailer, told := deliveries(errors.New("not now"), bus.Errorf(http.StatusConflict, "no"))
-			subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), bus.MaxInFlight(1), fastBackoff())
+			subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, bus.Durable(), bus.MaxInFlight(1), fastBackoff())
 			ctx, before := t.Context(), time.Now()
 			if test.id != "" {
 				ctx = bus.WithEventID(ctx, test.id)
@@ -88,13 +89,13 @@ func TestEventOf_NotStored(t *testing.T) {
 // TestEventOf_NoEvent is outside of a handler, and in one of a call.
 func TestEventOf_NoEvent(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, events := w.connect(calculatorHost), make(chan bool, 1)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, events := w.Connect(kit.CalculatorHost), make(chan bool, 1)
 		require.NoError(t, callee.Handle(http.MethodGet, "/add", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, ok := bus.EventOf(r.Context())
 			events <- ok
 		})))
-		require.NoError(t, w.connect("caller.example").Call(t.Context(), "GET "+calculatorURL+"/add", nil, nil))
+		require.NoError(t, w.Connect("caller.example").Call(t.Context(), "GET "+kit.CalculatorURL+"/add", nil, nil))
 		assert.False(t, <-events, "in the handler of a call")
 		_, ok := bus.EventOf(t.Context())
 		assert.False(t, ok, "outside of a handler")

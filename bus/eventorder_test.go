@@ -13,6 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -80,13 +81,13 @@ func (l *ledger) OnBooked(ctx context.Context, account string, number int) error
 func (l *ledger) await(t *testing.T, events int) {
 	t.Helper()
 	for range events {
-		await(t, "an event", l.news)
+		kit.Await(t, "an event", l.news)
 	}
 }
 
 func subscribeLedger(t *testing.T, b *bustest.Bus, to *ledger, options ...bus.SubscribeOption) *bus.Conn {
 	t.Helper()
-	conn := b.Connect("ledger.example", quiet())
+	conn := b.Connect("ledger.example", kit.Quiet())
 	require.NoError(t, bus.Subscribe[accountEvents](conn, "accounts.example", to, append(options, bus.Durable())...))
 	return conn
 }
@@ -175,7 +176,7 @@ func TestDurable_KeyComesAndGoes(t *testing.T) {
 	booked := newBooked(t, b.Connect("accounts.example"))
 	handled := func(rounds int) {
 		t.Helper()
-		eventually(t, func() bool {
+		kit.Eventually(t, func() bool {
 			all.mu.Lock()
 			defer all.mu.Unlock()
 			for account := range 5 {

@@ -16,12 +16,13 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestEvent_Permissions has a source and a subscriber live with what is printed for them, stored events included.
 func TestEvent_Permissions(t *testing.T) {
 	t.Parallel()
-	for name, profile := range profiles() {
+	for name, profile := range kit.Profiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			blocks := make(map[string]string)
@@ -30,8 +31,8 @@ func TestEvent_Permissions(t *testing.T) {
 				for host := range blocks {
 					users[host] = blocks[host]
 				}
-				e := newEnforcing(t, users, broker.JetStream(t.TempDir()))
-				source, mailer, stock := e.connect(ordersHost, profile...), e.connect("mailer.example", profile...), e.connect("stock.example", profile...)
+				e := kit.NewEnforcing(t, users, broker.JetStream(t.TempDir()))
+				source, mailer, stock := e.Connect(ordersHost, profile...), e.Connect("mailer.example", profile...), e.Connect("stock.example", profile...)
 				ordered := newOrdered(t, source, bus.Durable(), bus.MaxBytes(1<<20))
 				stored := newSink()
 				stored.handle = func(_ context.Context, number int) error {
@@ -50,13 +51,13 @@ func TestEvent_Permissions(t *testing.T) {
 					assert.Equal(t, "stock.example", response.Host, run)
 				}
 				stored.await(t, 1)
-				e.log.await(t, "and is a dead letter")
+				e.Log.Await(t, "and is a dead letter")
 				for host, conn := range map[string]*bus.Conn{ordersHost: source, "mailer.example": mailer, "stock.example": stock} {
 					granted, err := conn.Permissions()
 					require.NoError(t, err)
 					blocks[host] = granted.String()
 				}
-				if denied := e.log.lines("does not let"); len(denied) > 0 {
+				if denied := e.Log.Lines("does not let"); len(denied) > 0 {
 					t.Errorf("%s: %s", run, denied)
 				}
 			}
@@ -70,13 +71,13 @@ func TestEvent_Permissions(t *testing.T) {
 // TestForbiddenEvents are an error of who fires them.
 func TestForbiddenEvents(t *testing.T) {
 	t.Parallel()
-	e := newEnforcing(t, map[string]string{ordersHost: `permissions { publish { deny: ["bus.417.>"] } }`, "mailer.example": `permissions { subscribe { deny: ["bus.417.>"] } }`})
-	ordered := newOrdered(t, e.connect(ordersHost))
+	e := kit.NewEnforcing(t, map[string]string{ordersHost: `permissions { publish { deny: ["bus.417.>"] } }`, "mailer.example": `permissions { subscribe { deny: ["bus.417.>"] } }`})
+	ordered := newOrdered(t, e.Connect(ordersHost))
 	for range 2 {
 		err := ordered.Publish(t.Context(), orderedArguments{1})
-		checkError(t, err, http.StatusForbidden, bus.ExecutedNo)
+		kit.CheckError(t, err, http.StatusForbidden, bus.ExecutedNo)
 	}
-	err := bus.Subscribe[orderEvents](e.connect("mailer.example"), ordersHost, newSink())
+	err := bus.Subscribe[orderEvents](e.Connect("mailer.example"), ordersHost, newSink())
 	assert.ErrorContains(t, err, "does not let user \"mailer.example\" subscribe to bus.417.example.orders", "subscribed")
 }
 
@@ -105,9 +106,9 @@ func changeConsumer(t *testing.T, conn *bus.Conn, change func(*jetstream.Consume
 func TestEvents_OfAnOperator(t *testing.T) {
 	t.Parallel()
 	keepAge, keepBytes := bus.MaxAge(time.Hour), bus.MaxBytes(1<<20)
-	open := newEnforcing(t, nil, broker.JetStream(t.TempDir()))
+	open := kit.NewEnforcing(t, nil, broker.JetStream(t.TempDir()))
 	users := map[string]string{"operator": ""}
-	source, mailer, stock := open.connect(ordersHost), open.connect("mailer.example"), open.connect("stock.example")
+	source, mailer, stock := open.Connect(ordersHost), open.Connect("mailer.example"), open.Connect("stock.example")
 	newOrdered(t, source, bus.Durable(), keepAge, keepBytes)
 	for _, conn := range []*bus.Conn{mailer, stock} {
 		subscribe(t, conn, newSink(), bus.Durable())
@@ -118,53 +119,53 @@ func TestEvents_OfAnOperator(t *testing.T) {
 		users[conn.Host()] = withoutMaking(granted)
 	}
 
-	e := newEnforcing(t, users, broker.JetStream(t.TempDir()))
-	asOperator := bus.WithURL(e.as("operator"))
-	newOrdered(t, e.connect(ordersHost, asOperator), bus.Durable(), keepAge, keepBytes)
-	made := e.connect("mailer.example", asOperator)
+	e := kit.NewEnforcing(t, users, broker.JetStream(t.TempDir()))
+	asOperator := bus.WithURL(e.As("operator"))
+	newOrdered(t, e.Connect(ordersHost, asOperator), bus.Durable(), keepAge, keepBytes)
+	made := e.Connect("mailer.example", asOperator)
 	subscribe(t, made, newRefuser(), bus.Durable())
 	changeConsumer(t, made, func(config *jetstream.ConsumerConfig) {
 		config.Description = ""
 		slices.Reverse(config.FilterSubjects)
 	})
-	closeConn(t, made)
+	kit.CloseConn(t, made)
 
-	ordered := newOrdered(t, e.connect(ordersHost), bus.Durable(), keepAge, keepBytes)
-	subscribe(t, e.connect("mailer.example"), newRefuser(), bus.Durable())
+	ordered := newOrdered(t, e.Connect(ordersHost), bus.Durable(), keepAge, keepBytes)
+	subscribe(t, e.Connect("mailer.example"), newRefuser(), bus.Durable())
 	fire(t, ordered, 1)
-	e.log.await(t, "and is a dead letter")
-	if denied := e.log.lines("does not let"); len(denied) > 0 {
+	e.Log.Await(t, "and is a dead letter")
+	if denied := e.Log.Lines("does not let"); len(denied) > 0 {
 		t.Errorf("denied: %s", denied)
 	}
-	err := bus.Subscribe[orderEvents](e.connect("stock.example"), ordersHost, newSink(), bus.Durable())
+	err := bus.Subscribe[orderEvents](e.Connect("stock.example"), ordersHost, newSink(), bus.Durable())
 	assert.ErrorContains(t, err, `does not let user "stock.example" publish to $JS.API.CONSUMER.CREATE.bus_EVENTS_orders_example.stock_example__on-`)
 }
 
 // TestOwnInboxes keeps what JetStream answers a service from others.
 func TestOwnInboxes(t *testing.T) {
 	t.Parallel()
-	subscribed := func(e *enforcing) *bus.Conn {
+	subscribed := func(e *kit.Enforcing) *bus.Conn {
 		t.Helper()
-		made, err := nats.Connect(e.as("mailer.example"), nats.CustomInboxPrefix("_INBOX_mailer"))
+		made, err := nats.Connect(e.As("mailer.example"), nats.CustomInboxPrefix("_INBOX_mailer"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(made.Close)
-		conn, err := bus.Connect(t.Context(), "mailer.example", bus.WithNATS(made), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(e.log)))
+		conn, err := bus.Connect(t.Context(), "mailer.example", bus.WithNATS(made), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(e.Log)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		subscribe(t, conn, newSink(), bus.Durable())
 		return conn
 	}
-	granted, err := subscribed(newEnforcing(t, map[string]string{"mailer.example": ""}, broker.JetStream(t.TempDir()))).Permissions()
+	granted, err := subscribed(kit.NewEnforcing(t, map[string]string{"mailer.example": ""}, broker.JetStream(t.TempDir()))).Permissions()
 	text := granted.String()
 	require.NoError(t, err)
 	require.Contains(t, text, `"_INBOX_mailer.>"`)
 	require.NotContains(t, text, `"_INBOX.>"  # answers of JetStream`)
-	e := newEnforcing(t, map[string]string{"mailer.example": granted.String()}, broker.JetStream(t.TempDir()))
-	closeConn(t, subscribed(e))
-	if denied := e.log.lines("does not let"); len(denied) > 0 {
+	e := kit.NewEnforcing(t, map[string]string{"mailer.example": granted.String()}, broker.JetStream(t.TempDir()))
+	kit.CloseConn(t, subscribed(e))
+	if denied := e.Log.Lines("does not let"); len(denied) > 0 {
 		t.Errorf("denied: %s", denied)
 	}
 }
@@ -172,10 +173,10 @@ func TestOwnInboxes(t *testing.T) {
 // TestWatch_Denied has a publisher that may not look how far its subscribers are: it says so once, and publishes.
 func TestWatch_Denied(t *testing.T) {
 	t.Parallel()
-	e := newEnforcing(t, map[string]string{ordersHost: `permissions { publish { deny: ["$JS.API.CONSUMER.LIST.>"] } }`}, broker.JetStream(t.TempDir()))
-	source := e.connect(ordersHost)
+	e := kit.NewEnforcing(t, map[string]string{ordersHost: `permissions { publish { deny: ["$JS.API.CONSUMER.LIST.>"] } }`}, broker.JetStream(t.TempDir()))
+	source := e.Connect(ordersHost)
 	ordered := newOrdered(t, source, bus.Durable())
-	e.log.await(t, "and so not tell of those that are cut off")
+	e.Log.Await(t, "and so not tell of those that are cut off")
 	fire(t, ordered, 1)
 	assert.False(t, bus.WatchGoesOn(source))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -150,7 +151,7 @@ func TestTwoSources(t *testing.T) {
 	mailer := b.Connect("mailer.example")
 	orders, returns := subscribe(t, mailer, newSink()), newSink()
 	require.NoError(t, bus.Subscribe[orderEvents](mailer, "returns.example", returns))
-	require.NoError(t, bus.Serve(mailer, calculator{}, bus.Port(444)))
+	require.NoError(t, bus.Serve(mailer, kit.Calculator{}, bus.Port(444)))
 	caller := b.Connect("caller.example")
 	for address, number := range map[string]int{"https://orders.example:417/on-ordered": 1, "https://returns.example:417/on-ordered": 2} {
 		assert.NoError(t, caller.Publish(t.Context(), address, bus.Args{"number": number}))
@@ -172,8 +173,8 @@ func TestTwoSources(t *testing.T) {
 // TestEvents_OfAChain have its actor and its depth, and time of their own.
 func TestEvents_OfAChain(t *testing.T) {
 	t.Parallel()
-	b, i := bustest.New(t), newIssuer(t)
-	source := b.Connect(ordersHost, i.trust())
+	b, i := bustest.New(t), kit.NewIssuer(t)
+	source := b.Connect(ordersHost, i.Trust())
 	ordered := newOrdered(t, source)
 	require.NoError(t, source.Handle("POST", "/order", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := ordered.Publish(r.Context(), orderedArguments{1}); err != nil {
@@ -191,17 +192,17 @@ func TestEvents_OfAChain(t *testing.T) {
 		told <- caller.Host + " " + strings.Repeat("+", caller.Depth) + " " + verified["role"].(string)
 		return nil
 	}
-	subscribe(t, b.Connect("mailer.example", i.trust()), mailer, bus.RequireClaims(`role == "clerk"`))
-	ctx, cancel := context.WithTimeout(bus.WithActor(t.Context(), i.token(claims.Claims{"role": "clerk"})), 10*time.Second)
+	subscribe(t, b.Connect("mailer.example", i.Trust()), mailer, bus.RequireClaims(`role == "clerk"`))
+	ctx, cancel := context.WithTimeout(bus.WithActor(t.Context(), i.Token(claims.Claims{"role": "clerk"})), 10*time.Second)
 	defer cancel()
 	require.NoError(t, b.Connect("caller.example").Call(ctx, "https://orders.example/order", nil, nil))
 	got, want := <-told, "orders.example ++ clerk"
 	assert.Equal(t, want, got)
 	assert.GreaterOrEqual(t, left, 11*time.Second)
-	if err := ordered.Publish(bus.WithActor(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{2}); err != nil {
+	if err := ordered.Publish(bus.WithActor(t.Context(), i.Token(claims.Claims{"role": "cook"})), orderedArguments{2}); err != nil {
 		t.Errorf("what becomes of it is not the source's concern: %v", err)
 	}
-	for response, err := range ordered.Outcomes(bus.WithActor(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{3}) {
+	for response, err := range ordered.Outcomes(bus.WithActor(t.Context(), i.Token(claims.Claims{"role": "cook"})), orderedArguments{3}) {
 		if response.Status != http.StatusForbidden {
 			t.Errorf("a cook: %+v, %v", response, err)
 		}
@@ -212,24 +213,24 @@ func TestEvents_OfAChain(t *testing.T) {
 // claims, and says so in its log. One without keys takes them.
 func TestEvents_WithATokenThatCannotBeVerified(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	expired := i.token(claims.Claims{"exp": time.Now().Add(-time.Hour).Unix()})
+	i := kit.NewIssuer(t)
+	expired := i.Token(claims.Claims{"exp": time.Now().Add(-time.Hour).Unix()})
 	for token, want := range map[string]map[string]int{
 		"":           {"unkeyed.example": 200, "keyed.example": 200},
-		i.token(nil): {"unkeyed.example": 200, "keyed.example": 200},
+		i.Token(nil): {"unkeyed.example": 200, "keyed.example": 200},
 		expired:      {"unkeyed.example": 200, "keyed.example": 401},
 	} {
-		b, log := bustest.New(t), new(lines)
+		b, log := bustest.New(t), new(kit.Lines)
 		told := bus.WithLogger(zerolog.New(log))
 		subscribe(t, b.Connect("unkeyed.example", told), newSink())
-		subscribe(t, b.Connect("keyed.example", i.trust(), told), newSink())
+		subscribe(t, b.Connect("keyed.example", i.Trust(), told), newSink())
 		statuses, refused := make(map[string]int), 0
 		for response, err := range newOrdered(t, b.Connect(ordersHost)).Outcomes(bus.WithActor(t.Context(), token), orderedArguments{1}) {
 			if statuses[response.Host] = response.Status; err != nil {
 				refused++
 			}
 		}
-		warned := log.count(`"message":"request failed"`)
+		warned := log.Count(`"message":"request failed"`)
 		assert.Equal(t, want, statuses, log)
 		assert.Equal(t, refused, warned, log)
 	}
@@ -252,9 +253,9 @@ func TestEvents_AreUndocumented(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	mailer := b.Connect("mailer.example")
-	require.NoError(t, bus.Serve(mailer, calculator{}))
+	require.NoError(t, bus.Serve(mailer, kit.Calculator{}))
 	subscribe(t, mailer, newSink())
-	response, body := do(t, b.Connect("caller.example"), "GET", "https://mailer.example/openapi.json", "", "")
+	response, body := kit.Do(t, b.Connect("caller.example"), "GET", "https://mailer.example/openapi.json", "", "")
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.NotContains(t, body, "ordered")
 }
@@ -264,7 +265,7 @@ func TestEvents_AreUndocumented(t *testing.T) {
 func TestEvents_HostileStored(t *testing.T) {
 	t.Parallel()
 	b, source, _ := newOrders(t)
-	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
+	mailer := subscribe(t, b.Connect("mailer.example", kit.Quiet()), newSink(), bus.Durable())
 	store := func(old, replacement string) {
 		t.Helper()
 		event := strings.Replace("POST /on-ordered HTTP/1.1\r\nHost: orders.example\r\nContent-Length: 12\r\n"+
@@ -299,7 +300,7 @@ func TestEvents_HostileStored(t *testing.T) {
 	_, err := manager(t, source).PublishMsg(t.Context(), nothing)
 	require.NoError(t, err)
 	refused = append(refused, struct{ old, replacement, want string }{"all", "nothing", "400 Bad Request: head: "})
-	eventually(t, func() bool { return len(deadLetters(t, source))+len(mailer.taken()) > len(refused)+len(accepted) })
+	kit.Eventually(t, func() bool { return len(deadLetters(t, source))+len(mailer.taken()) > len(refused)+len(accepted) })
 	var reasons []string
 	for _, event := range deadLetters(t, source) {
 		reasons = append(reasons, fmt.Sprintf("after %d: %s", event.Attempts, event.Reason))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 const ordersHost = "orders.example"
@@ -188,7 +189,7 @@ func TestEvents_OlderInstancesTakeNothingAway(t *testing.T) {
 func TestEvents_RefusalsOfOthersAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
-	conn, catalog := b.Connect("mailer.example", quiet()), b.Connect("catalog.example")
+	conn, catalog := b.Connect("mailer.example", kit.Quiet()), b.Connect("catalog.example")
 	require.NoError(t, catalog.Handle("GET", "/old", http.NotFoundHandler()))
 	mailer := newSink()
 	mailer.handle = func(ctx context.Context, _ int) error {
@@ -204,7 +205,7 @@ func TestEvents_RefusalsOfOthersAreTriedAgain(t *testing.T) {
 	fire(t, ordered, 1)
 	mailer.await(t, 1)
 
-	picky := subscribe(t, b.Connect("picky.example", quiet()), newSink(), bus.Durable(), bus.MaxDeliver(2), fastBackoff())
+	picky := subscribe(t, b.Connect("picky.example", kit.Quiet()), newSink(), bus.Durable(), bus.MaxDeliver(2), fastBackoff())
 	reader := readParked(t, source)
 	events, err := source.NewPublisher(ordersHost, bus.Durable())
 	require.NoError(t, err)
@@ -294,7 +295,7 @@ func newOccupied(t *testing.T, b *bustest.Bus, handler *sink) *occupied {
 // holds returns when the instance has an event that it has no room for.
 func (o *occupied) holds(t *testing.T) {
 	t.Helper()
-	eventually(t, func() bool { return bus.HeldEvents(o.conn) == 1 })
+	kit.Eventually(t, func() bool { return bus.HeldEvents(o.conn) == 1 })
 }
 
 // TestEvents_WaitForRoom has an event come to an instance that has too much to do: it is handled there, at the first
@@ -344,7 +345,7 @@ func TestEvents_LateOnesWaitForTheirTurn(t *testing.T) {
 	next := "$JS.API.CONSUMER.MSG.NEXT." + b.Plane() + "_EVENTS_orders_example.mailer_example__on-ordered"
 	require.NoError(t, conn.NATS().PublishRequest(next, inbox, []byte(`{"batch":4,"expires":3600000000000}`)))
 	fire(t, ordered, 1, 2, 3, 4)
-	eventually(t, func() bool { return several() || bus.HeldEvents(conn) == 3 })
+	kit.Eventually(t, func() bool { return several() || bus.HeldEvents(conn) == 3 })
 	if several() {
 		t.Error("more than one is handled at a time")
 	}
@@ -367,7 +368,7 @@ func TestClose_HandlesEventsThatWait(t *testing.T) {
 	o.holds(t)
 	closed := make(chan error, 1)
 	go func() { closed <- o.conn.Close(t.Context()) }()
-	eventually(t, func() bool {
+	kit.Eventually(t, func() bool {
 		return errors.Is(newOrdered(t, o.conn).Publish(t.Context(), orderedArguments{}), bus.ErrClosed)
 	})
 	o.release()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -63,7 +64,7 @@ func newParcels(t *testing.T, conn *bus.Conn, options ...bus.PublishOption) *bus
 // TestEventsOf_Keys orders an event as its interface declares, and lists all events of the interface.
 func TestEventsOf_Keys(t *testing.T) {
 	t.Parallel()
-	b := newBus(t, broker.JetStream(t.TempDir()))
+	b := kit.NewBus(t, broker.JetStream(t.TempDir()))
 	source := b.Connect(parcelsHost)
 	events := newParcels(t, source, bus.Durable())
 	sent, lost := bus.NewEvent[bus.Args](events, "/on-sent"), bus.NewEvent[bus.Args](events, "/on-lost")
@@ -71,7 +72,7 @@ func TestEventsOf_Keys(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "7", key)
 	_, err = bus.KeyOf(sent, bus.Args{})
-	checkError(t, err, http.StatusBadRequest, bus.ExecutedNo)
+	kit.CheckError(t, err, http.StatusBadRequest, bus.ExecutedNo)
 	key, err = bus.KeyOf(lost, bus.Args{"number": 7})
 	require.NoError(t, err)
 	assert.Empty(t, key)
@@ -94,7 +95,7 @@ var _ = reflectapi.Register[parcelCalls]("type parcelCalls interface { Send(numb
 
 func TestEventsOf_Refuses(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect(parcelsHost)
+	conn := kit.NewBus(t).Connect(parcelsHost)
 	for _, test := range []struct {
 		name    string
 		options []bus.PublishOption
@@ -110,8 +111,8 @@ func TestEventsOf_Refuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := conn.NewPublisher(parcelsHost, test.options...)
-			checkError(t, err, http.StatusBadRequest, bus.ExecutedNo)
-			assert.Equal(t, test.told, asBusError(t, err).Detail)
+			kit.CheckError(t, err, http.StatusBadRequest, bus.ExecutedNo)
+			assert.Equal(t, test.told, kit.AsBusError(t, err).Detail)
 		})
 	}
 }

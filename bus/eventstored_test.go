@@ -21,6 +21,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 func newStored(t *testing.T, options ...broker.Option) *bustest.Bus {
@@ -106,7 +107,7 @@ func TestDurable_Redelivery(t *testing.T) {
 		}
 		return nil
 	}
-	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), bus.MaxDeliver(5), fastBackoff())
+	subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, bus.Durable(), bus.MaxDeliver(5), fastBackoff())
 	fire(t, ordered, 7)
 	mailer.await(t, 1)
 	first := <-ids
@@ -138,7 +139,7 @@ func TestDurable_DeadLetters(t *testing.T) {
 		attempts[number].Add(1)
 		return bus.Errorf([]int{http.StatusUnprocessableEntity, http.StatusBadGateway}[number], "order %d cannot be\nmailed", number)
 	}
-	mailing := b.Connect("mailer.example", quiet())
+	mailing := b.Connect("mailer.example", kit.Quiet())
 	subscribe(t, mailing, mailer, bus.Durable(), bus.MaxDeliver(3), fastBackoff())
 	reader := readParked(t, source)
 	checkParked(t, mailing, 0)
@@ -185,7 +186,7 @@ func TestDurable_LargestEventAsDeadLetter(t *testing.T) {
 	mailer.handle = func(context.Context, int) error {
 		return bus.Errorf(http.StatusUnprocessableEntity, "%s", strings.Repeat("reason ", 1000))
 	}
-	subscribe(t, b.Connect(strings.Repeat("mailer.", 30)+"example", quiet()), mailer, bus.Durable())
+	subscribe(t, b.Connect(strings.Repeat("mailer.", 30)+"example", kit.Quiet()), mailer, bus.Durable())
 	size, large := int(source.NATS().MaxPayload()), bus.NewEvent[bus.Args](events, "/on-ordered")
 	for ; ; size -= 100 {
 		err := large.Publish(t.Context(), bus.Args{"number": 1, "padding": strings.Repeat("x", size)})
@@ -232,20 +233,6 @@ func TestDurable_NeedsJetStream(t *testing.T) {
 	subscribe(t, conn, newSink()) // nothing is left of the attempt
 }
 
-// quiet is for instances whose handlers fail on purpose.
-func quiet() bus.ConnectOption { return bus.WithLogger(zerolog.Nop()) }
-
-// eventually waits for something that cannot be waited for otherwise.
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	for !holds() {
-		if t.Context().Err() != nil {
-			t.Fatal("the test ends")
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // TestClose_FinishesStoredEvents has a handler run when its instance closes: the event is done, and what comes then
 // waits for another instance.
 func TestClose_FinishesStoredEvents(t *testing.T) {
@@ -264,7 +251,7 @@ func TestClose_FinishesStoredEvents(t *testing.T) {
 	<-begun
 	closed := make(chan error, 1)
 	go func() { closed <- closing.Close(t.Context()) }()
-	eventually(t, func() bool {
+	kit.Eventually(t, func() bool {
 		return errors.Is(newOrdered(t, closing).Publish(t.Context(), orderedArguments{}), bus.ErrClosed)
 	})
 	fire(t, ordered, 2)
@@ -282,7 +269,7 @@ func awaitHandled(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
 	t.Helper()
 	stream, err := manager(t, conn).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
 	require.NoError(t, err)
-	eventually(t, func() bool {
+	kit.Eventually(t, func() bool {
 		backlog := 0
 		listed := stream.ListConsumers(t.Context())
 		for info := range listed.Info() {
@@ -296,12 +283,12 @@ func awaitHandled(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
 func TestDurable_ConsumersAreMadeAnew(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
-	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
+	mailer := subscribe(t, b.Connect("mailer.example", kit.Quiet()), newSink(), bus.Durable())
 	fire(t, ordered, 1)
 	mailer.await(t, 1)
 	stream := b.Plane() + "_EVENTS_orders_example"
 	require.NoError(t, manager(t, source).DeleteConsumer(t.Context(), stream, "mailer_example__on-ordered"))
-	eventually(t, func() bool {
+	kit.Eventually(t, func() bool {
 		_, err := manager(t, source).Consumer(t.Context(), stream, "mailer_example__on-ordered")
 		return err == nil
 	})
@@ -316,10 +303,10 @@ func TestServices_MakeStreamsAnew(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	ordered := newOrdered(t, source, bus.Durable(), bus.MaxAge(time.Hour), bus.MaxBytes(1<<20))
-	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
+	mailer := subscribe(t, b.Connect("mailer.example", kit.Quiet()), newSink(), bus.Durable())
 	name := b.Plane() + "_EVENTS_orders_example"
 	require.NoError(t, manager(t, source).DeleteStream(t.Context(), name))
-	eventually(t, func() bool {
+	kit.Eventually(t, func() bool {
 		_, err := manager(t, source).Consumer(t.Context(), name, "mailer_example__on-ordered")
 		return err == nil
 	})
@@ -336,23 +323,23 @@ func TestServices_MakeStreamsAnew(t *testing.T) {
 // and not only when the last request must have been answered.
 func TestEvents_AreAskedForAnew(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(conn *bus.Conn, way *fragile){
-		"cut":    func(_ *bus.Conn, way *fragile) { way.cut(false) },
-		"closed": func(conn *bus.Conn, _ *fragile) { conn.NATS().Close() },
+	for name, lose := range map[string]func(conn *bus.Conn, way *kit.Fragile){
+		"cut":    func(_ *bus.Conn, way *kit.Fragile) { way.Cut(false) },
+		"closed": func(conn *bus.Conn, _ *kit.Fragile) { conn.NATS().Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, _, _ := newOrders(t)
-			way := &fragile{InProcessConnProvider: b.Broker()}
-			mailing := b.Connect("mailer.example", bus.WithBroker(way), quiet())
+			way := &kit.Fragile{InProcessConnProvider: b.Broker()}
+			mailing := b.Connect("mailer.example", bus.WithBroker(way), kit.Quiet())
 			subscribe(t, mailing, newSink(), bus.Durable())
 			bus.StopAsking(mailing)
 			another := bustest.New(t)
 			spy := another.Connect("spy.example")
 			asked, err := spy.NATS().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.*.mailer_example__on-ordered")
 			require.NoError(t, err)
-			flush(t, spy.NATS())
-			way.move(another.Broker())
+			kit.Flush(t, spy.NATS())
+			way.Move(another.Broker())
 			lose(mailing, way)
 			_, err = asked.NextMsgWithContext(t.Context())
 			assert.NoError(t, err)
@@ -371,17 +358,17 @@ func TestSmallRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, source, ordered := newOrders(t)
-			running := b.Connect("mailer.example", quiet())
+			running := b.Connect("mailer.example", kit.Quiet())
 			first := subscribe(t, running, newSink(), bus.Durable(), bus.MaxInFlight(2))
 			limitConsumer(t, b, source, limit)
 			fire(t, ordered, 1, 2, 3, 4)
 			first.await(t, 4)
 			require.NoError(t, running.Close(t.Context()))
-			log := new(journal)
+			log := new(kit.Journal)
 			second := subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
 			fire(t, ordered, 1, 2, 3)
-			eventually(t, func() bool { return len(second.taken()) == 3 || len(log.lines("cannot be fetched")) > 0 })
-			if wrong := log.lines("cannot be fetched"); len(wrong) > 0 {
+			kit.Eventually(t, func() bool { return len(second.taken()) == 3 || len(log.Lines("cannot be fetched")) > 0 })
+			if wrong := log.Lines("cannot be fetched"); len(wrong) > 0 {
 				t.Error(wrong)
 			}
 		})
@@ -400,7 +387,7 @@ func TestDurable_ServersOfAClusterComeAndGo(t *testing.T) {
 			asked, err := spy.SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.*.mailer_example__on-ordered")
 			require.NoError(t, err)
 			require.NoError(t, spy.Flush())
-			log := new(journal)
+			log := new(kit.Journal)
 			subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
 			request, err := asked.NextMsgWithContext(t.Context())
 			require.NoError(t, err)
@@ -411,7 +398,7 @@ func TestDurable_ServersOfAClusterComeAndGo(t *testing.T) {
 			require.NoError(t, spy.PublishMsg(told))
 			_, err = asked.NextMsgWithContext(t.Context())
 			require.NoError(t, err)
-			if got := log.lines("cannot be fetched"); len(got) != want || want > 0 && !strings.Contains(got[0], "503 no server answers for the consumer") {
+			if got := log.Lines("cannot be fetched"); len(got) != want || want > 0 && !strings.Contains(got[0], "503 no server answers for the consumer") {
 				t.Errorf("it has logged %q", got)
 			}
 		})
@@ -508,8 +495,8 @@ func TestDurable_StreamThatStoresNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	err = bus.NewEvent[bus.Args](events, "/on-ordered").Publish(ctx, nil)
-	checkError(t, err, http.StatusInsufficientStorage, bus.ExecutedUnknown)
-	failed := asBusError(t, err)
+	kit.CheckError(t, err, http.StatusInsufficientStorage, bus.ExecutedUnknown)
+	failed := kit.AsBusError(t, err)
 	if !strings.Contains(failed.Detail, "its disk may be full") {
 		t.Errorf("%v, want status 507, executed unknown", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -47,7 +48,7 @@ func TestReadOnly(t *testing.T) {
 	b := bustest.New(t)
 	server := b.Connect("calculator.example", bus.WithInterceptors(readOnly))
 	client := b.Connect("client.example", bus.WithInterceptors(tryAgain))
-	require.NoError(t, bus.Serve(server, calculator{}))
+	require.NoError(t, bus.Serve(server, kit.Calculator{}))
 	err := client.Call(t.Context(), "POST https://calculator.example/add", bus.Args{"x": 1}, nil)
 	if bus.StatusOf(err) != http.StatusServiceUnavailable {
 		t.Error(err)

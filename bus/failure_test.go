@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -24,12 +25,12 @@ import (
 // asked for, and one that has failed by itself not at all.
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		seen := new(notes)
-		callee := b.connect(calculatorHost, bus.WithMaxHandlers(1))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		seen := new(kit.Notes)
+		callee := b.Connect(kit.CalculatorHost, bus.WithMaxHandlers(1))
 		answer := func(path string, status int, wait time.Duration) {
 			if err := callee.Handle("GET", path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				seen.addf("%s", path)
+				seen.Addf("%s", path)
 				time.Sleep(wait)
 				w.WriteHeader(status)
 			})); err != nil {
@@ -40,9 +41,9 @@ func TestTryAgain(t *testing.T) {
 		answer("/add", http.StatusNoContent, 0)
 		answer("/missing", http.StatusNotFound, 0)
 		answer("/closed", http.StatusServiceUnavailable, 0)
-		caller := b.connect("caller.example", bus.WithInterceptors(tryAgain))
+		caller := b.Connect("caller.example", bus.WithInterceptors(tryAgain))
 		get := func(path string) int {
-			return bus.StatusOf(caller.Call(t.Context(), "GET "+calculatorURL+path, nil, nil))
+			return bus.StatusOf(caller.Call(t.Context(), "GET "+kit.CalculatorURL+path, nil, nil))
 		}
 		go get("/hold")
 		synctest.Wait()
@@ -55,7 +56,7 @@ func TestTryAgain(t *testing.T) {
 				t.Errorf("%s: %d", path, got)
 			}
 		}
-		got := seen.all()
+		got := seen.All()
 		slices.Sort(got)
 		if want := []string{"/add", "/closed", "/hold", "/missing"}; !slices.Equal(got, want) {
 			t.Errorf("run were %q, want %q", got, want)
@@ -66,7 +67,7 @@ func TestTryAgain(t *testing.T) {
 // TestFailure_IsWhatTheCallerGets holds what interceptors on both sides see of a call that fails: what its caller does.
 func TestFailure_IsWhatTheCallerGets(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		var seen []*bus.Error // of one call at a time
 		look := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
@@ -83,8 +84,8 @@ func TestFailure_IsWhatTheCallerGets(t *testing.T) {
 				return next(ctx, call)
 			}
 		}
-		conn := w.connect("shop.example", bus.WithInterceptors(look, refuse))
-		serve(t, conn, merchant{conn})
+		conn := w.Connect("shop.example", bus.WithInterceptors(look, refuse))
+		kit.Serve(t, conn, merchant{conn})
 		require.NoError(t, conn.Handle("GET", "/teapot", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusTeapot)
 		})))
@@ -102,7 +103,7 @@ func TestFailure_IsWhatTheCallerGets(t *testing.T) {
 			"/nothing":            {404, "", bus.ExecutedNo, 1},
 		} {
 			seen = nil
-			failed := asBusError(t, conn.Call(t.Context(), "GET https://shop.example"+path, nil, nil))
+			failed := kit.AsBusError(t, conn.Call(t.Context(), "GET https://shop.example"+path, nil, nil))
 			for _, each := range append(seen, failed) {
 				require.NotNil(t, each, path)
 				assert.Equal(t, test.status, each.Status, path)
@@ -229,8 +230,8 @@ func (f failing) err(ctx context.Context, why string) error {
 // handler writes it, at first hand or passed on from another service.
 func TestFailure_LogLines(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect("far.example"), failing{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect("far.example"), failing{})
 		for why := range whatFails() {
 			for _, path := range []string{"function", "returned", "written"} {
 				checkLineOfFailure(t, w, path, why, false)
@@ -241,27 +242,27 @@ func TestFailure_LogLines(t *testing.T) {
 	})
 }
 
-func checkLineOfFailure(t *testing.T, w *testBus, path, why string, passedOn bool) {
+func checkLineOfFailure(t *testing.T, w *kit.World, path, why string, passedOn bool) {
 	t.Helper()
-	logged, want := new(lines), whatFails()[why]
-	conn := w.connect("failing.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
-	defer closeConn(t, conn)
+	logged, want := new(kit.Lines), whatFails()[why]
+	conn := w.Connect("failing.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+	defer kit.CloseConn(t, conn)
 	service := failing{}
 	if passedOn {
 		service.conn = conn
 	}
-	serve(t, conn, service)
-	err := w.connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why="+why, nil, nil)
+	kit.Serve(t, conn, service)
+	err := w.Connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why="+why, nil, nil)
 	failed, _ := errors.AsType[*bus.Error](err)
 	require.NotNil(t, failed, "%s %s, passed on %t", path, why, passedOn)
 	require.Equal(t, want.status, failed.Status, "%s %s, passed on %t", path, why, passedOn)
-	line := logged.line(t, "request failed")
+	line := logged.Line(t, "request failed")
 	kind, _ := line["type"].(string)
 	assert.Equal(t, want.level, line["level"], "%s %s, passed on %t", path, why, passedOn)
 	assert.Equal(t, float64(want.status), line["status"], "%s %s, passed on %t", path, why, passedOn)
 	assert.Equal(t, want.detail, line["detail"], "%s %s, passed on %t", path, why, passedOn)
 	assert.Equal(t, failed.Type, kind, "%s %s, passed on %t", path, why, passedOn)
-	if logged.count("request served") != 0 {
+	if logged.Count("request served") != 0 {
 		t.Errorf("%s %s, passed on %t: it is served and failed", path, why, passedOn)
 	}
 }
@@ -269,12 +270,12 @@ func checkLineOfFailure(t *testing.T, w *testBus, path, why string, passedOn boo
 // TestFailure_LogLineOfACall holds that the caller's line tells what it was answered.
 func TestFailure_LogLineOfACall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		logged := new(lines)
-		serve(t, w.connect("far.example"), failing{})
-		caller := w.connect("caller.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		logged := new(kit.Lines)
+		kit.Serve(t, w.Connect("far.example"), failing{})
+		caller := w.Connect("caller.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
 		_ = caller.Call(t.Context(), "https://far.example/function", bus.Args{"why": "kind"}, nil)
-		line := logged.line(t, "call failed")
+		line := logged.Line(t, "call failed")
 		assert.Equal(t, 409.0, line["status"])
 		assert.Equal(t, "none left", line["detail"])
 		assert.Equal(t, soldOut, line["type"])
@@ -295,17 +296,17 @@ func (plain) Web(w http.ResponseWriter, r *http.Request) {
 // TestStatus_WithoutAReason holds that the log and the metrics of an answer agree if a handler gives a status alone.
 func TestStatus_WithoutAReason(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for _, path := range []string{"function", "web"} {
 			for status, level := range map[int]string{500: "error", 503: "debug", 404: "debug"} {
-				logged := new(lines)
-				conn := w.connect("plain.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
-				serve(t, conn, plain{})
-				err := w.connect("caller.example").Call(t.Context(), fmt.Sprintf("GET https://plain.example/%s?status=%d", path, status), nil, nil)
+				logged := new(kit.Lines)
+				conn := w.Connect("plain.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+				kit.Serve(t, conn, plain{})
+				err := w.Connect("caller.example").Call(t.Context(), fmt.Sprintf("GET https://plain.example/%s?status=%d", path, status), nil, nil)
 				if bus.StatusOf(err) != status {
 					t.Fatalf("%s: %v", path, err)
 				}
-				line := logged.line(t, "request failed")
+				line := logged.Line(t, "request failed")
 				assert.Equal(t, level, line["level"], path)
 				assert.Equal(t, float64(status), line["status"], path)
 				assert.Nil(t, line["detail"], path)
@@ -317,7 +318,7 @@ func TestStatus_WithoutAReason(t *testing.T) {
 				isFailure := status >= 500
 				assert.Equal(t, failed == 1, isFailure, "%s %d", path, status)
 				assert.Equal(t, refused == 0, isFailure, "%s %d", path, status)
-				closeConn(t, conn)
+				kit.CloseConn(t, conn)
 			}
 		}
 	})
@@ -342,26 +343,26 @@ func (tooMuch) Fields(w http.ResponseWriter, _ *http.Request) {
 // says which limit it exceeds.
 func TestFailure_ResponseTooLarge(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for path, want := range map[string]string{
 			"function": "the response cannot be sent: a body of 65547 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
 			"web":      "the response cannot be sent: a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
 			"fields":   "the response cannot be sent: the head has 316 fields and about",
 		} {
-			logged := new(lines)
-			conn := w.connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMaxMessageBytes(64<<10))
-			serve(t, conn, tooMuch{})
-			err := w.connect("caller.example").Call(t.Context(), "GET https://large.example/"+path, nil, nil)
-			checkError(t, err, 500, bus.ExecutedYes)
-			failed := asBusError(t, err)
+			logged := new(kit.Lines)
+			conn := w.Connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMaxMessageBytes(64<<10))
+			kit.Serve(t, conn, tooMuch{})
+			err := w.Connect("caller.example").Call(t.Context(), "GET https://large.example/"+path, nil, nil)
+			kit.CheckError(t, err, 500, bus.ExecutedYes)
+			failed := kit.AsBusError(t, err)
 			if !strings.HasPrefix(failed.Detail, want) {
 				t.Errorf("%s: %v", path, err)
 			}
-			line := logged.line(t, "request failed")
+			line := logged.Line(t, "request failed")
 			assert.Equal(t, "error", line["level"], path)
 			assert.Equal(t, 500.0, line["status"], path)
 			assert.Equal(t, failed.Detail, line["detail"], path)
-			assert.Zero(t, logged.count("request served"), path)
+			assert.Zero(t, logged.Count("request served"), path)
 			var count int64
 			for _, served := range conn.Traffic().Served {
 				count += served.Failed
@@ -369,7 +370,7 @@ func TestFailure_ResponseTooLarge(t *testing.T) {
 			if count != 1 {
 				t.Errorf("%s: %d requests have failed", path, count)
 			}
-			closeConn(t, conn)
+			kit.CloseConn(t, conn)
 		}
 	})
 }
@@ -396,8 +397,8 @@ func failingHandlers() map[string]http.HandlerFunc {
 // it.
 func TestFailure_PanicEndsItsOwnCall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("failing.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("failing.example"), w.Connect("caller.example")
 		entered, leave, answered := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		all := failingHandlers()
 		all["/work"] = func(http.ResponseWriter, *http.Request) { close(entered); <-leave }
@@ -405,11 +406,11 @@ func TestFailure_PanicEndsItsOwnCall(t *testing.T) {
 			require.NoError(t, callee.Handle(http.MethodGet, path, handler))
 		}
 		go func() { answered <- caller.Call(t.Context(), "GET https://failing.example/work", nil, nil) }()
-		await(t, "the one that works", entered)
+		kit.Await(t, "the one that works", entered)
 		for path := range failingHandlers() {
 			err := caller.Call(t.Context(), "GET https://failing.example"+path, nil, nil)
-			checkError(t, err, 500, bus.ExecutedYes)
-			failed := asBusError(t, err)
+			kit.CheckError(t, err, 500, bus.ExecutedYes)
+			failed := kit.AsBusError(t, err)
 			assert.Equal(t, callee.ID(), failed.ID, path)
 			assert.Contains(t, failed.Detail, "the handler panicked: ", path)
 			assert.NotContains(t, failed.Detail, "goroutine", path)
@@ -418,7 +419,7 @@ func TestFailure_PanicEndsItsOwnCall(t *testing.T) {
 			t.Errorf("%d handlers run, want the one that works", running)
 		}
 		close(leave)
-		assert.NoError(t, await(t, "its answer", answered))
+		assert.NoError(t, kit.Await(t, "its answer", answered))
 	})
 }
 
@@ -426,20 +427,20 @@ func TestFailure_PanicEndsItsOwnCall(t *testing.T) {
 // the log has a line for debugging.
 func TestAbort(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		logged := new(lines)
-		callee, caller := w.connect("failing.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		logged := new(kit.Lines)
+		callee, caller := w.Connect("failing.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.Connect("caller.example")
 		require.NoError(t, callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("half"))
 			panic(http.ErrAbortHandler)
 		})))
 		err := caller.Call(t.Context(), "GET https://failing.example/", nil, nil)
-		checkError(t, err, 500, bus.ExecutedYes)
-		failed := asBusError(t, err)
+		kit.CheckError(t, err, 500, bus.ExecutedYes)
+		failed := kit.AsBusError(t, err)
 		if failed.Detail != "the handler gave no answer: net/http: abort Handler" {
 			t.Errorf("%v", err)
 		}
-		line := logged.line(t, "request failed")
+		line := logged.Line(t, "request failed")
 		assert.Equal(t, "debug", line["level"])
 		assert.Equal(t, 500.0, line["status"])
 		assert.Equal(t, failed.Detail, line["detail"])
@@ -450,8 +451,8 @@ func TestAbort(t *testing.T) {
 // TestHandler_ThatWritesTooMuch sets the status twice, and writes once the answer has gone.
 func TestHandler_ThatWritesTooMuch(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("failing.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("failing.example"), w.Connect("caller.example")
 		over, wrote := make(chan struct{}), make(chan error, 1)
 		err := callee.Handle(http.MethodGet, "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusEarlyHints) // passed over
@@ -468,12 +469,12 @@ func TestHandler_ThatWritesTooMuch(t *testing.T) {
 			}()
 		}))
 		require.NoError(t, err)
-		response, body := do(t, caller, http.MethodGet, "https://failing.example/", "", "")
+		response, body := kit.Do(t, caller, http.MethodGet, "https://failing.example/", "", "")
 		assert.Equal(t, http.StatusTeapot, response.StatusCode)
 		assert.Equal(t, "short", body)
 		assert.Empty(t, response.Header.Get("X-Late"))
 		close(over)
-		assert.NoError(t, await(t, "the late word", wrote))
+		assert.NoError(t, kit.Await(t, "the late word", wrote))
 		if dropped := caller.Stats().Malformed + callee.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
 		}
@@ -483,7 +484,7 @@ func TestHandler_ThatWritesTooMuch(t *testing.T) {
 // TestEvent_OfClosedConnection has the metrics tell of an event that is fired too late, as they do of a call.
 func TestEvent_OfClosedConnection(t *testing.T) {
 	t.Parallel()
-	closed := newBus(t).Connect("orders.example")
+	closed := kit.NewBus(t).Connect("orders.example")
 	require.NoError(t, closed.Close(t.Context()))
 	for range 2 {
 		if err := closed.Publish(t.Context(), "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
@@ -499,9 +500,9 @@ func TestEvent_OfClosedConnection(t *testing.T) {
 // what its caller is told.
 func TestFailedMulticast(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(calculatorHost)
-		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.CalculatorHost)
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, test := range []struct {
@@ -518,8 +519,8 @@ func TestFailedMulticast(t *testing.T) {
 			{"closed", t.Context(), "", func(c *bus.Conn) { _ = c.Close(t.Context()) }, 503, 0, 1},
 		} {
 			t.Run(test.name, func(t *testing.T) {
-				log, seen := new(lines), 0
-				caller := w.connect("caller.example", bus.WithLogger(zerolog.New(log)), bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+				log, seen := new(kit.Lines), 0
+				caller := w.Connect("caller.example", bus.WithLogger(zerolog.New(log)), bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {
 						err := next(ctx, call)
 						seen = call.Status(err)
@@ -527,7 +528,7 @@ func TestFailedMulticast(t *testing.T) {
 					}
 				}))
 				test.end(caller)
-				request, err := http.NewRequestWithContext(test.ctx, http.MethodPost, calculatorURL+"/who", strings.NewReader(test.body))
+				request, err := http.NewRequestWithContext(test.ctx, http.MethodPost, kit.CalculatorURL+"/who", strings.NewReader(test.body))
 				require.NoError(t, err)
 				var told []int
 				for _, err := range caller.Multicast(request) {

@@ -17,72 +17,15 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/otelbus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 )
 
-const lingualHost = "lingual.example"
-
-// lingual is a service whose methods read and set header fields.
-type lingual struct{ conn *bus.Conn }
-
-// Hear returns the fields that have come, and sets some.
-func (lingual) Hear(ctx context.Context, x int) (fields string, y int) {
-	bus.SetResponseHeader(ctx, "location", "/things/4")
-	bus.SetResponseHeader(ctx, "Location", "/things/5")
-	bus.SetResponseHeader(ctx, "Link", "</a>", "</b>")
-	bus.SetResponseHeader(ctx, "Content-Language", "eo")
-	bus.SetResponseHeader(ctx, "X-Gone", "soon")
-	bus.SetResponseHeader(ctx, "X-Gone")
-	for _, name := range []string{"", "Content-Type", "Content-Encoding", "Content-Length", "Bus-Queue", "Connection", "No Token"} {
-		bus.SetResponseHeader(ctx, name, "forged")
-	}
-	return told(bus.RequestHeader(ctx)), x
-}
-
-// Ask has the same service hear what its own request carries, with a field changed.
-func (l lingual) Ask(ctx context.Context, name, value string) (fields string, err error) {
-	if name != "" {
-		ctx = bus.WithOutgoingHeader(ctx, name, value)
-	}
-	var out struct{ Fields string }
-	err = l.conn.Call(ctx, "https://lingual.example/hear", bus.Args{"x": 1}, &out)
-	return out.Fields, err
-}
-
-// Fail sets a field, and fails.
-func (lingual) Fail(ctx context.Context) error {
-	bus.SetResponseHeader(ctx, "Location", "/nowhere")
-	return bus.Errorf(http.StatusConflict, "no")
-}
-
-// ReadRefusal sets a field, and answers with a status instead of an error.
-func (lingual) ReadRefusal(ctx context.Context, id int) (httpStatusCode int) {
-	bus.SetResponseHeader(ctx, "Location", "/elsewhere")
-	return http.StatusConflict
-}
-
-// Web sets a field, and one in vain.
-func (lingual) Web(w http.ResponseWriter, r *http.Request) {
-	bus.SetResponseHeader(r.Context(), "X-One", "1")
-	w.Header().Set("X-Two", "2")
-	_, _ = fmt.Fprint(w, told(bus.RequestHeader(r.Context())))
-}
-
-// told writes a header on one line.
-func told(header http.Header) string {
-	var fields []string
-	for name, values := range header {
-		fields = append(fields, name+"="+strings.Join(values, ","))
-	}
-	slices.Sort(fields)
-	return strings.Join(fields, " ")
-}
-
-func overBothLingual(t *testing.T, test func(t *testing.T, w *testBus, caller *bus.Conn)) {
+func overBothLingual(t *testing.T, test func(t *testing.T, w *kit.World, caller *bus.Conn)) {
 	t.Helper()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(lingualHost)
-		serve(t, callee, lingual{callee})
-		test(t, w, w.connect("caller.example"))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.LingualHost)
+		kit.Serve(t, callee, kit.Lingual{Conn: callee})
+		test(t, w, w.Connect("caller.example"))
 	})
 }
 
@@ -90,7 +33,7 @@ func overBothLingual(t *testing.T, test func(t *testing.T, w *testBus, caller *b
 // through a service in between if it is a field that travels on.
 func TestRequestHeader(t *testing.T) {
 	t.Parallel()
-	overBothLingual(t, func(t *testing.T, _ *testBus, caller *bus.Conn) {
+	overBothLingual(t, func(t *testing.T, _ *kit.World, caller *bus.Conn) {
 		both := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), "accept-language", "eo"), "X-Word", "a word")
 		for _, test := range []struct {
 			ctx        context.Context
@@ -113,18 +56,18 @@ func TestRequestHeader(t *testing.T) {
 			require.NoError(t, err, test.path)
 			assert.Equal(t, test.want, out.Fields, test.path)
 		}
-		call := mustRequest(t, "https://lingual.example/web").WithContext(both)
+		call := kit.MustRequest(t, "https://lingual.example/web").WithContext(both)
 		call.Header = http.Header{"X-Word": {"", "its own"}, "Content-Type": {"text/plain"}}
 		response, err := caller.Do(call)
 		require.NoError(t, err)
-		if got := bodyOf(t, response); got != "Accept-Language=eo X-Word=,its own" {
+		if got := kit.BodyOf(t, response); got != "Accept-Language=eo X-Word=,its own" {
 			t.Errorf("a request with a header of its own: %q", got)
 		}
 	})
 	for want, ctx := range map[string]context.Context{
 		"": t.Context(), "Accept-Language=eo": bus.WithOutgoingHeader(t.Context(), "accept-language", "eo"),
 	} {
-		if got, _ := (lingual{}).Hear(ctx, 1); got != want {
+		if got, _ := (kit.Lingual{}).Hear(ctx, 1); got != want {
 			t.Errorf("outside of the bus a method heard %q, want %q", got, want)
 		}
 	}
@@ -133,23 +76,23 @@ func TestRequestHeader(t *testing.T) {
 // TestRequestHeader_OfEach holds that multicasts and events carry the fields, too, and that interceptors see them.
 func TestRequestHeader_OfEach(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		ctx := bus.WithOutgoingHeader(t.Context(), "X-Word", "hello")
 		seen := make(chan string, 3)
-		caller := w.connect(ordersHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		caller := w.Connect(ordersHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				seen <- call.Request.Header.Get("X-Word")
 				return next(ctx, call)
 			}
 		}))
-		first, second := w.connect(lingualHost), w.connect(lingualHost)
+		first, second := w.Connect(kit.LingualHost), w.Connect(kit.LingualHost)
 		for _, each := range []*bus.Conn{first, second} {
-			serve(t, each, lingual{each}, bus.NoQueue())
+			kit.Serve(t, each, kit.Lingual{Conn: each}, bus.NoQueue())
 		}
 		answers := 0
-		for response, err := range caller.Multicast(mustRequest(t, "https://lingual.example/web").WithContext(ctx)) {
+		for response, err := range caller.Multicast(kit.MustRequest(t, "https://lingual.example/web").WithContext(ctx)) {
 			require.NoError(t, err)
-			if got := bodyOf(t, response); got != "X-Word=hello" {
+			if got := kit.BodyOf(t, response); got != "X-Word=hello" {
 				t.Errorf("an instance heard %q", got)
 			}
 			answers++
@@ -160,17 +103,17 @@ func TestRequestHeader_OfEach(t *testing.T) {
 		heard := make(chan string, 1)
 		orders := newSink()
 		orders.handle = func(ctx context.Context, _ int) error {
-			heard <- told(bus.RequestHeader(ctx))
+			heard <- kit.Told(bus.RequestHeader(ctx))
 			bus.SetResponseHeader(ctx, "X-Nobody", "sees this")
 			return nil
 		}
 		require.NoError(t, bus.Subscribe[orderEvents](first, ordersHost, orders))
 		require.NoError(t, caller.Publish(ctx, "https://orders.example:417/on-ordered", bus.Args{"number": 1}))
-		if got := await(t, "the event", heard); got != "X-Word=hello" {
+		if got := kit.Await(t, "the event", heard); got != "X-Word=hello" {
 			t.Errorf("with the event came %q", got)
 		}
 		for range 2 {
-			if got := await(t, "the interceptor", seen); got != "hello" {
+			if got := kit.Await(t, "the interceptor", seen); got != "hello" {
 				t.Errorf("an interceptor sees %q", got)
 			}
 		}
@@ -180,12 +123,12 @@ func TestRequestHeader_OfEach(t *testing.T) {
 // TestHeader_RefusesFieldsOfTheBus holds that a call which cannot carry what it was given is not made.
 func TestHeader_RefusesFieldsOfTheBus(t *testing.T) {
 	t.Parallel()
-	overBothLingual(t, func(t *testing.T, _ *testBus, caller *bus.Conn) {
+	overBothLingual(t, func(t *testing.T, _ *kit.World, caller *bus.Conn) {
 		for _, name := range []string{"", "Host", "content-type", "Content-Encoding", "Content-Length", "Bus-Actor", "bus-else", "Connection", "No Token", "New\nLine"} {
 			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), name, "x"), "X-Word", "y")
 			err := caller.Call(ctx, "https://lingual.example/hear", nil, nil)
-			checkError(t, err, http.StatusBadRequest, bus.ExecutedNo)
-			failed := asBusError(t, err)
+			kit.CheckError(t, err, http.StatusBadRequest, bus.ExecutedNo)
+			failed := kit.AsBusError(t, err)
 			if !strings.Contains(failed.Detail, fmt.Sprintf("the header field %q cannot be set", name)) {
 				t.Errorf("%q: %v", name, err)
 			}
@@ -199,14 +142,14 @@ func TestHeader_RefusesFieldsOfTheBus(t *testing.T) {
 // TestResponseHeader holds that a method can set fields of its response, but not those that the bus sets.
 func TestResponseHeader(t *testing.T) {
 	t.Parallel()
-	overBothLingual(t, func(t *testing.T, w *testBus, caller *bus.Conn) {
+	overBothLingual(t, func(t *testing.T, w *kit.World, caller *bus.Conn) {
 		for path, want := range map[string]string{
 			"hear":       "Content-Language=eo Content-Type=application/json Link=</a>,</b> Location=/things/5",
 			"fail":       "Content-Type=application/problem+json",
 			"web":        "X-Two=2",
 			"refusals/1": "Content-Type=application/json Location=/elsewhere",
 		} {
-			response, err := caller.Do(mustRequest(t, "https://lingual.example/"+path))
+			response, err := caller.Do(kit.MustRequest(t, "https://lingual.example/"+path))
 			require.NoError(t, err)
 			header := response.Header.Clone()
 			for name := range header {
@@ -214,10 +157,10 @@ func TestResponseHeader(t *testing.T) {
 					header.Del(name)
 				}
 			}
-			if got := told(header); got != want {
+			if got := kit.Told(header); got != want {
 				t.Errorf("%s: %s, want %s", path, got, want)
 			}
-			if queue := response.Header.Get("Bus-Queue"); queue != lingualHost {
+			if queue := response.Header.Get("Bus-Queue"); queue != kit.LingualHost {
 				t.Errorf("%s: the queue is %s", path, queue)
 			}
 		}
@@ -229,7 +172,7 @@ func TestResponseHeader(t *testing.T) {
 		require.NoError(t, err, "with values")
 		assert.Equal(t, 7, out.Y, "with values")
 	})
-	fields, y := (lingual{}).Hear(t.Context(), 5)
+	fields, y := (kit.Lingual{}).Hear(t.Context(), 5)
 	assert.Empty(t, fields, "outside a handler")
 	assert.Equal(t, 5, y, "outside a handler")
 }
@@ -237,7 +180,7 @@ func TestResponseHeader(t *testing.T) {
 // TestHeader_OfAResponse has callers that get only results see the header of the response.
 func TestHeader_OfAResponse(t *testing.T) {
 	t.Parallel()
-	overBothLingual(t, func(t *testing.T, w *testBus, caller *bus.Conn) {
+	overBothLingual(t, func(t *testing.T, w *kit.World, caller *bus.Conn) {
 		var header http.Header
 		ctx := bus.CaptureResponseHeader(bus.WithOutgoingHeader(t.Context(), "X-Asked", "1"), &header)
 		ctx = bus.WithOutgoingHeader(ctx, "X-More", "2")
@@ -256,7 +199,7 @@ func TestHeader_OfAResponse(t *testing.T) {
 		assert.Nil(t, header)
 	})
 	var header http.Header
-	_, y := lingual{}.Hear(bus.CaptureResponseHeader(t.Context(), &header), 5)
+	_, y := kit.Lingual{}.Hear(bus.CaptureResponseHeader(t.Context(), &header), 5)
 	assert.Equal(t, 5, y, "outside a handler")
 	assert.Equal(t, "/things/5", header.Get("Location"), "outside a handler")
 	require.Len(t, header["Link"], 2, "outside a handler")
@@ -268,7 +211,7 @@ func TestHeader_OfAResponse(t *testing.T) {
 // passed as Go values, and that one call's fields are not another's.
 func TestResponseHeader_OfValues(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		seen := make(chan string, 2)
 		location := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
@@ -279,12 +222,12 @@ func TestResponseHeader_OfValues(t *testing.T) {
 				return err
 			}
 		}
-		callee := w.connect(lingualHost, bus.WithInterceptors(location))
-		serve(t, callee, lingual{callee})
-		caller := w.connect("caller.example", bus.WithInterceptors(location))
+		callee := w.Connect(kit.LingualHost, bus.WithInterceptors(location))
+		kit.Serve(t, callee, kit.Lingual{Conn: callee})
+		caller := w.Connect("caller.example", bus.WithInterceptors(location))
 		for range 3 {
 			require.NoError(t, caller.Call(t.Context(), "https://lingual.example/hear", bus.Args{"x": 1}, new(struct{ Y int })))
-			got := []string{await(t, "one side", seen), await(t, "the other", seen)}
+			got := []string{kit.Await(t, "one side", seen), kit.Await(t, "the other", seen)}
 			slices.Sort(got)
 			if want := []string{"client/things/5", "server/things/5"}; !slices.Equal(got, want) {
 				t.Errorf("interceptors saw %q, want %q", got, want)
@@ -297,9 +240,9 @@ func TestResponseHeader_OfValues(t *testing.T) {
 // the context, which may be one that has others, or none.
 func TestInterceptor_GivesHeader(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(lingualHost)
-		serve(t, callee, lingual{callee})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.LingualHost)
+		kit.Serve(t, callee, kit.Lingual{Conn: callee})
 		for want, change := range map[string]func(context.Context) context.Context{
 			"X-One=1 X-Two=2":           func(ctx context.Context) context.Context { return ctx },
 			"X-One=1 X-Three=3 X-Two=2": func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "X-Three", "3") },
@@ -307,7 +250,7 @@ func TestInterceptor_GivesHeader(t *testing.T) {
 			"X-Two=2":                   func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "x-one", "") },
 			"":                          func(context.Context) context.Context { return t.Context() },
 		} {
-			caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 				return func(ctx context.Context, call *bus.Exchange) error { return next(change(ctx), call) }
 			}))
 			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), "X-One", "1"), "X-Two", "2")
@@ -322,9 +265,9 @@ func TestInterceptor_GivesHeader(t *testing.T) {
 // TestTrace_OfTheHeader holds that a trace given as header fields is continued, with its state.
 func TestTrace_OfTheHeader(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(lingualHost)
-		serve(t, callee, lingual{callee})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.LingualHost)
+		kit.Serve(t, callee, kit.Lingual{Conn: callee})
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 		ctx := bus.WithOutgoingHeader(t.Context(), "Traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 		ctx = bus.WithOutgoingHeader(ctx, "Tracestate", "vendor=1")
@@ -334,7 +277,7 @@ func TestTrace_OfTheHeader(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				var out struct{ Fields string }
-				require.NoError(t, w.connect("caller.example", options...).Call(ctx, "https://lingual.example/hear", nil, &out))
+				require.NoError(t, w.Connect("caller.example", options...).Call(ctx, "https://lingual.example/hear", nil, &out))
 				assert.Regexp(t, "^Traceparent=00-"+trace+"-.*-01 Tracestate=vendor=1$", out.Fields)
 			})
 		}
@@ -344,19 +287,19 @@ func TestTrace_OfTheHeader(t *testing.T) {
 // TestHeader_OfAResponseThatIsLate has a method go on setting fields after it has returned, while its response is sent.
 func TestHeader_OfAResponseThatIsLate(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		late := &late{make(chan struct{})}
-		serve(t, w.connect(lingualHost), late)
-		caller := w.connect("caller.example")
+		kit.Serve(t, w.Connect(kit.LingualHost), late)
+		caller := w.Connect("caller.example")
 		for range 20 {
-			response, err := caller.Do(mustRequest(t, "https://lingual.example/go"))
+			response, err := caller.Do(kit.MustRequest(t, "https://lingual.example/go"))
 			require.NoError(t, err)
 			if got := response.Header.Get("X-Early"); got != "here" {
 				t.Errorf("X-Early is %q", got)
 			}
 		}
 		for range 20 {
-			await(t, "who goes on", late.done)
+			kit.Await(t, "who goes on", late.done)
 		}
 	})
 }
@@ -378,10 +321,10 @@ func (l *late) Go(ctx context.Context) {
 // messages that have them too: what is logged has none of them, nor has an error.
 func TestHeaders_AreNotLogged(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		written := new(lines)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		written := new(kit.Lines)
 		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
-		callee, caller := w.connect("careless.example", loud, bus.WithMaxMessageBytes(64<<10)), w.connect("caller.example", loud)
+		callee, caller := w.Connect("careless.example", loud, bus.WithMaxMessageBytes(64<<10)), w.Connect("caller.example", loud)
 		handlers := map[string]http.HandlerFunc{
 			"/panic": func(http.ResponseWriter, *http.Request) { panic("boom") },
 			"/fail":  func(w http.ResponseWriter, r *http.Request) { bus.WriteError(w, r, errors.New("failed")) },
@@ -396,9 +339,9 @@ func TestHeaders_AreNotLogged(t *testing.T) {
 			}))
 			require.NoError(t, err)
 		}
-		serve(t, callee, calculator{}, bus.ExcludeMethods("Panic"))
+		kit.Serve(t, callee, kit.Calculator{}, bus.ExcludeMethods("Panic"))
 		for _, path := range []string{"/panic", "/fail", "/large", "/heads", "/odd", "/add?x=canary", "/add?y=%zz", "/nothing"} {
-			call := mustRequest(t, "https://careless.example"+path)
+			call := kit.MustRequest(t, "https://careless.example"+path)
 			call.Header.Set("Cookie", "session=canary")
 			call.Header.Set("Authorization", "Basic canary")
 			call.Header["X-Odd\n"] = []string{"canary\r\n"}
@@ -408,14 +351,14 @@ func TestHeaders_AreNotLogged(t *testing.T) {
 			}
 			_, _ = fmt.Fprintf(written, "%v %+v\n", err, err)
 		}
-		raw := rawClient(t, w)
+		raw := kit.RawClient(t, w)
 		for _, line := range []string{"Cookie : canary", " canary", "canary", "Cookie: canary\x00", "Content-Length: 1\r\nCookie: canary", "Transfer-Encoding: canary"} {
-			message := strings.ReplaceAll(request("GET /add HTTP/1.1", "careless.example", "Cookie: canary"), "\n", "\r\n")
+			message := strings.ReplaceAll(kit.RawRequest("GET /add HTTP/1.1", "careless.example", "Cookie: canary"), "\n", "\r\n")
 			message = strings.TrimSuffix(message, "\r\n") + line + "\r\n\r\n"
 			require.NoError(t, raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "add"), []byte(message)))
 		}
-		flush(t, raw)
-		closeConn(t, callee)
+		kit.Flush(t, raw)
+		kit.CloseConn(t, callee)
 		text := written.String()
 		assert.Contains(t, text, "handler panicked")
 		assert.Contains(t, text, "boom")

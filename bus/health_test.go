@@ -11,6 +11,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -18,12 +19,12 @@ import (
 // turns it unhealthy until it has stopped.
 func TestHealth_CountsOverflow(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		log := new(lines)
-		conn := b.connect("caller.example", bus.WithLogger(zerolog.New(log)))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		log := new(kit.Lines)
+		conn := b.Connect("caller.example", bus.WithLogger(zerolog.New(log)))
 		to := subject.Response(b.Plane(), conn.Host(), conn.ID())
-		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: ack, FromHost: "evil.example", FromID: scriptedID, MsgID: "m1"})
-		raw := rawClient(t, b.testBus)
+		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: kit.Ack, FromHost: "evil.example", FromID: kit.ScriptedID, MsgID: "m1"})
+		raw := kit.RawClient(t, b.World)
 		assert.True(t, conn.Healthy(), "not healthy at first")
 		assert.Zero(t, conn.Stats().SlowConsumerDropped)
 		for episode := range 2 {
@@ -31,8 +32,8 @@ func TestHealth_CountsOverflow(t *testing.T) {
 			for range bus.IntakeCapacity + 100 {
 				require.NoError(t, raw.Publish(to, answer))
 			}
-			flush(t, raw)
-			flush(t, conn.NATS())
+			kit.Flush(t, raw)
+			kit.Flush(t, conn.NATS())
 			release()
 			synctest.Wait()
 			lost := conn.Stats().SlowConsumerDropped
@@ -47,7 +48,7 @@ func TestHealth_CountsOverflow(t *testing.T) {
 			if !conn.Healthy() {
 				t.Error("not healthy again")
 			}
-			if told := log.count("are thrown away"); told != episode+1 {
+			if told := log.Count("are thrown away"); told != episode+1 {
 				t.Errorf("episode %d was logged %d times: %s", episode, told, log)
 			}
 		}

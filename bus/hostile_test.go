@@ -1,12 +1,9 @@
 package bus_test
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,66 +17,14 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 )
-
-// hostile is a raw client that publishes what no connection of ours would.
-type hostile struct {
-	t       *testing.T
-	raw     *nats.Conn
-	plane   string
-	answers chan *nats.Msg
-}
-
-func newHostile(t *testing.T, w *testBus) *hostile {
-	t.Helper()
-	h := &hostile{t: t, raw: rawClient(t, w), plane: w.Plane(), answers: make(chan *nats.Msg, 64)}
-	_, err := h.raw.ChanSubscribe(h.plane+".r.example.evil.e1aaaaaaaa", h.answers)
-	require.NoError(t, err)
-	require.NoError(t, h.raw.Flush())
-	return h
-}
-
-// send publishes a message and returns the response that comes after the ack.
-func (h *hostile) send(subject, text string) (*http.Response, string) {
-	h.t.Helper()
-	require.NoError(h.t, h.raw.Publish(h.plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))))
-	ack, _ := h.read()
-	assert.Equal(h.t, http.StatusAccepted, ack.StatusCode, text)
-	assert.Equal(h.t, "Ack", ack.Header.Get("Bus-Op-Code"), text)
-	return h.read()
-}
-
-func (h *hostile) read() (*http.Response, string) {
-	h.t.Helper()
-	select {
-	case message := <-h.answers:
-		response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(message.Data)), nil)
-		if err != nil {
-			h.t.Fatalf("%q: %v", message.Data, err)
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		require.NoError(h.t, err)
-		return response, string(body)
-	case <-time.After(10 * time.Second): // far more than it takes
-		h.t.Fatal("no answer")
-		return nil, ""
-	}
-}
-
-const addSubject = "443.example.calculator.|.GET.add"
-
-// request writes a request of evil.example with the given first line, host and further fields.
-func request(line, host string, fields ...string) string {
-	text := line + "\nHost: " + host + "\nBus-From-Host: evil.example\nBus-From-Id: e1aaaaaaaa\nBus-Msg-Id: m1\nBus-Op-Code: Req\n"
-	return text + strings.Join(append(fields, ""), "\n") + "\n"
-}
 
 func TestHostile_Requests(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	newCalculator(t, w)
-	evil := newHostile(t, w)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	kit.NewCalculator(t, w)
+	evil := kit.NewHostile(t, w)
 	good := "GET /add?x=1&y=2 HTTP/1.1"
 	for _, test := range []struct {
 		name          string
@@ -87,36 +32,36 @@ func TestHostile_Requests(t *testing.T) {
 		status        int
 		told          string
 	}{
-		{"a good one", addSubject, request(good, calculatorHost), 200, `{"sum":3}`},
-		{"no depth, no budget", addSubject, request(good, calculatorHost), 200, `{"sum":3}`},
-		{"host with port", addSubject, request(good, calculatorHost+":443"), 200, `{"sum":3}`},
-		{"absolute form", addSubject, request("GET https://calculator.example/add?x=1&y=2 HTTP/1.1", calculatorHost), 200, `{"sum":3}`},
-		{"another path", addSubject, request("GET /panic HTTP/1.1", calculatorHost), 400, "was published to"},
-		{"another host", addSubject, request(good, "payroll.example"), 400, "was published to"},
-		{"another method", addSubject, request("POST /add HTTP/1.1", calculatorHost), 400, "was published to"},
-		{"another port", addSubject, request(good, calculatorHost+":444"), 400, "port 444"},
-		{"absolute, other host", addSubject, request("GET https://evil:888/add HTTP/1.1", calculatorHost), 400, ""},
-		{"budget not a number", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1e3"), 400, `"instance":"/add"`},
-		{"budget too long", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 9223372036854775807"), 400, "Bus-Time-Budget"},
-		{"budget spent", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 0"), 504, "time budget"},
-		{"budget below zero", addSubject, request(good, calculatorHost, "Bus-Time-Budget: -1"), 504, "time budget"},
-		{"budget above the most", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 999999999"), 200, `{"sum":3}`},
-		{"depth not a number", addSubject, request(good, calculatorHost, "Bus-Call-Depth: x"), 400, "Bus-Call-Depth"},
-		{"depth zero", addSubject, request(good, calculatorHost, "Bus-Call-Depth: 0"), 400, "Bus-Call-Depth"},
-		{"depth 64", addSubject, request(good, calculatorHost, "Bus-Call-Depth: 64"), 200, `{"sum":3}`},
-		{"depth 65", addSubject, request(good, calculatorHost, "Bus-Call-Depth: 65"), 508, "nested"},
-		{"no op code", addSubject, strings.Replace(request(good, calculatorHost), "Bus-Op-Code: Req\n", "", 1), 400, "Bus-Op-Code: absent or empty"},
-		{"two budgets", addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1000", "Bus-Time-Budget: 2000"), 400, "Bus-Time-Budget"},
-		{"chunked", addSubject, request(good, calculatorHost, "Transfer-Encoding: chunked"), 400, "Transfer-Encoding"},
-		{"body without length", addSubject, request(good, calculatorHost) + "tail", 400, ""},
-		{"body too short", addSubject, request(good, calculatorHost, "Content-Length: 5") + "tail", 400, "Content-Length"},
-		{"folded line", addSubject, request(good, calculatorHost, "X-A: 1", " 2"), 400, ""},
-		{"HTTP/1.0", addSubject, request("GET /add HTTP/1.0", calculatorHost), 400, "HTTP/1.1"},
-		{"bad path escape", addSubject, request("GET /add%zz HTTP/1.1", calculatorHost), 400, ""},
-		{"gzip", "443.example.calculator.|.POST.add", request("POST /add HTTP/1.1", calculatorHost, "Content-Encoding: gzip", "Content-Type: application/json"), 415, "content encoding"},
+		{"a good one", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost), 200, `{"sum":3}`},
+		{"no depth, no budget", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost), 200, `{"sum":3}`},
+		{"host with port", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost+":443"), 200, `{"sum":3}`},
+		{"absolute form", kit.AddSubject, kit.RawRequest("GET https://calculator.example/add?x=1&y=2 HTTP/1.1", kit.CalculatorHost), 200, `{"sum":3}`},
+		{"another path", kit.AddSubject, kit.RawRequest("GET /panic HTTP/1.1", kit.CalculatorHost), 400, "was published to"},
+		{"another host", kit.AddSubject, kit.RawRequest(good, "payroll.example"), 400, "was published to"},
+		{"another method", kit.AddSubject, kit.RawRequest("POST /add HTTP/1.1", kit.CalculatorHost), 400, "was published to"},
+		{"another port", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost+":444"), 400, "port 444"},
+		{"absolute, other host", kit.AddSubject, kit.RawRequest("GET https://evil:888/add HTTP/1.1", kit.CalculatorHost), 400, ""},
+		{"budget not a number", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 1e3"), 400, `"instance":"/add"`},
+		{"budget too long", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 9223372036854775807"), 400, "Bus-Time-Budget"},
+		{"budget spent", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 0"), 504, "time budget"},
+		{"budget below zero", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: -1"), 504, "time budget"},
+		{"budget above the most", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 999999999"), 200, `{"sum":3}`},
+		{"depth not a number", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: x"), 400, "Bus-Call-Depth"},
+		{"depth zero", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: 0"), 400, "Bus-Call-Depth"},
+		{"depth 64", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: 64"), 200, `{"sum":3}`},
+		{"depth 65", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: 65"), 508, "nested"},
+		{"no op code", kit.AddSubject, strings.Replace(kit.RawRequest(good, kit.CalculatorHost), "Bus-Op-Code: Req\n", "", 1), 400, "Bus-Op-Code: absent or empty"},
+		{"two budgets", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 1000", "Bus-Time-Budget: 2000"), 400, "Bus-Time-Budget"},
+		{"chunked", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Transfer-Encoding: chunked"), 400, "Transfer-Encoding"},
+		{"body without length", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost) + "tail", 400, ""},
+		{"body too short", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Content-Length: 5") + "tail", 400, "Content-Length"},
+		{"folded line", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "X-A: 1", " 2"), 400, ""},
+		{"HTTP/1.0", kit.AddSubject, kit.RawRequest("GET /add HTTP/1.0", kit.CalculatorHost), 400, "HTTP/1.1"},
+		{"bad path escape", kit.AddSubject, kit.RawRequest("GET /add%zz HTTP/1.1", kit.CalculatorHost), 400, ""},
+		{"gzip", "443.example.calculator.|.POST.add", kit.RawRequest("POST /add HTTP/1.1", kit.CalculatorHost, "Content-Encoding: gzip", "Content-Type: application/json"), 415, "content encoding"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			response, body := evil.send(test.subject, test.text)
+			response, body := evil.Send(test.subject, test.text)
 			assert.Equal(t, test.status, response.StatusCode)
 			assert.Contains(t, body, test.told)
 			assert.Equal(t, "m1", response.Header.Get("Bus-Msg-Id"))
@@ -127,13 +72,13 @@ func TestHostile_Requests(t *testing.T) {
 
 func TestHostile_MessagesAreCounted(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	caller, callee := newCalculator(t, w)
-	evil := newHostile(t, w)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	caller, callee := kit.NewCalculator(t, w)
+	evil := kit.NewHostile(t, w)
 	response := fmt.Sprintf("r.example.caller.%s", caller.ID())
-	good := request("GET /add?x=1&y=2 HTTP/1.1", calculatorHost)
+	good := kit.RawRequest("GET /add?x=1&y=2 HTTP/1.1", kit.CalculatorHost)
 	messages := map[string][]string{
-		addSubject: {
+		kit.AddSubject: {
 			"", "nonsense", "GET /add HTTP/1.1\n\n", strings.Repeat("A", 1<<17),
 			strings.Replace(good, "evil.example", "a b.> *", 1), strings.Replace(good, "e1aaaaaaaa", "*", 1),
 			strings.Replace(good, "e1aaaaaaaa", "", 1),
@@ -145,8 +90,8 @@ func TestHostile_MessagesAreCounted(t *testing.T) {
 	var callees, callers int64
 	for subject, texts := range messages {
 		for _, text := range texts {
-			require.NoError(t, evil.raw.Publish(evil.plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))))
-			if subject == addSubject {
+			require.NoError(t, evil.Raw.Publish(evil.Plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))))
+			if subject == kit.AddSubject {
 				callees++
 			} else {
 				callers++
@@ -154,10 +99,10 @@ func TestHostile_MessagesAreCounted(t *testing.T) {
 		}
 	}
 	// once these calls are answered, what was published before has been looked at
-	require.NoError(t, evil.raw.Flush())
-	evil.send(addSubject, good)
+	require.NoError(t, evil.Raw.Flush())
+	evil.Send(kit.AddSubject, good)
 	for range 3 {
-		do(t, caller, "GET", calculatorURL+"/add?x=1", "", "")
+		kit.Do(t, caller, "GET", kit.CalculatorURL+"/add?x=1", "", "")
 	}
 	if got := callee.Stats().Malformed; got != callees {
 		t.Errorf("the service dropped %d messages of %d", got, callees)
@@ -165,8 +110,8 @@ func TestHostile_MessagesAreCounted(t *testing.T) {
 	got := caller.Stats().Malformed
 	assert.LessOrEqual(t, got, callers)
 	assert.GreaterOrEqual(t, got, callers-1)
-	if len(evil.answers) != 0 {
-		t.Errorf("%d dropped messages were answered", len(evil.answers))
+	if len(evil.Answers) != 0 {
+		t.Errorf("%d dropped messages were answered", len(evil.Answers))
 	}
 }
 
@@ -174,10 +119,10 @@ func TestHostile_MessagesAreCounted(t *testing.T) {
 // answered once, without an id and an ack before it, and counts as dropped.
 func TestRequests_WithoutMessageIDAreRefused(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	_, callee := newCalculator(t, w)
-	evil := newHostile(t, w)
-	good := request("GET /add?x=1&y=2 HTTP/1.1", calculatorHost)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	_, callee := kit.NewCalculator(t, w)
+	evil := kit.NewHostile(t, w)
+	good := kit.RawRequest("GET /add?x=1&y=2 HTTP/1.1", kit.CalculatorHost)
 	texts := map[string]string{
 		"absent":              strings.Replace(good, "Bus-Msg-Id: m1\n", "", 1),
 		"empty":               strings.Replace(good, "m1", "", 1),
@@ -189,8 +134,8 @@ func TestRequests_WithoutMessageIDAreRefused(t *testing.T) {
 		"absent, and no code": strings.Replace(strings.Replace(good, "Bus-Msg-Id: m1\n", "", 1), "Bus-Op-Code: Req\n", "", 1),
 	}
 	for name, text := range texts {
-		require.NoError(t, evil.raw.Publish(evil.plane+"."+addSubject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))))
-		response, body := evil.read()
+		require.NoError(t, evil.Raw.Publish(evil.Plane+"."+kit.AddSubject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))))
+		response, body := evil.Read()
 		_, echoed := response.Header["Bus-Msg-Id"]
 		assert.False(t, echoed, name)
 		assert.Equal(t, http.StatusBadRequest, response.StatusCode, name)
@@ -198,28 +143,28 @@ func TestRequests_WithoutMessageIDAreRefused(t *testing.T) {
 		assert.Contains(t, body, "Bus-Msg-Id", name)
 		assert.Contains(t, body, `"executed":"no"`, name)
 	}
-	evil.send(addSubject, good)
+	evil.Send(kit.AddSubject, good)
 	got := callee.Stats()
 	assert.Equal(t, int64(len(texts)), got.Malformed)
 	assert.Zero(t, got.Rejected)
-	if len(evil.answers) != 0 {
-		t.Errorf("%d more answers", len(evil.answers))
+	if len(evil.Answers) != 0 {
+		t.Errorf("%d more answers", len(evil.Answers))
 	}
 }
 
 // TestRequests_WithoutMessageIDHaveNoReplySubject sends one to an instance that may answer on the reply subject alone.
 func TestRequests_WithoutMessageIDHaveNoReplySubject(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	callee := w.connect(calculatorHost, bus.WithAllowResponses())
-	serve(t, callee, calculator{})
-	evil := newHostile(t, w)
-	good := request("GET /add?x=1&y=2 HTTP/1.1", calculatorHost)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	callee := w.Connect(kit.CalculatorHost, bus.WithAllowResponses())
+	kit.Serve(t, callee, kit.Calculator{})
+	evil := kit.NewHostile(t, w)
+	good := kit.RawRequest("GET /add?x=1&y=2 HTTP/1.1", kit.CalculatorHost)
 	nameless := strings.ReplaceAll(strings.Replace(good, "Bus-Msg-Id: m1\n", "", 1), "\n", "\r\n")
-	require.NoError(t, evil.raw.Publish(evil.plane+"."+addSubject, []byte(nameless)))
-	response, _ := evil.send(addSubject, good)
+	require.NoError(t, evil.Raw.Publish(evil.Plane+"."+kit.AddSubject, []byte(nameless)))
+	response, _ := evil.Send(kit.AddSubject, good)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
-	assert.Empty(t, evil.answers)
+	assert.Empty(t, evil.Answers)
 	if got := callee.Stats().Malformed; got != 1 {
 		t.Errorf("%d dropped", got)
 	}
@@ -227,21 +172,21 @@ func TestRequests_WithoutMessageIDHaveNoReplySubject(t *testing.T) {
 
 func TestHostile_ForgedResponses(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	caller := w.connect("caller.example")
-	evil := newHostile(t, w)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	caller := w.Connect("caller.example")
+	evil := kit.NewHostile(t, w)
 	// evil.example serves a subject of victim.example, as a broker without permissions allows, under its own name
-	_, err := evil.raw.Subscribe(evil.plane+".443.example.victim.|.GET.secret", func(message *nats.Msg) {
+	_, err := evil.Raw.Subscribe(evil.Plane+".443.example.victim.|.GET.secret", func(message *nats.Msg) {
 		id := strings.TrimPrefix(message.Reply[strings.LastIndexByte(message.Reply, '.'):], ".")
 		for _, host := range []string{"evil.example", "victim.example"} {
 			answer := "HTTP/1.1 200 OK\nConnection: close\nContent-Length: " + fmt.Sprint(len(host)) + "\nBus-From-Host: " + host +
 				"\nBus-From-Id: v1aaaaaaaa\nBus-Msg-Id: " + id + "\nBus-Op-Code: Res\n\n" + host
-			_ = evil.raw.Publish(fmt.Sprintf("%s.r.example.caller.%s", evil.plane, caller.ID()), []byte(strings.ReplaceAll(answer, "\n", "\r\n")))
+			_ = evil.Raw.Publish(fmt.Sprintf("%s.r.example.caller.%s", evil.Plane, caller.ID()), []byte(strings.ReplaceAll(answer, "\n", "\r\n")))
 		}
 	})
 	require.NoError(t, err)
-	require.NoError(t, evil.raw.Flush())
-	if _, body := do(t, caller, "GET", "https://victim.example/secret", "", ""); body != "victim.example" {
+	require.NoError(t, evil.Raw.Flush())
+	if _, body := kit.Do(t, caller, "GET", "https://victim.example/secret", "", ""); body != "victim.example" {
 		t.Errorf("answered by %q", body)
 	}
 	if caller.Stats().UnmatchedResponses == 0 {
@@ -251,8 +196,8 @@ func TestHostile_ForgedResponses(t *testing.T) {
 
 func TestHostile_BadAddressesAreNotSent(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
 		long := "/" + strings.Repeat("a", 5000)
 		for address, status := range map[string]int{
 			"https://calculator.example" + long:                 414,
@@ -274,7 +219,7 @@ func TestHostile_BadAddressesAreNotSent(t *testing.T) {
 				t.Errorf("%.60s: %v", address, err)
 			}
 			var out struct{ Sum int }
-			err = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, &out)
+			err = caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1}, &out)
 			require.NoError(t, err, "after %.60s", address)
 			require.Equal(t, 1, out.Sum, "after %.60s", address)
 		}
@@ -283,13 +228,13 @@ func TestHostile_BadAddressesAreNotSent(t *testing.T) {
 
 func TestHostile_PlanesDoNotMeet(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
-		other := w.connect("caller.example", bus.WithPlane("other"))
-		if err := other.Call(t.Context(), calculatorURL+"/add", nil, nil); bus.StatusOf(err) != 503 {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
+		other := w.Connect("caller.example", bus.WithPlane("other"))
+		if err := other.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil); bus.StatusOf(err) != 503 {
 			t.Errorf("from another plane: %v", err)
 		}
-		if err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil); err != nil {
+		if err := caller.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil); err != nil {
 			t.Errorf("from the same plane: %v", err)
 		}
 	})
@@ -313,21 +258,21 @@ type foreign struct {
 
 // newForeign serves GET /who of scripted.example. It answers each request at once with the texts, or is told to by
 // answer if there is none.
-func newForeign(t *testing.T, w *testBus, onReply bool, texts ...string) *foreign {
+func newForeign(t *testing.T, w *kit.World, onReply bool, texts ...string) *foreign {
 	t.Helper()
 	requests := make(chan *nats.Msg, 16)
-	f := &foreign{t: t, raw: rawClient(t, w), plane: w.Plane(), onReply: onReply, requests: requests}
+	f := &foreign{t: t, raw: kit.RawClient(t, w), plane: w.Plane(), onReply: onReply, requests: requests}
 	for to, receive := range map[string]nats.MsgHandler{
-		subject.Subscription(f.plane, "443", scriptedHost, "GET", "who"): func(request *nats.Msg) {
+		subject.Subscription(f.plane, "443", kit.ScriptedHost, "GET", "who"): func(request *nats.Msg) {
 			f.answer(request, texts...)
 			requests <- request
 		},
-		subject.Response(f.plane, scriptedHost, scriptedID): func(*nats.Msg) {}, // it is alive
+		subject.Response(f.plane, kit.ScriptedHost, kit.ScriptedID): func(*nats.Msg) {}, // it is alive
 	} {
 		_, err := f.raw.Subscribe(to, receive)
 		require.NoError(t, err)
 	}
-	flush(t, f.raw)
+	kit.Flush(t, f.raw)
 	return f
 }
 
@@ -344,15 +289,15 @@ func (f *foreign) answer(message *nats.Msg, texts ...string) {
 }
 
 // inForeignBubble runs a test on a plane with allow_responses, and on one without.
-func inForeignBubble(t *testing.T, test func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool)) {
+func inForeignBubble(t *testing.T, test func(t *testing.T, b *kit.Bubble, caller *bus.Conn, onReply bool)) {
 	t.Helper()
 	for _, onReply := range []bool{false, true} {
-		inBubble(t, func(t *testing.T, b *bubble) {
+		kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 			var options []bus.ConnectOption
 			if onReply {
 				options = append(options, bus.WithAllowResponses())
 			}
-			test(t, b, b.connect("caller.example", options...), onReply)
+			test(t, b, b.Connect("caller.example", options...), onReply)
 		})
 	}
 }
@@ -360,16 +305,16 @@ func inForeignBubble(t *testing.T, test func(t *testing.T, b *bubble, caller *bu
 // TestResponse_WithoutLength reads the body to the end of the message.
 func TestResponse_WithoutLength(t *testing.T) {
 	t.Parallel()
-	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
-		newForeign(t, b.testBus, onReply, foreignAck, strings.Replace(foreignAnswer, "Content-Length: 7\n", "", 1))
+	inForeignBubble(t, func(t *testing.T, b *kit.Bubble, caller *bus.Conn, onReply bool) {
+		newForeign(t, b.World, onReply, foreignAck, strings.Replace(foreignAnswer, "Content-Length: 7\n", "", 1))
 		var out struct{ N int }
-		err := caller.Call(t.Context(), scriptedURL, nil, &out)
+		err := caller.Call(t.Context(), kit.ScriptedURL, nil, &out)
 		require.NoError(t, err, "unicast")
 		assert.Equal(t, 1, out.N, "unicast")
 		count := 0
-		for response, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+		for response, err := range caller.Multicast(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET "))) {
 			require.NoError(t, err)
-			if body := bodyOf(t, response); body != `{"n":1}` {
+			if body := kit.BodyOf(t, response); body != `{"n":1}` {
 				t.Errorf("multicast: %s", body)
 			}
 			count++
@@ -398,7 +343,7 @@ func malformedAnswers() map[string]struct{ text, told string } {
 // wantMalformed checks the error that stands for a malformed response.
 func wantMalformed(t *testing.T, what string, err error, told string) {
 	t.Helper()
-	wantFailed(t, what, err, 502)
+	kit.WantFailed(t, what, err, 502)
 	failed, _ := errors.AsType[*bus.Error](err)
 	require.NotNil(t, failed, what)
 	assert.True(t, strings.HasPrefix(failed.Detail, "the response is malformed: "+told), failed.Detail)
@@ -408,11 +353,11 @@ func wantMalformed(t *testing.T, what string, err error, told string) {
 // TestMalformedResponse_EndsTheCall answers a unicast with what cannot be understood: the call ends in no time.
 func TestMalformedResponse_EndsTheCall(t *testing.T) {
 	t.Parallel()
-	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
+	inForeignBubble(t, func(t *testing.T, b *kit.Bubble, caller *bus.Conn, onReply bool) {
 		call := func(what, told string, texts ...string) *bus.Error {
-			f := newForeign(t, b.testBus, onReply, texts...)
+			f := newForeign(t, b.World, onReply, texts...)
 			dropped, began := caller.Stats().Malformed, time.Now()
-			err := caller.Call(t.Context(), scriptedURL, nil, nil)
+			err := caller.Call(t.Context(), kit.ScriptedURL, nil, nil)
 			wantMalformed(t, what, err, told)
 			if took := time.Since(began); took != 0 { // on the clock of the bubble
 				t.Errorf("%s: the call took %s", what, took)
@@ -431,7 +376,7 @@ func TestMalformedResponse_EndsTheCall(t *testing.T) {
 		for name, test := range malformedAnswers() {
 			for _, before := range [][]string{nil, {foreignAck}, {foreignAck, part}} {
 				failed := call(fmt.Sprintf("%s after %d", name, len(before)), test.told, append(before, test.text)...)
-				if failed != nil && (failed.Host != scriptedHost || failed.ID != scriptedID) {
+				if failed != nil && (failed.Host != kit.ScriptedHost || failed.ID != kit.ScriptedID) {
 					t.Errorf("%s: from %q of %q", name, failed.ID, failed.Host)
 				}
 			}
@@ -445,19 +390,19 @@ func TestMalformedResponse_EndsTheCall(t *testing.T) {
 // TestMulticast_MalformedResponse yields an error for who sent it, beside the answers of others.
 func TestMulticast_MalformedResponse(t *testing.T) {
 	t.Parallel()
-	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
-		other := b.connect(scriptedHost, map[bool][]bus.ConnectOption{true: {bus.WithAllowResponses()}}[onReply]...)
-		serve(t, other, calculator{other.ID()}, bus.Method("Who", bus.NoQueue()))
+	inForeignBubble(t, func(t *testing.T, b *kit.Bubble, caller *bus.Conn, onReply bool) {
+		other := b.Connect(kit.ScriptedHost, map[bool][]bus.ConnectOption{true: {bus.WithAllowResponses()}}[onReply]...)
+		kit.Serve(t, other, kit.Calculator{ID: other.ID()}, bus.Method("Who", bus.NoQueue()))
 		for name, test := range malformedAnswers() {
 			orders := [][]string{{test.text}, {foreignAck, test.text}, {test.text, foreignAck}}
 			if name == "two queues" { // an ack that comes later cannot be told from that of another responder
 				orders = orders[:2]
 			}
 			for _, texts := range orders {
-				f := newForeign(t, b.testBus, onReply, texts...)
+				f := newForeign(t, b.World, onReply, texts...)
 				var from []string
 				began := time.Now()
-				for response, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+				for response, err := range caller.Multicast(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET "))) {
 					if took := time.Since(began); took != 0 {
 						t.Errorf("%s: an outcome came after %s", name, took)
 					}
@@ -467,7 +412,7 @@ func TestMulticast_MalformedResponse(t *testing.T) {
 						continue
 					}
 					wantMalformed(t, name, err, test.told)
-					from = append(from, asBusError(t, err).ID)
+					from = append(from, kit.AsBusError(t, err).ID)
 				}
 				if took := time.Since(began); took > time.Second {
 					t.Errorf("%s: the multicast took %s", name, took)
@@ -475,7 +420,7 @@ func TestMulticast_MalformedResponse(t *testing.T) {
 				slices.Sort(from)
 				require.Len(t, from, 2, name)
 				assert.Contains(t, from, other.ID(), name)
-				assert.Contains(t, from, scriptedID, name)
+				assert.Contains(t, from, kit.ScriptedID, name)
 				f.raw.Close()
 				synctest.Wait()
 			}
@@ -489,25 +434,25 @@ func TestMulticast_MalformedResponse(t *testing.T) {
 func TestMulticast_MalformedResponseOfNoSender(t *testing.T) {
 	t.Parallel()
 	anonymous := strings.NewReplacer("Bus-From-Host: scripted.example\n", "", "Bus-From-Id: s1aaaaaaaa\n", "").Replace(foreignAnswer)
-	other := func(text string) string { return strings.ReplaceAll(text, scriptedID, "s2aaaaaaaa") }
+	other := func(text string) string { return strings.ReplaceAll(text, kit.ScriptedID, "s2aaaaaaaa") }
 	for _, test := range []struct {
 		name  string
 		texts []string
 		from  []string // "" for an answer
 		took  time.Duration
 	}{
-		{"after its ack", []string{foreignAck, anonymous}, []string{scriptedID}, 0},
-		{"after the answer of another", []string{foreignAck, other(foreignAck), other(foreignAnswer), anonymous}, []string{"", scriptedID}, 0},
-		{"before the answer of another", []string{foreignAck, other(foreignAck), anonymous, other(foreignAnswer)}, []string{"", scriptedID}, 0},
-		{"of both", []string{foreignAck, other(foreignAck), anonymous, anonymous}, []string{scriptedID, "s2aaaaaaaa"}, 0},
+		{"after its ack", []string{foreignAck, anonymous}, []string{kit.ScriptedID}, 0},
+		{"after the answer of another", []string{foreignAck, other(foreignAck), other(foreignAnswer), anonymous}, []string{"", kit.ScriptedID}, 0},
+		{"before the answer of another", []string{foreignAck, other(foreignAck), anonymous, other(foreignAnswer)}, []string{"", kit.ScriptedID}, 0},
+		{"of both", []string{foreignAck, other(foreignAck), anonymous, anonymous}, []string{kit.ScriptedID, "s2aaaaaaaa"}, 0},
 		{"without an ack", []string{anonymous}, []string{"nobody"}, 10 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
-				f := newForeign(t, b.testBus, onReply, test.texts...)
+			inForeignBubble(t, func(t *testing.T, b *kit.Bubble, caller *bus.Conn, onReply bool) {
+				f := newForeign(t, b.World, onReply, test.texts...)
 				var from []string
 				began := time.Now()
-				for response, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+				for response, err := range caller.Multicast(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET "))) {
 					assert.Equal(t, test.took, time.Since(began))
 					if err == nil {
 						from = append(from, "")
@@ -515,7 +460,7 @@ func TestMulticast_MalformedResponseOfNoSender(t *testing.T) {
 						continue
 					}
 					wantMalformed(t, test.name, err, "header Bus-From-Host: absent or empty")
-					from = append(from, cmp.Or(asBusError(t, err).ID, "nobody"))
+					from = append(from, cmp.Or(kit.AsBusError(t, err).ID, "nobody"))
 				}
 				assert.Equal(t, test.from, from)
 				f.raw.Close()
@@ -529,12 +474,12 @@ func TestMulticast_MalformedResponseOfNoSender(t *testing.T) {
 // TestMalformedResponse_FreesItsParts has a multicast go on, for which no parts of the malformed response are kept.
 func TestMalformedResponse_FreesItsParts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		f, caller := newForeign(t, b.testBus, false), b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		f, caller := newForeign(t, b.World, false), b.Connect("caller.example")
 		ended := make(chan int, 1)
 		go func() {
 			count := 0
-			for _, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+			for _, err := range caller.Multicast(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET "))) {
 				if count++; count == 1 {
 					wantMalformed(t, "a part", err, "header Content-Length")
 				}
@@ -543,7 +488,7 @@ func TestMalformedResponse_FreesItsParts(t *testing.T) {
 		}()
 		request := <-f.requests
 		part := strings.Replace(foreignAnswer, "Content-Type", "Bus-Fragment: 1/2\nContent-Type", 1)
-		f.answer(request, foreignAck, strings.ReplaceAll(foreignAck, scriptedID, "s2aaaaaaaa"), part)
+		f.answer(request, foreignAck, strings.ReplaceAll(foreignAck, kit.ScriptedID, "s2aaaaaaaa"), part)
 		synctest.Wait()
 		if bus.HeldByParts(caller) == 0 {
 			t.Error("the part is not kept")
@@ -553,7 +498,7 @@ func TestMalformedResponse_FreesItsParts(t *testing.T) {
 		held := bus.HeldByParts(caller)
 		assert.Zero(t, held)
 		assert.Empty(t, ended)
-		f.answer(request, strings.ReplaceAll(foreignAnswer, scriptedID, "s2aaaaaaaa"))
+		f.answer(request, strings.ReplaceAll(foreignAnswer, kit.ScriptedID, "s2aaaaaaaa"))
 		if count := <-ended; count != 2 {
 			t.Errorf("%d outcomes", count)
 		}
@@ -566,14 +511,14 @@ func TestMalformedResponse_OfOthers(t *testing.T) {
 	t.Parallel()
 	malformed := strings.Replace(foreignAnswer, ": 7", ": x", 1)
 	otherHost := strings.Replace(malformed, "scripted.example", "evil.example", 1)
-	otherInstance := strings.Replace(malformed, scriptedID, "s2aaaaaaaa", 1)
+	otherInstance := strings.Replace(malformed, kit.ScriptedID, "s2aaaaaaaa", 1)
 	badAck := strings.Replace(foreignAck, "Bus-Op-Code", "Bus-Fragment: 1/2\nBus-Op-Code", 1)
-	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
-		f := newForeign(t, b.testBus, onReply)
+	inForeignBubble(t, func(t *testing.T, b *kit.Bubble, caller *bus.Conn, onReply bool) {
+		f := newForeign(t, b.World, onReply)
 		for what, call := range map[string]func() error{
-			"unicast": func() error { return caller.Call(t.Context(), scriptedURL, nil, nil) },
+			"unicast": func() error { return caller.Call(t.Context(), kit.ScriptedURL, nil, nil) },
 			"multicast": func() (err error) {
-				for _, each := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+				for _, each := range caller.Multicast(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET "))) {
 					err = errors.Join(err, each)
 				}
 				return err
@@ -622,10 +567,10 @@ func TestMalformedResponse_Ack(t *testing.T) {
 		"scripted.example took the call, and did not answer within the time budget": {foreignAck, badAck},
 	} {
 		t.Run(what, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				newForeign(t, b.testBus, false, texts...)
-				caller := b.connect("caller.example")
-				err := caller.Call(t.Context(), scriptedURL, nil, nil)
+			kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+				newForeign(t, b.World, false, texts...)
+				caller := b.Connect("caller.example")
+				err := caller.Call(t.Context(), kit.ScriptedURL, nil, nil)
 				failed, _ := errors.AsType[*bus.Error](err)
 				require.NotNil(t, failed)
 				assert.Equal(t, what+dropped, failed.Detail)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -28,14 +29,14 @@ type impostor struct {
 	told  chan *nats.Msg // by the broker, that no instance is there
 }
 
-func newImpostor(t *testing.T, w *testBus, of *bus.Conn) *impostor {
+func newImpostor(t *testing.T, w *kit.World, of *bus.Conn) *impostor {
 	t.Helper()
-	made := &impostor{t: t, raw: rawClient(t, w), of: of, heard: make(chan *nats.Msg, 1<<12), told: make(chan *nats.Msg, 1<<8)}
+	made := &impostor{t: t, raw: kit.RawClient(t, w), of: of, heard: make(chan *nats.Msg, 1<<12), told: make(chan *nats.Msg, 1<<8)}
 	for to, into := range map[string]chan *nats.Msg{made.response(): made.heard, made.response() + ".*": made.told} {
 		_, err := made.raw.ChanSubscribe(to, into)
 		require.NoError(t, err)
 	}
-	flush(t, made.raw)
+	kit.Flush(t, made.raw)
 	return made
 }
 
@@ -60,7 +61,7 @@ func (w *impostor) sums(count int) map[string][]string {
 	said := make(map[string][]string)
 	for count > 0 {
 		var response wire.Response
-		require.NoError(w.t, wire.ParseResponse(await(w.t, "a response", w.heard).Data, &response))
+		require.NoError(w.t, wire.ParseResponse(kit.Await(w.t, "a response", w.heard).Data, &response))
 		if response.OpCode == wire.OpRes && strings.Contains(string(response.Body), "sum") {
 			said[response.MsgID] = append(said[response.MsgID], string(response.Body))
 			count--
@@ -74,21 +75,21 @@ func (w *impostor) sums(count int) map[string][]string {
 func TestImpostor_CallersWithOneID(t *testing.T) {
 	t.Parallel()
 	const calls = 100
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	caller, _ := newCalculator(t, w)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	caller, _ := kit.NewCalculator(t, w)
 	other := newImpostor(t, w, caller)
 	before := caller.Stats()
 	var calling sync.WaitGroup
 	calling.Go(func() {
 		for i := range calls {
 			var out struct{ Sum int }
-			err := caller.Call(t.Context(), "GET "+calculatorURL+"/add", bus.Args{"x": i, "y": 1000}, &out)
+			err := caller.Call(t.Context(), "GET "+kit.CalculatorURL+"/add", bus.Args{"x": i, "y": 1000}, &out)
 			assert.NoError(t, err, i)
 			assert.Equal(t, i+1000, out.Sum, i)
 		}
 	})
 	for i := range calls {
-		other.call(calculatorHost, fmt.Sprintf("/add?x=%d&y=2000", i), "t"+strconv.Itoa(i))
+		other.call(kit.CalculatorHost, fmt.Sprintf("/add?x=%d&y=2000", i), "t"+strconv.Itoa(i))
 	}
 	calling.Wait()
 	said := other.sums(2 * calls)
@@ -100,7 +101,7 @@ func TestImpostor_CallersWithOneID(t *testing.T) {
 		require.Len(t, got, 1)
 		assert.Equal(t, want, got[0])
 	}
-	add(t, caller, calculatorHost) // what came before has been looked at
+	kit.Add(t, caller, kit.CalculatorHost) // what came before has been looked at
 	after := caller.Stats()
 	strangers := after.UnmatchedResponses - before.UnmatchedResponses
 	assert.GreaterOrEqual(t, strangers, int64(2*calls), after.Malformed-before.Malformed)
@@ -110,8 +111,8 @@ func TestImpostor_CallersWithOneID(t *testing.T) {
 // TestImpostor_NoInstanceBesideIt holds that the broker tells each of its own calls.
 func TestImpostor_NoInstanceBesideIt(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	caller := w.connect("caller.example")
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	caller := w.Connect("caller.example")
 	other := newImpostor(t, w, caller)
 	for i := range 20 {
 		msgID := "t" + strconv.Itoa(i)
@@ -119,7 +120,7 @@ func TestImpostor_NoInstanceBesideIt(t *testing.T) {
 		if err := caller.Call(t.Context(), "GET https://nobody.example/add", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 			t.Errorf("got %v", err)
 		}
-		told := await(t, "the word of the broker", other.told)
+		told := kit.Await(t, "the word of the broker", other.told)
 		assert.Equal(t, other.response()+"."+msgID, told.Subject)
 		assert.Equal(t, "503", told.Header.Get("Status"))
 	}
@@ -130,8 +131,8 @@ func TestImpostor_NoInstanceBesideIt(t *testing.T) {
 // TestInstances_WithOneID are both reached by direct addressing, and the first to answer counts.
 func TestInstances_WithOneID(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	caller, callee := newCalculator(t, w)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	caller, callee := kit.NewCalculator(t, w)
 	other, ran := newImpostor(t, w, callee), make(chan struct{}, 1<<10)
 	answer := func(message *nats.Msg) {
 		var request wire.Request
@@ -151,14 +152,14 @@ func TestInstances_WithOneID(t *testing.T) {
 	require.NoError(t, err)
 	_, err = other.raw.Subscribe(subject.Instance(callee.Plane(), callee.Host(), callee.ID()), answer)
 	require.NoError(t, err)
-	flush(t, other.raw)
+	kit.Flush(t, other.raw)
 	const calls = 50
 	for range calls {
-		add(t, caller, callee.Host())
-		add(t, caller, callee.ID()+"."+callee.Host())
+		kit.Add(t, caller, callee.Host())
+		kit.Add(t, caller, callee.ID()+"."+callee.Host())
 	}
 	for range calls { // every direct call came to the other, too
-		await(t, "a call", ran)
+		kit.Await(t, "a call", ran)
 	}
 	if open := caller.PendingCalls(); open != 0 {
 		t.Errorf("%d slots are left open", open)
@@ -169,14 +170,14 @@ func TestInstances_WithOneID(t *testing.T) {
 // one, so that both get the call, and one of them answers.
 func TestImpostor_HostNamedLikeAnInstance(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	caller, callee := newCalculator(t, w)
-	below := w.connect(callee.ID() + "." + callee.Host())
-	serve(t, below, calculator{})
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	caller, callee := kit.NewCalculator(t, w)
+	below := w.Connect(callee.ID() + "." + callee.Host())
+	kit.Serve(t, below, kit.Calculator{})
 	for range 20 {
-		add(t, caller, below.Host())
-		add(t, caller, callee.Host())
-		add(t, caller, below.ID()+"."+below.Host())
+		kit.Add(t, caller, below.Host())
+		kit.Add(t, caller, callee.Host())
+		kit.Add(t, caller, below.ID()+"."+below.Host())
 	}
 	if open := caller.PendingCalls(); open != 0 {
 		t.Errorf("%d slots are left open", open)

@@ -17,52 +17,23 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
-// notes is what interceptors have seen.
-type notes struct {
-	mu    sync.Mutex // protects lines
-	lines []string
-}
-
-func (n *notes) addf(format string, arguments ...any) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.lines = append(n.lines, fmt.Sprintf(format, arguments...))
-}
-
-func (n *notes) all() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.lines)
-}
-
-// noting makes an interceptor that notes each call on its way there and back.
-func (n *notes) noting(name string) bus.Interceptor {
-	return func(next bus.CallFunc) bus.CallFunc {
-		return func(ctx context.Context, call *bus.Exchange) error {
-			n.addf("%s %s %s>", name, call.Side, call.Path)
-			err := next(ctx, call)
-			n.addf("%s %s %s< %d", name, call.Side, call.Path, call.Status(err))
-			return err
-		}
-	}
-}
-
 func TestInterceptors_AreNested(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		seen := new(notes)
-		callee := w.connect(calculatorHost, bus.WithInterceptors(seen.noting("connection"), seen.noting("second")))
-		serve(t, callee, calculator{callee.ID()}, bus.Intercept(seen.noting("service")), bus.Method("Add", bus.Intercept(seen.noting("method"))))
-		caller := w.connect("caller.example", bus.WithInterceptors(seen.noting("caller")))
-		add(t, caller, calculatorHost)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		seen := new(kit.Notes)
+		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(seen.Noting("connection"), seen.Noting("second")))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Intercept(seen.Noting("service")), bus.Method("Add", bus.Intercept(seen.Noting("method"))))
+		caller := w.Connect("caller.example", bus.WithInterceptors(seen.Noting("caller")))
+		kit.Add(t, caller, kit.CalculatorHost)
 		want := []string{
 			"caller client /add>", "connection server /add>", "second server /add>", "service server /add>", "method server /add>",
 			"method server /add< 200", "service server /add< 200", "second server /add< 200", "connection server /add< 200", "caller client /add< 200",
 		}
-		if got := seen.all(); !slices.Equal(got, want) {
+		if got := seen.All(); !slices.Equal(got, want) {
 			t.Errorf("seen\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})
@@ -71,7 +42,7 @@ func TestInterceptors_AreNested(t *testing.T) {
 // TestInterceptor_Sees holds what an interceptor is told of a call, on both sides.
 func TestInterceptor_Sees(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		var mu sync.Mutex
 		seen := map[bus.Side]bus.Exchange{}
 		look := func(next bus.CallFunc) bus.CallFunc {
@@ -83,17 +54,17 @@ func TestInterceptor_Sees(t *testing.T) {
 				return err
 			}
 		}
-		callee := w.connect(calculatorHost, bus.WithInterceptors(look), bus.WithBodies())
-		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example", bus.WithInterceptors(look), bus.WithBodies())
-		require.NoError(t, caller.Call(t.Context(), "https://"+callee.ID()+"."+calculatorHost+"/add", bus.Args{"x": 1}, nil))
+		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(look), bus.WithBodies())
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		caller := w.Connect("caller.example", bus.WithInterceptors(look), bus.WithBodies())
+		require.NoError(t, caller.Call(t.Context(), "https://"+callee.ID()+"."+kit.CalculatorHost+"/add", bus.Args{"x": 1}, nil))
 		mu.Lock()
 		defer mu.Unlock()
 		for side, call := range seen {
 			assert.Equal(t, "POST", call.Method, side)
 			assert.Equal(t, "/add", call.Path, side)
 			assert.Equal(t, 443, call.Port, side)
-			assert.Equal(t, callee.ID()+"."+calculatorHost, call.Host, side)
+			assert.Equal(t, callee.ID()+"."+kit.CalculatorHost, call.Host, side)
 			assert.Equal(t, "caller.example", call.Request.FromHost, side)
 			assert.NotEmpty(t, call.Request.MsgID, side)
 			assert.NotEmpty(t, call.Request.Body, side)
@@ -104,7 +75,7 @@ func TestInterceptor_Sees(t *testing.T) {
 		}
 		e := seen[bus.ServerSide].Endpoint
 		require.NotNil(t, e)
-		assert.Equal(t, bus.Endpoint{Name: "calculator.Add", Path: "/add", Port: 443}, *e)
+		assert.Equal(t, bus.Endpoint{Name: "Calculator.Add", Path: "/add", Port: 443}, *e)
 		require.Len(t, seen, 2)
 		assert.Nil(t, seen[bus.ClientSide].Endpoint)
 	})
@@ -123,17 +94,17 @@ func TestInterceptor_Refuses(t *testing.T) {
 			}
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for _, side := range []bus.Side{bus.ServerSide, bus.ClientSide} {
 			host := side.String() + ".example"
-			callee := w.connect(host, bus.WithInterceptors(refuse(bus.ServerSide), refuse(0)))
+			callee := w.Connect(host, bus.WithInterceptors(refuse(bus.ServerSide), refuse(0)))
 			if side == bus.ClientSide {
-				callee = w.connect(host)
+				callee = w.Connect(host)
 			}
-			serve(t, callee, calculator{callee.ID()})
-			caller := w.connect("caller.example", bus.WithInterceptors(refuse(bus.ClientSide)))
+			kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+			caller := w.Connect("caller.example", bus.WithInterceptors(refuse(bus.ClientSide)))
 			if side == bus.ServerSide {
-				caller = w.connect("caller.example")
+				caller = w.Connect("caller.example")
 			}
 			err := caller.Call(t.Context(), "https://"+host+"/add", bus.Args{"x": 1}, nil)
 			assert.Equal(t, 429, bus.StatusOf(err), side)
@@ -146,7 +117,7 @@ func TestInterceptor_Refuses(t *testing.T) {
 // interceptor, with both ends of it and the trace that they have set.
 func TestObserver_RejectedCall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		seen := make(chan string, 2)
 		observe := bus.WithObservers(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
@@ -164,10 +135,10 @@ func TestObserver_RejectedCall(t *testing.T) {
 				return next(ctx, call)
 			}
 		})
-		callee := w.connect(calculatorHost, observe, unseen)
-		serve(t, callee, calculator{callee.ID()}, bus.RequireClaims("level > 3"))
-		err := w.connect("caller.example", observe).Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-		failed := asBusError(t, err)
+		callee := w.Connect(kit.CalculatorHost, observe, unseen)
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.RequireClaims("level > 3"))
+		err := w.Connect("caller.example", observe).Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1}, nil)
+		failed := kit.AsBusError(t, err)
 		assert.Equal(t, http.StatusUnauthorized, failed.Status)
 		assert.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", failed.TraceID)
 		for _, want := range []string{"server 401 calculator.example true calculator.example false", "client 401 caller.example true calculator.example true"} {
@@ -181,8 +152,8 @@ func TestObserver_RejectedCall(t *testing.T) {
 // TestInterceptor_Answers has it answer in place of the endpoint, and change what the endpoint has answered.
 func TestInterceptor_Answers(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				switch call.Path {
 				case "/add":
@@ -198,17 +169,17 @@ func TestInterceptor_Answers(t *testing.T) {
 				return err
 			}
 		}))
-		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		require.NoError(t, callee.Handle("GET", "/nothing", http.NotFoundHandler()))
-		caller := w.connect("caller.example")
+		caller := w.Connect("caller.example")
 		var out struct{ Sum int }
-		if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 42 {
+		if err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 42 {
 			t.Error(out, err)
 		}
-		if response, _ := do(t, caller, "GET", calculatorURL+"/who", "", ""); response.Header.Get("X-Seen") != "yes" {
+		if response, _ := kit.Do(t, caller, "GET", kit.CalculatorURL+"/who", "", ""); response.Header.Get("X-Seen") != "yes" {
 			t.Errorf("header %v", response.Header)
 		}
-		if response, body := do(t, caller, "GET", calculatorURL+"/nothing", "", ""); response.StatusCode != 500 {
+		if response, body := kit.Do(t, caller, "GET", kit.CalculatorURL+"/nothing", "", ""); response.StatusCode != 500 {
 			t.Errorf("an answer of nothing: %d %s", response.StatusCode, body)
 		}
 	})
@@ -224,12 +195,12 @@ func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 			return nil
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(calculatorHost)
-		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
-		caller := w.connect("caller.example", bus.WithInterceptors(closed))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.CalculatorHost)
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
+		caller := w.Connect("caller.example", bus.WithInterceptors(closed))
 		var answers []int
-		for response, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+		for response, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
 			require.NoError(t, err)
 			_ = response.Body.Close()
 			answers = append(answers, response.StatusCode)
@@ -238,8 +209,8 @@ func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 			t.Errorf("a multicast is answered %v", answers)
 		}
 		err := caller.Publish(t.Context(), "https://orders.example:417/on-ordered", nil)
-		checkError(t, err, 503, bus.ExecutedNo)
-		if failed := asBusError(t, err); failed.RetryAfter != 7*time.Second {
+		kit.CheckError(t, err, 503, bus.ExecutedNo)
+		if failed := kit.AsBusError(t, err); failed.RetryAfter != 7*time.Second {
 			t.Errorf("an event is fired: %v", err)
 		}
 	})
@@ -256,12 +227,12 @@ func TestInterceptor_CallsAgain(t *testing.T) {
 			return next(ctx, call)
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		seen := new(notes)
-		callee := w.connect(calculatorHost, bus.WithInterceptors(seen.noting("callee")))
-		serve(t, callee, calculator{callee.ID()})
-		add(t, w.connect("caller.example", bus.WithInterceptors(twice)), calculatorHost)
-		if got := seen.all(); len(got) != 4 {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		seen := new(kit.Notes)
+		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(seen.Noting("callee")))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		kit.Add(t, w.Connect("caller.example", bus.WithInterceptors(twice)), kit.CalculatorHost)
+		if got := seen.All(); len(got) != 4 {
 			t.Errorf("seen %q", got)
 		}
 	})
@@ -270,14 +241,14 @@ func TestInterceptor_CallsAgain(t *testing.T) {
 // TestMulticast_Interceptors sees one call for all answers.
 func TestMulticast_Interceptors(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for range 3 {
-			callee := w.connect(calculatorHost)
-			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+			callee := w.Connect(kit.CalculatorHost)
+			kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		}
 		answers := make(chan int, 1)
 		refusal := errors.New("no")
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				if call.Method == "PUT" {
 					return refusal
@@ -293,13 +264,13 @@ func TestMulticast_Interceptors(t *testing.T) {
 				return err
 			}
 		}))
-		if ids := publish(t, caller, calculatorURL+"/who"); len(ids) != 3 {
+		if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"); len(ids) != 3 {
 			t.Errorf("%d answers", len(ids))
 		}
 		if seen := <-answers; seen != 3 {
 			t.Errorf("the interceptor has seen %d answers", seen)
 		}
-		request := mustRequest(t, calculatorURL+"/who")
+		request := kit.MustRequest(t, kit.CalculatorURL+"/who")
 		for _, err := range caller.Multicast(request) {
 			assert.NoError(t, err)
 			break
@@ -320,8 +291,8 @@ func TestMulticast_Interceptors(t *testing.T) {
 // TestInterceptor_Alone needs no bus.
 func TestInterceptor_Alone(t *testing.T) {
 	t.Parallel()
-	seen := new(notes)
-	handler := seen.noting("alone")(func(_ context.Context, call *bus.Exchange) error {
+	seen := new(kit.Notes)
+	handler := seen.Noting("alone")(func(_ context.Context, call *bus.Exchange) error {
 		call.Response = &wire.Response{Status: 204}
 		return nil
 	})
@@ -330,7 +301,7 @@ func TestInterceptor_Alone(t *testing.T) {
 	if err := handler(t.Context(), call); err != nil || call.Elapsed() != 0 || call.TraceID() != "" {
 		t.Error(err, call)
 	}
-	if got := seen.all(); !slices.Equal(got, []string{"alone server /x>", "alone server /x< 204"}) {
+	if got := seen.All(); !slices.Equal(got, []string{"alone server /x>", "alone server /x< 204"}) {
 		t.Errorf("seen %q", got)
 	}
 }
@@ -338,33 +309,33 @@ func TestInterceptor_Alone(t *testing.T) {
 // TestInterceptors_SeeCrashes has handlers panic and exit.
 func TestInterceptors_SeeCrashes(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		seen := new(notes)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		seen := new(kit.Notes)
 		watch := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) (err error) {
-				defer func() { seen.addf("%s %d", call.Path, call.Status(err)) }()
+				defer func() { seen.Addf("%s %d", call.Path, call.Status(err)) }()
 				return next(ctx, call)
 			}
 		}
-		callee := w.connect(calculatorHost)
+		callee := w.Connect(kit.CalculatorHost)
 		crash := func(next bus.CallFunc) bus.CallFunc {
 			return func(context.Context, *bus.Exchange) error { panic("an interceptor may, too") }
 		}
-		serve(t, callee, calculator{callee.ID()}, bus.Method("Add", bus.Intercept(crash)),
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Add", bus.Intercept(crash)),
 			bus.Method("Panic", bus.Intercept(watch)), bus.Method("Exit", bus.Intercept(watch)))
-		caller := w.connect("caller.example")
-		err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil)
+		caller := w.Connect("caller.example")
+		err := caller.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil)
 		if bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
 		add := callee.Traffic().Served
-		if err := caller.Call(t.Context(), calculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
+		if err := caller.Call(t.Context(), kit.CalculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
-		if err := caller.Call(t.Context(), calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
+		if err := caller.Call(t.Context(), kit.CalculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
-		if got := seen.all(); !slices.Equal(got, []string{"/panic 500", "/exit 500"}) {
+		if got := seen.All(); !slices.Equal(got, []string{"/panic 500", "/exit 500"}) {
 			t.Errorf("seen %q", got)
 		}
 		got := add[slices.IndexFunc(add, func(s metrics.ServedCalls) bool { return s.Path == "/add" })]
@@ -384,28 +355,28 @@ func TestInterceptor_AddsHeader(t *testing.T) {
 		X    int   `json:"x"`
 		List []int `json:"list"`
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		w.AllowUnknownFields()
-		seen := new(notes)
-		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		seen := new(kit.Notes)
+		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
-				seen.addf("%s %s", call.Path, call.Request.Header.Get("X-Note"))
+				seen.Addf("%s %s", call.Path, call.Request.Header.Get("X-Note"))
 				return next(ctx, call)
 			}
 		}))
-		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				call.Request.Header.Add("X-Note", "it is here")
 				return next(ctx, call)
 			}
 		}))
-		_, err := bus.NewOperation[values, any](caller, calculatorURL+"/add").Call(t.Context(), values{1, 2})
-		_, other := bus.NewOperation[text, any](caller, calculatorURL+"/add").Call(t.Context(), text{1, []int{2}})
+		_, err := bus.NewOperation[values, any](caller, kit.CalculatorURL+"/add").Call(t.Context(), values{1, 2})
+		_, other := bus.NewOperation[text, any](caller, kit.CalculatorURL+"/add").Call(t.Context(), text{1, []int{2}})
 		if err != nil || other != nil {
 			t.Error(err, other)
 		}
-		if got := seen.all(); !slices.Equal(got, []string{"/add it is here", "/add it is here"}) {
+		if got := seen.All(); !slices.Equal(got, []string{"/add it is here", "/add it is here"}) {
 			t.Errorf("seen %q", got)
 		}
 	})
@@ -415,9 +386,9 @@ func TestInterceptor_AddsHeader(t *testing.T) {
 // counted.
 func TestInterceptor_RetriedCall_MsgID(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		var seen string
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				seen = call.Request.MsgID
@@ -436,12 +407,12 @@ func TestInterceptor_RetriedCall_MsgID(t *testing.T) {
 // ranges over one multicast several times at once, whose header each call may add to.
 func TestMulticast_RepeatedByInterceptor(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for range 2 {
-			callee := w.connect(calculatorHost)
-			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+			callee := w.Connect(kit.CalculatorHost)
+			kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		}
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				call.Request.Header.Add("X-Note", "one more")
 				if err := next(ctx, call); err != nil {
@@ -450,7 +421,7 @@ func TestMulticast_RepeatedByInterceptor(t *testing.T) {
 				return next(ctx, call)
 			}
 		}))
-		request := mustRequest(t, calculatorURL+"/who")
+		request := kit.MustRequest(t, kit.CalculatorURL+"/who")
 		request.Header = http.Header{"X-A": {"1"}, "Connection": {"close"}, "Te": {"x"}, "Upgrade": {"y"}}
 		answers := caller.Multicast(request)
 		var ranges sync.WaitGroup
@@ -474,17 +445,17 @@ func first(t *testing.T, answers iter.Seq2[*http.Response, error]) {
 // its request, and not when it calls again.
 func TestInterceptors_ShareNoRequest(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		seen := new(notes)
-		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		seen := new(kit.Notes)
+		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
-				seen.addf("%s", call.Request.Header.Get("X-Secret"))
+				seen.Addf("%s", call.Request.Header.Get("X-Secret"))
 				call.Request.Header.Add("X-Secret", "of the server")
 				return next(ctx, call)
 			}
 		}))
-		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				_ = next(ctx, call)
 				if got := call.Request.Header.Get("X-Secret"); got != "" {
@@ -493,8 +464,8 @@ func TestInterceptors_ShareNoRequest(t *testing.T) {
 				return next(ctx, call)
 			}
 		}))
-		add(t, caller, calculatorHost)
-		for _, got := range seen.all() {
+		kit.Add(t, caller, kit.CalculatorHost)
+		for _, got := range seen.All() {
 			if got != "" {
 				t.Errorf("the callee has sent itself %q", got)
 			}
@@ -506,10 +477,10 @@ func TestInterceptors_ShareNoRequest(t *testing.T) {
 // server adds fields. It is for the race detector.
 func TestInterceptors_OutliveTheirCaller(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		var ended sync.WaitGroup
 		ended.Add(1)
-		callee := b.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		callee := b.Connect(kit.CalculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				if call.Side == bus.ServerSide {
 					defer ended.Done()
@@ -519,8 +490,8 @@ func TestInterceptors_OutliveTheirCaller(t *testing.T) {
 				return next(ctx, call)
 			}
 		}))
-		serve(t, callee, calculator{callee.ID()})
-		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		caller := b.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				_ = call.TraceID()
@@ -529,7 +500,7 @@ func TestInterceptors_OutliveTheirCaller(t *testing.T) {
 		}))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_ = caller.Call(ctx, calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		_ = caller.Call(ctx, kit.CalculatorURL+"/add", bus.Args{"x": 1}, nil)
 		ended.Wait()
 	})
 }
@@ -556,11 +527,11 @@ func TestInterceptor_ReplacesResponse(t *testing.T) {
 	type results struct {
 		Sum int `json:"sum"`
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		replacing, plain := w.connect("replacing.example", bus.WithInterceptors(replace)), w.connect(calculatorHost)
-		serve(t, replacing, calculator{replacing.ID()})
-		serve(t, plain, calculator{plain.ID()})
-		for caller, url := range map[*bus.Conn]string{w.connect("caller.example"): "https://replacing.example", replacing: calculatorURL} {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		replacing, plain := w.Connect("replacing.example", bus.WithInterceptors(replace)), w.Connect(kit.CalculatorHost)
+		kit.Serve(t, replacing, kit.Calculator{ID: replacing.ID()})
+		kit.Serve(t, plain, kit.Calculator{ID: plain.ID()})
+		for caller, url := range map[*bus.Conn]string{w.Connect("caller.example"): "https://replacing.example", replacing: kit.CalculatorURL} {
 			got, err := bus.NewOperation[arguments, results](caller, "POST "+url+"/add").Call(t.Context(), arguments{1, 2})
 			require.NoError(t, err, url)
 			assert.Equal(t, 3, got.Results.Sum, url)
@@ -595,11 +566,11 @@ func (s *stuckOnce) Take(x int) (number int) {
 // is for the race detector.
 func TestInterceptor_CallsAgainBesideTheFirst(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		impl := &stuckOnce{let: make(chan struct{})}
-		callee := b.connect(calculatorHost)
-		serve(t, callee, impl)
-		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		callee := b.Connect(kit.CalculatorHost)
+		kit.Serve(t, callee, impl)
+		caller := b.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()
@@ -612,7 +583,7 @@ func TestInterceptor_CallsAgainBesideTheFirst(t *testing.T) {
 		var out struct {
 			Number int `json:"number"`
 		}
-		if err := caller.Call(t.Context(), calculatorURL+"/take", bus.Args{"x": 1}, &out); err != nil || out.Number != 2 {
+		if err := caller.Call(t.Context(), kit.CalculatorURL+"/take", bus.Args{"x": 1}, &out); err != nil || out.Number != 2 {
 			t.Error(out, err)
 		}
 	})

@@ -12,17 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
-
-func executedOf(t *testing.T, err error) bus.Executed {
-	t.Helper()
-	failed, ok := errors.AsType[*bus.Error](err)
-	if !ok {
-		t.Fatalf("%T is no *bus.Error: %v", err, err)
-	}
-	return failed.Executed
-}
 
 // TestInterceptor_RefusalHasNotRun holds what is said of calls that an interceptor refuses, on either side: no handler
 // has seen them.
@@ -32,25 +24,25 @@ func TestInterceptor_RefusalHasNotRun(t *testing.T) {
 	refuse := func(bus.CallFunc) bus.CallFunc {
 		return func(context.Context, *bus.Exchange) error { return refusal }
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(calculatorHost, bus.WithInterceptors(refuse))
-		serve(t, callee, calculator{callee.ID()})
-		err := w.connect("caller.example").Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-		if got := executedOf(t, err); got != bus.ExecutedNo {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(refuse))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		err := w.Connect("caller.example").Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1}, nil)
+		if got := kit.ExecutedOf(t, err); got != bus.ExecutedNo {
 			t.Errorf("refused by the callee: executed %s", got)
 		}
-		caller := w.connect("caller.example", bus.WithInterceptors(refuse))
-		err = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-		got := executedOf(t, err)
+		caller := w.Connect("caller.example", bus.WithInterceptors(refuse))
+		err = caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1}, nil)
+		got := kit.ExecutedOf(t, err)
 		assert.Equal(t, bus.ExecutedNo, got, "refused by the caller")
 		assert.ErrorIs(t, err, refusal, "refused by the caller")
-		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
-			if got := executedOf(t, err); got != bus.ExecutedNo {
+		for _, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
+			if got := kit.ExecutedOf(t, err); got != bus.ExecutedNo {
 				t.Errorf("a multicast: executed %s", got)
 			}
 		}
 		err = caller.Publish(t.Context(), "https://orders.example:417/on-ordered", nil)
-		got = executedOf(t, err)
+		got = kit.ExecutedOf(t, err)
 		assert.Equal(t, bus.ExecutedNo, got, "an event")
 		assert.ErrorIs(t, err, refusal, "an event")
 	})
@@ -68,12 +60,12 @@ func TestInterceptor_ExitHasNotRun(t *testing.T) {
 			return nil
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect(calculatorHost, bus.WithInterceptors(exit)), w.connect("caller.example")
-		serve(t, callee, calculator{callee.ID()})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect(kit.CalculatorHost, bus.WithInterceptors(exit)), w.Connect("caller.example")
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
 		for path, want := range map[string]bus.Executed{"/add": bus.ExecutedNo, "/who": bus.ExecutedYes} {
-			err := caller.Call(t.Context(), calculatorURL+path, nil, nil)
-			got := executedOf(t, err)
+			err := caller.Call(t.Context(), kit.CalculatorURL+path, nil, nil)
+			got := kit.ExecutedOf(t, err)
 			assert.Equal(t, want, got, path)
 			assert.Equal(t, 500, bus.StatusOf(err), path)
 		}
@@ -89,13 +81,13 @@ func TestInterceptor_ErrorHasRun(t *testing.T) {
 			return bus.Errorf(http.StatusTeapot, "spoilt")
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		spoilt, plain := w.connect("spoilt.example", bus.WithInterceptors(spoil)), w.connect(calculatorHost)
-		serve(t, spoilt, calculator{spoilt.ID()})
-		serve(t, plain, calculator{plain.ID()})
-		for caller, url := range map[*bus.Conn]string{w.connect("caller.example"): "https://spoilt.example", spoilt: calculatorURL} {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		spoilt, plain := w.Connect("spoilt.example", bus.WithInterceptors(spoil)), w.Connect(kit.CalculatorHost)
+		kit.Serve(t, spoilt, kit.Calculator{ID: spoilt.ID()})
+		kit.Serve(t, plain, kit.Calculator{ID: plain.ID()})
+		for caller, url := range map[*bus.Conn]string{w.Connect("caller.example"): "https://spoilt.example", spoilt: kit.CalculatorURL} {
 			err := caller.Call(t.Context(), url+"/add", bus.Args{"x": 1}, nil)
-			got := executedOf(t, err)
+			got := kit.ExecutedOf(t, err)
 			assert.Equal(t, bus.ExecutedYes, got, url)
 			assert.Equal(t, http.StatusTeapot, bus.StatusOf(err), url)
 		}
@@ -119,8 +111,8 @@ func TestInterceptor_RetryIsHonest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			overBoth(t, func(t *testing.T, w *testBus) {
-				callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+				callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {
 						if call.Request.Header.Get("X-Refuse") != "" {
 							return bus.Errorf(http.StatusServiceUnavailable, "refused")
@@ -128,15 +120,15 @@ func TestInterceptor_RetryIsHonest(t *testing.T) {
 						return next(ctx, call)
 					}
 				}))
-				serve(t, callee, calculator{callee.ID()})
-				caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+				kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+				caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {
 						_ = next(ctx, call)
 						return second(ctx, call, next)
 					}
 				}))
-				err := caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
-				got := executedOf(t, err)
+				err := caller.Call(t.Context(), kit.CalculatorURL+"/broken", nil, nil)
+				got := kit.ExecutedOf(t, err)
 				assert.NotEqual(t, bus.ExecutedNo, got)
 				assert.Equal(t, http.StatusServiceUnavailable, bus.StatusOf(err))
 			})
@@ -155,13 +147,13 @@ func TestInterceptor_WithoutAnswer(t *testing.T) {
 			return nil
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, quiet := w.connect(calculatorHost), w.connect("quiet.example", bus.WithInterceptors(swallow))
-		serve(t, callee, calculator{callee.ID()})
-		serve(t, quiet, calculator{quiet.ID()})
-		for caller, host := range map[*bus.Conn]string{w.connect("caller.example"): "quiet.example", quiet: calculatorHost} {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, quiet := w.Connect(kit.CalculatorHost), w.Connect("quiet.example", bus.WithInterceptors(swallow))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		kit.Serve(t, quiet, kit.Calculator{ID: quiet.ID()})
+		for caller, host := range map[*bus.Conn]string{w.Connect("caller.example"): "quiet.example", quiet: kit.CalculatorHost} {
 			err := caller.Call(t.Context(), "https://"+host+"/add", bus.Args{"x": 1}, nil)
-			got := executedOf(t, err)
+			got := kit.ExecutedOf(t, err)
 			assert.Equal(t, http.StatusInternalServerError, bus.StatusOf(err), host)
 			assert.NotEqual(t, bus.ExecutedNo, got, host)
 		}
@@ -186,14 +178,14 @@ func TestInterceptor_Copies(t *testing.T) {
 			return next(ctx, &another)
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, copies := w.connect(calculatorHost), w.connect("copies.example", bus.WithInterceptors(copying))
-		serve(t, callee, calculator{callee.ID()})
-		serve(t, copies, calculator{copies.ID()})
-		for caller, host := range map[*bus.Conn]string{w.connect("caller.example"): "copies.example", copies: calculatorHost} {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, copies := w.Connect(kit.CalculatorHost), w.Connect("copies.example", bus.WithInterceptors(copying))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		kit.Serve(t, copies, kit.Calculator{ID: copies.ID()})
+		for caller, host := range map[*bus.Conn]string{w.Connect("caller.example"): "copies.example", copies: kit.CalculatorHost} {
 			for _, path := range []string{"/add", "/broken"} {
 				err := caller.Call(t.Context(), "https://"+host+path, nil, nil)
-				got := executedOf(t, err)
+				got := kit.ExecutedOf(t, err)
 				assert.Equal(t, http.StatusInternalServerError, bus.StatusOf(err), "%s%s", host, path)
 				assert.NotEqual(t, bus.ExecutedNo, got, "%s%s", host, path)
 			}
@@ -214,11 +206,11 @@ func TestInterceptor_Recovers(t *testing.T) {
 			return next(ctx, call)
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		w.AllowWrongResponses() // a 204
-		callee := w.connect(calculatorHost, bus.WithInterceptors(recovering))
-		serve(t, callee, calculator{callee.ID()})
-		assert.NoError(t, w.connect("caller.example").Call(t.Context(), calculatorURL+"/panic", nil, nil))
+		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(recovering))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		assert.NoError(t, w.Connect("caller.example").Call(t.Context(), kit.CalculatorURL+"/panic", nil, nil))
 		for _, served := range callee.Traffic().Served {
 			if served.Path == "/panic" && (served.Failed != 0 || served.Total() != 1) {
 				t.Errorf("counted %+v", served)
@@ -238,20 +230,20 @@ func TestInterceptor_ClearsRequest(t *testing.T) {
 			return next(ctx, call)
 		}
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
-		log := new(lines)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		log := new(kit.Lines)
 		options := []bus.ConnectOption{bus.WithInterceptors(clearRequest), bus.WithInterceptors(clearRequest), bus.WithLogger(zerolog.New(log).Level(zerolog.DebugLevel))}
-		callee := w.connect(calculatorHost, options...)
-		serve(t, callee, calculator{callee.ID()}, bus.Intercept(clearRequest))
-		caller := w.connect("caller.example", options...)
+		callee := w.Connect(kit.CalculatorHost, options...)
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Intercept(clearRequest))
+		caller := w.Connect("caller.example", options...)
 		for path, status := range map[string]int{"/add?x=1&y=2": 200, "/panic": 500, "/exit": 500} {
-			if err := caller.Call(t.Context(), "GET "+calculatorURL+path, nil, nil); bus.StatusOf(err) != status {
+			if err := caller.Call(t.Context(), "GET "+kit.CalculatorURL+path, nil, nil); bus.StatusOf(err) != status {
 				t.Errorf("%s: %v, want status %d", path, err, status)
 			}
 		}
-		closeConn(t, caller)
-		closeConn(t, callee)
-		if got := log.count(`"caller":"caller.example"`); got != 3 {
+		kit.CloseConn(t, caller)
+		kit.CloseConn(t, callee)
+		if got := log.Count(`"caller":"caller.example"`); got != 3 {
 			t.Errorf("%d requests are logged, want 3:\n%s", got, log)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // startMember runs a broker of a cluster until the test ends.
@@ -48,14 +49,14 @@ func TestLameDuck(t *testing.T) {
 	second := startMember(t, "second", first)
 	require.Eventually(t, func() bool { return first.NumRoutes() > 0 && second.NumRoutes() > 0 }, 20*time.Second, time.Millisecond)
 	connect := func(host string) *bus.Conn {
-		conn, err := bus.Connect(t.Context(), host, bus.WithURL(first.ClientURL()), bus.WithoutSharing(), quiet())
+		conn, err := bus.Connect(t.Context(), host, bus.WithURL(first.ClientURL()), bus.WithoutSharing(), kit.Quiet())
 		require.NoError(t, err)
-		t.Cleanup(func() { closeConn(t, conn) })
+		t.Cleanup(func() { kit.CloseConn(t, conn) })
 		return conn
 	}
 	callee, caller := connect("counter.example"), connect("caller.example")
 	counter := new(tally)
-	serve(t, callee, counter)
+	kit.Serve(t, callee, counter)
 	var made int64
 	call := func(address string) {
 		made++

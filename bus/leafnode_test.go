@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // leafGreeter is served on a leaf node.
@@ -26,9 +27,9 @@ func TestLeafNode(t *testing.T) {
 	for deny, wantFound := range map[string]bool{"": true, `, deny_imports: "*.888.all.>", deny_exports: "*.888.all.>"`: false} {
 		t.Run(fmt.Sprint("found: ", wantFound), func(t *testing.T) {
 			t.Parallel()
-			address := freeAddress(t)
-			hub := newBus(t, broker.Config(fmt.Sprintf("leafnodes { listen: %q }", address)))
-			leaf := newBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q%s }] }", "nats://"+address, deny)))
+			address := kit.FreeAddress(t)
+			hub := kit.NewBus(t, broker.Config(fmt.Sprintf("leafnodes { listen: %q }", address)))
+			leaf := kit.NewBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q%s }] }", "nats://"+address, deny)))
 			plane := bus.WithPlane("leaves")
 			require.NoError(t, bus.Serve(leaf.Connect("greeter.example", plane), leafGreeter{}, bus.ParamNames("Greet", "name", "greeting")))
 			caller := hub.Connect("caller.example", plane)

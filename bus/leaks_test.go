@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // failure is a call that fails in one of the ways there are.
@@ -34,33 +35,33 @@ func failures() map[string]failure {
 	forever := context.WithCancel
 	return map[string]failure{
 		"bad address":         {"https://a..b/who", nil, 400, forever},
-		"bad argument":        {calculatorURL + "/add", bus.Args{"x": "five"}, 400, forever},
-		"no such path":        {calculatorURL + "/subtract", nil, 404, forever},
+		"bad argument":        {kit.CalculatorURL + "/add", bus.Args{"x": "five"}, 400, forever},
+		"no such path":        {kit.CalculatorURL + "/subtract", nil, 404, forever},
 		"nobody":              {"https://nobody.example/who", nil, 503, forever},
 		"no ack":              {"GET https://deaf.example/who", nil, 503, forever},
 		"no ack in time":      {"GET https://deaf.example/who", nil, 503, within(time.Millisecond)},
 		"no answer":           {"GET https://mute.example/who", nil, 504, forever},
 		"no answer in time":   {"GET https://mute.example/who", nil, 504, within(time.Second)},
-		"handler too slow":    {calculatorURL + "/wait", nil, 504, within(time.Second)},
-		"too late":            {calculatorURL + "/add", nil, 504, within(-time.Second)},
+		"handler too slow":    {kit.CalculatorURL + "/wait", nil, 504, within(time.Second)},
+		"too late":            {kit.CalculatorURL + "/add", nil, 504, within(-time.Second)},
 		"cancelled":           {"GET https://mute.example/who", nil, 503, cancelledAfter(time.Second)},
 		"cancelled too early": {"GET https://deaf.example/who", nil, 503, cancelledAfter(time.Millisecond)},
-		"panic":               {calculatorURL + "/panic", nil, 500, forever},
+		"panic":               {kit.CalculatorURL + "/panic", nil, 500, forever},
 	}
 }
 
 // TestLeaks_OfFailures makes more than a thousand calls that fail, many at a time.
 func TestLeaks_OfFailures(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		deaf, mute := newScripted(t, b.testBus, "deaf.example"), newScripted(t, b.testBus, "mute.example", ack)
-		callee := b.connect(calculatorHost)
-		serve(t, callee, calculator{})
-		caller := b.connect("caller.example")
-		idle := b.goroutines()
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		deaf, mute := kit.NewScripted(t, b.World, "deaf.example"), kit.NewScripted(t, b.World, "mute.example", kit.Ack)
+		callee := b.Connect(kit.CalculatorHost)
+		kit.Serve(t, callee, kit.Calculator{})
+		caller := b.Connect("caller.example")
+		idle := b.Goroutines()
 		const times = 80
 		for name, test := range failures() {
-			deafBefore, muteBefore := deaf.requests.Load(), mute.requests.Load()
+			deafBefore, muteBefore := deaf.Requests.Load(), mute.Requests.Load()
 			var calls sync.WaitGroup
 			for range times {
 				calls.Go(func() {
@@ -75,13 +76,13 @@ func TestLeaks_OfFailures(t *testing.T) {
 			if open := caller.PendingCalls(); open != 0 {
 				t.Errorf("%s: %d slots are left open", name, open)
 			}
-			if left := b.goroutines() - idle; left != 0 {
-				t.Fatalf("%s: %d goroutines are left\n%s", name, left, stacks(true))
+			if left := b.Goroutines() - idle; left != 0 {
+				t.Fatalf("%s: %d goroutines are left\n%s", name, left, kit.Stacks(true))
 			}
 			if running := callee.Stats().InFlight; running != 0 {
 				t.Errorf("%s: %d handlers still run", name, running)
 			}
-			if sent := deaf.requests.Load() - deafBefore + mute.requests.Load() - muteBefore; sent != 0 && sent != times {
+			if sent := deaf.Requests.Load() - deafBefore + mute.Requests.Load() - muteBefore; sent != 0 && sent != times {
 				t.Errorf("%s: %d calls were sent %d times", name, times, sent)
 			}
 		}
@@ -91,11 +92,11 @@ func TestLeaks_OfFailures(t *testing.T) {
 // TestLeaks_OfFailedMulticasts does so with multicasts.
 func TestLeaks_OfFailedMulticasts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.testBus, "deaf.example")
-		newScripted(t, b.testBus, "mute.example", ack)
-		caller := b.connect("caller.example")
-		idle := b.goroutines()
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		kit.NewScripted(t, b.World, "deaf.example")
+		kit.NewScripted(t, b.World, "mute.example", kit.Ack)
+		caller := b.Connect("caller.example")
+		idle := b.Goroutines()
 		const times = 80
 		for _, test := range []struct {
 			name    string
@@ -134,8 +135,8 @@ func TestLeaks_OfFailedMulticasts(t *testing.T) {
 			if open := caller.PendingCalls(); open != 0 {
 				t.Errorf("%s: %d slots are left open", test.name, open)
 			}
-			if left := b.goroutines() - idle; left != 0 {
-				t.Fatalf("%s: %d goroutines are left\n%s", test.name, left, stacks(true))
+			if left := b.Goroutines() - idle; left != 0 {
+				t.Fatalf("%s: %d goroutines are left\n%s", test.name, left, kit.Stacks(true))
 			}
 		}
 	})

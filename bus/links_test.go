@@ -14,52 +14,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
-// await returns what comes, or fails the test after far longer than it can take.
-func await[T any](t *testing.T, what string, from <-chan T) (value T) {
-	t.Helper()
-	select {
-	case value = <-from:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s: nothing came", what)
-	}
-	return value
-}
-
-func add(t *testing.T, caller *bus.Conn, host string) {
-	t.Helper()
-	var out struct{ Sum int }
-	err := caller.Call(t.Context(), "GET https://"+host+"/add", bus.Args{"x": 1, "y": 2}, &out)
-	require.NoError(t, err, "%s calls %s", caller.Host(), host)
-	assert.Equal(t, 3, out.Sum, "%s calls %s", caller.Host(), host)
-}
-
-func closeConn(t *testing.T, conn *bus.Conn) {
-	t.Helper()
-	if err := conn.Close(context.Background()); err != nil {
-		t.Errorf("close %s: %v", conn.Host(), err)
-	}
-}
-
 // passesBroker reports whether a unicast from caller to host is seen by the broker.
-func passesBroker(t *testing.T, w *testBus, caller *bus.Conn, host string) bool {
+func passesBroker(t *testing.T, w *kit.World, caller *bus.Conn, host string) bool {
 	t.Helper()
-	requests := tap(t, w, w.Plane()+".443.>")
-	add(t, caller, host)
-	if ids := publish(t, caller, "https://"+host+"/who"); len(ids) != 1 { // a multicast always passes it
+	requests := kit.Tap(t, w, w.Plane()+".443.>")
+	kit.Add(t, caller, host)
+	if ids := kit.MulticastIDs(t, caller, "https://"+host+"/who"); len(ids) != 1 { // a multicast always passes it
 		t.Errorf("multicast to %s answered by %v", host, ids)
 	}
-	return strings.HasPrefix(string(await(t, "a request", requests).Data), "GET /add?")
+	return strings.HasPrefix(string(kit.Await(t, "a request", requests).Data), "GET /add?")
 }
 
 // newPair connects two services, each with the options made for it.
-func newPair(t *testing.T, w *testBus, options func() []bus.ConnectOption) (one, other *bus.Conn) {
+func newPair(t *testing.T, w *kit.World, options func() []bus.ConnectOption) (one, other *bus.Conn) {
 	t.Helper()
 	var made []*bus.Conn
 	for _, host := range []string{"one.example", "other.example"} {
-		conn := w.Connect(host, options()...)
-		serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()))
+		conn := w.Bus.Connect(host, options()...)
+		kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()))
 		made = append(made, conn)
 	}
 	return made[0], made[1]
@@ -67,42 +42,42 @@ func newPair(t *testing.T, w *testBus, options func() []bus.ConnectOption) (one,
 
 func TestSharedConn_OfTwoConnections(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
-	elsewhere := newBus(t).Connect("one.example")
+	elsewhere := kit.NewBus(t).Connect("one.example")
 	assert.Same(t, other.NATS(), one.NATS(), "connections to one broker do not share a link, or those to two do")
 	assert.NotSame(t, elsewhere.NATS(), one.NATS())
 	if passesBroker(t, w, one, "other.example") {
 		t.Error("no short circuit between connections that share a link")
 	}
 	// neither the plane nor the patience tells who shares
-	third := w.Connect("third.example", bus.WithPlane("third"), bus.WithConnectTimeout(time.Minute))
+	third := w.Bus.Connect("third.example", bus.WithPlane("third"), bus.WithConnectTimeout(time.Minute))
 	if third.NATS() != one.NATS() {
 		t.Error("a connection to the same broker has a link of its own")
 	}
 	shared := one.NATS()
-	closeConn(t, one)
-	closeConn(t, third)
+	kit.CloseConn(t, one)
+	kit.CloseConn(t, third)
 	assert.True(t, shared.IsConnected(), "the link was closed under a connection that still uses it")
 	assert.True(t, other.Connected())
-	add(t, other, "other.example")
-	closeConn(t, other)
+	kit.Add(t, other, "other.example")
+	kit.CloseConn(t, other)
 	if !shared.IsClosed() {
 		t.Error("the last connection left the link open")
 	}
-	again := w.Connect("one.example")
-	serve(t, again, calculator{})
+	again := w.Bus.Connect("one.example")
+	kit.Serve(t, again, kit.Calculator{})
 	assert.NotSame(t, shared, again.NATS())
 	assert.True(t, again.Connected(), "a new connection uses a link that was closed")
-	add(t, again, "one.example")
+	kit.Add(t, again, "one.example")
 }
 
 func TestSharedConn_WithoutSharing(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
-	shared := w.Connect("shared.example")
+	w := &kit.World{Bus: kit.NewBus(t)}
+	shared := w.Bus.Connect("shared.example")
 	one, other := newPair(t, w, func() []bus.ConnectOption {
-		return []bus.ConnectOption{bus.WithoutSharing(), withShortCircuit(true)}
+		return []bus.ConnectOption{bus.WithoutSharing(), kit.WithShortCircuit(true)}
 	})
 	assert.NotSame(t, other.NATS(), one.NATS(), "connections that do not share have one link")
 	assert.NotSame(t, shared.NATS(), one.NATS())
@@ -113,11 +88,11 @@ func TestSharedConn_WithoutSharing(t *testing.T) {
 		t.Error("no short circuit to itself")
 	}
 	own := one.NATS()
-	closeConn(t, one)
+	kit.CloseConn(t, one)
 	assert.True(t, own.IsClosed(), "Close closes the own link, and no other")
 	assert.True(t, other.Connected())
 	assert.True(t, shared.Connected())
-	add(t, shared, "other.example")
+	kit.Add(t, shared, "other.example")
 }
 
 // application is a broker connection with callbacks of its own.
@@ -127,7 +102,7 @@ type application struct {
 	failed             chan error
 }
 
-func newApplication(t *testing.T, w *testBus) *application {
+func newApplication(t *testing.T, w *kit.World) *application {
 	t.Helper()
 	a := &application{lost: make(chan struct{}, 8), back: make(chan struct{}, 8), closed: make(chan struct{}, 8), failed: make(chan error, 8)}
 	made, err := nats.Connect("",
@@ -145,10 +120,10 @@ func newApplication(t *testing.T, w *testBus) *application {
 
 func TestWithNATS(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	app, another := newApplication(t, w), newApplication(t, w)
 	one, other := newPair(t, w, func() []bus.ConnectOption { return []bus.ConnectOption{bus.WithNATS(app.Conn)} })
-	apart := w.Connect("apart.example", bus.WithNATS(another.Conn))
+	apart := w.Bus.Connect("apart.example", bus.WithNATS(another.Conn))
 	assert.Same(t, app.Conn, one.NATS(), "the broker connection is not the given one")
 	assert.Same(t, app.Conn, other.NATS())
 	assert.Same(t, another.Conn, apart.NATS())
@@ -161,31 +136,31 @@ func TestWithNATS(t *testing.T) {
 	own := make(chan *nats.Msg, 1)
 	_, err := app.ChanSubscribe("own", own)
 	require.NoError(t, err)
-	closeConn(t, one)
-	add(t, apart, "other.example")
-	closeConn(t, other)
+	kit.CloseConn(t, one)
+	kit.Add(t, apart, "other.example")
+	kit.CloseConn(t, other)
 	assert.True(t, app.IsConnected(), app.Status())
 	assert.Empty(t, app.closed, app.Status())
 	assert.Equal(t, 1, app.NumSubscriptions(), app.Status())
 	err = app.Publish("own", []byte("still here"))
 	require.NoError(t, err, "the application's connection is of no use after Close")
-	assert.Equal(t, "still here", string(await(t, "own message", own).Data), "the application's connection is of no use after Close")
-	again := w.Connect("again.example", bus.WithNATS(app.Conn))
-	serve(t, again, calculator{})
-	add(t, apart, "again.example")
+	assert.Equal(t, "still here", string(kit.Await(t, "own message", own).Data), "the application's connection is of no use after Close")
+	again := w.Bus.Connect("again.example", bus.WithNATS(app.Conn))
+	kit.Serve(t, again, kit.Calculator{})
+	kit.Add(t, apart, "again.example")
 }
 
 // TestWithNATS_KeepsCallbacks loses the broker for a moment.
 func TestWithNATS_KeepsCallbacks(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	app := newApplication(t, w)
-	conn := w.Connect("one.example", bus.WithNATS(app.Conn), bus.WithoutShortCircuit())
-	serve(t, conn, calculator{})
+	conn := w.Bus.Connect("one.example", bus.WithNATS(app.Conn), bus.WithoutShortCircuit())
+	kit.Serve(t, conn, kit.Calculator{})
 	require.NoError(t, app.ForceReconnect())
-	await(t, "the disconnect handler", app.lost)
-	await(t, "the reconnect handler", app.back)
-	add(t, conn, "one.example") // its subscriptions have come back
+	kit.Await(t, "the disconnect handler", app.lost)
+	kit.Await(t, "the reconnect handler", app.back)
+	kit.Add(t, conn, "one.example") // its subscriptions have come back
 
 	blocked, entered := make(chan struct{}), make(chan struct{}, 8)
 	slow, err := app.Subscribe("slow", func(*nats.Msg) {
@@ -198,29 +173,29 @@ func TestWithNATS_KeepsCallbacks(t *testing.T) {
 	for range 5 {
 		require.NoError(t, app.Publish("slow", nil))
 	}
-	await(t, "the first message", entered)
-	if err := await(t, "the error handler", app.failed); !errors.Is(err, nats.ErrSlowConsumer) {
+	kit.Await(t, "the first message", entered)
+	if err := kit.Await(t, "the error handler", app.failed); !errors.Is(err, nats.ErrSlowConsumer) {
 		t.Errorf("the error handler got %v", err)
 	}
 
 	app.Close()
-	await(t, "the closed handler", app.closed)
+	kit.Await(t, "the closed handler", app.closed)
 	err = conn.Call(t.Context(), "https://nobody.example/add", nil, nil)
-	checkError(t, err, 503, bus.ExecutedNo)
+	kit.CheckError(t, err, 503, bus.ExecutedNo)
 	if !errors.Is(err, bus.ErrDisconnected) {
 		t.Errorf("a call without a broker connection: %v", err)
 	}
-	closeConn(t, conn)
+	kit.CloseConn(t, conn)
 }
 
 // TestClose_WhileTheApplicationDrains has an application drain its connection first, which goes on for as long as it is
 // busy itself.
 func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	app := newApplication(t, w)
-	conn := w.Connect("one.example", bus.WithNATS(app.Conn))
-	serve(t, conn, calculator{})
+	conn := w.Bus.Connect("one.example", bus.WithNATS(app.Conn))
+	kit.Serve(t, conn, kit.Calculator{})
 	blocked, entered := make(chan struct{}), make(chan struct{}, 1)
 	defer close(blocked)
 	_, err := app.Subscribe("slow", func(*nats.Msg) {
@@ -231,19 +206,19 @@ func TestClose_WhileTheApplicationDrains(t *testing.T) {
 	for range 2 {
 		require.NoError(t, app.Publish("slow", nil))
 	}
-	await(t, "the first message", entered)
+	kit.Await(t, "the first message", entered)
 	require.NoError(t, app.Drain())
-	eventually(t, func() bool { return app.NumSubscriptions() <= 1 }) // those of the bus have ended
+	kit.Eventually(t, func() bool { return app.NumSubscriptions() <= 1 }) // those of the bus have ended
 	closed := make(chan error, 1)
 	go func() { closed <- conn.Close(context.Background()) }()
-	err = await(t, "the end of Close", closed)
+	err = kit.Await(t, "the end of Close", closed)
 	require.NoError(t, err, app.Status())
 	assert.True(t, app.IsDraining(), app.Status())
 }
 
 func TestWithNATS_Closed(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	app := newApplication(t, w)
 	app.Close()
 	_, err := bus.Connect(t.Context(), "one.example", bus.WithNATS(app.Conn), bus.WithPlane(w.Plane()))
@@ -254,27 +229,27 @@ func TestWithNATS_Closed(t *testing.T) {
 // TestSharedConn_ClosedIsMadeAnew has a client close what is shared.
 func TestSharedConn_ClosedIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
-	before := w.Connect("before.example")
+	w := &kit.World{Bus: kit.NewBus(t)}
+	before := w.Bus.Connect("before.example")
 	closed := before.NATS()
 	closed.Close()
 	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
 	assert.NotSame(t, closed, one.NATS(), "the closed link was not made anew, or twice")
 	assert.Same(t, other.NATS(), one.NATS())
 	assert.Same(t, before.NATS(), one.NATS())
-	add(t, before, "one.example")
-	closeConn(t, before)
-	late := w.Connect("late.example")
+	kit.Add(t, before, "one.example")
+	kit.CloseConn(t, before)
+	late := w.Bus.Connect("late.example")
 	assert.Same(t, one.NATS(), late.NATS())
 	assert.True(t, one.Connected(), "who used the closed link took the new one along")
-	add(t, late, "one.example")
+	kit.Add(t, late, "one.example")
 }
 
 // TestSharedConn_ComesAndGoes opens and closes connections from many goroutines at once: no one gets a link that is
 // closed under it.
 func TestSharedConn_ComesAndGoes(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	var (
 		users sync.WaitGroup
 		mu    sync.Mutex // protects seen
@@ -288,12 +263,12 @@ func TestSharedConn_ComesAndGoes(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				assert.NoError(t, bus.Serve(conn, calculator{}))
-				add(t, conn, conn.ID()+".one.example")
+				assert.NoError(t, bus.Serve(conn, kit.Calculator{}))
+				kit.Add(t, conn, conn.ID()+".one.example")
 				mu.Lock()
 				seen[conn.NATS()] = struct{}{}
 				mu.Unlock()
-				closeConn(t, conn)
+				kit.CloseConn(t, conn)
 			}
 		})
 	}

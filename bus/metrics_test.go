@@ -22,6 +22,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestMetricsHandler has one page tell of all connections of a process, each metric in one place.
@@ -29,7 +30,7 @@ func TestMetricsHandler(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	callee, caller := b.Connect("wrapper.example"), b.Connect("caller.example")
-	serve(t, callee, wrapper{})
+	kit.Serve(t, callee, kit.Wrapper{})
 	_ = caller.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
 	page := func(conns ...*bus.Conn) string {
 		w := httptest.NewRecorder()
@@ -57,16 +58,16 @@ func TestMetricsHandler(t *testing.T) {
 func TestMetrics_OfOneName(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	callee := b.Connect(calculatorHost)
+	callee := b.Connect(kit.CalculatorHost)
 	caller := b.Connect("caller.example")
 	for _, port := range []int{443, 444} {
-		serve(t, callee, calculator{callee.ID()}, bus.Port(port))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Port(port))
 		require.NoError(t, callee.Handle(http.MethodGet, "/x", http.NotFoundHandler(), bus.Port(port)))
 	}
-	serve(t, callee, twofold{}, bus.Method("ReadNote", bus.RPCAndREST()))
+	kit.Serve(t, callee, twofold{}, bus.Method("ReadNote", bus.RPCAndREST()))
 	for _, address := range []string{
-		calculatorURL + "/add", calculatorURL + ":444/add", calculatorURL + ":444/add", "GET " + calculatorURL + "/x", "GET " + calculatorURL + ":444/x",
-		calculatorURL + "/read-note", "GET " + calculatorURL + "/notes/{id}",
+		kit.CalculatorURL + "/add", kit.CalculatorURL + ":444/add", kit.CalculatorURL + ":444/add", "GET " + kit.CalculatorURL + "/x", "GET " + kit.CalculatorURL + ":444/x",
+		kit.CalculatorURL + "/read-note", "GET " + kit.CalculatorURL + "/notes/{id}",
 	} {
 		_ = caller.Call(t.Context(), address, bus.Args{"id": 1}, nil)
 	}
@@ -84,10 +85,10 @@ func TestMetrics_OfOneName(t *testing.T) {
 	if page.Code != http.StatusOK {
 		t.Fatalf("answered %d, %s", page.Code, page.Body)
 	}
-	instance := `{host="` + calculatorHost + `",id="` + callee.ID() + `",`
+	instance := `{host="` + kit.CalculatorHost + `",id="` + callee.ID() + `",`
 	for of, text := range map[string]string{"MetricsHandler": page.Body.String(), "ServeMetrics": own.Body.String()} {
 		for series, want := range map[string]string{
-			`busline_server_duration_seconds_count` + instance + `endpoint="calculator.Add",caller="caller.example"} `:        "3",
+			`busline_server_duration_seconds_count` + instance + `endpoint="Calculator.Add",caller="caller.example"} `:        "3",
 			`busline_server_duration_seconds_count` + instance + `endpoint="twofold.ReadNote",caller="caller.example"} `:      "2",
 			`busline_server_duration_seconds_count` + instance + `endpoint="orderEvents.OnOrdered",caller="caller.example"} `: "2",
 			`busline_server_refused_total` + instance + `endpoint="GET /x",caller="caller.example"} `:                         "2",
@@ -108,10 +109,10 @@ func (twofold) ReadNote(id int) (text string) { return "" }
 func TestMetrics_InventedHostsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	const madeUp, most = 300, 200
-	b := newBus(t)
+	b := kit.NewBus(t)
 	caller := b.Connect("caller.example")
-	callee := b.Connect(calculatorHost)
-	serve(t, callee, calculator{callee.ID()})
+	callee := b.Connect(kit.CalculatorHost)
+	kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
 	var calls sync.WaitGroup
 	for i := range madeUp {
 		calls.Go(func() {
@@ -119,11 +120,11 @@ func TestMetrics_InventedHostsAreNotCounted(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	add(t, caller, calculatorHost)
+	kit.Add(t, caller, kit.CalculatorHost)
 	found := false
 	made := caller.Traffic().Made
 	for _, each := range made {
-		found = found || each.Callee == calculatorHost && each.Total() == 1
+		found = found || each.Callee == kit.CalculatorHost && each.Total() == 1
 	}
 	require.True(t, found)
 	assert.LessOrEqual(t, len(made), most)
@@ -132,21 +133,21 @@ func TestMetrics_InventedHostsAreNotCounted(t *testing.T) {
 // TestTraffic counts calls on both sides, and tells of them over the bus.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
 		for range 3 {
-			add(t, caller, calculatorHost)
-			add(t, caller, callee.ID()+"."+calculatorHost)
+			kit.Add(t, caller, kit.CalculatorHost)
+			kit.Add(t, caller, callee.ID()+"."+kit.CalculatorHost)
 		}
-		_ = caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
-		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+		_ = caller.Call(t.Context(), kit.CalculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		_ = caller.Call(t.Context(), kit.CalculatorURL+"/broken", nil, nil)
 		_ = caller.Call(t.Context(), "https://nobody.example/x", nil, nil)
-		publish(t, caller, calculatorURL+"/who")
+		kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who")
 		type count struct{ total, refused, failed int64 }
 		want := map[string]count{
-			"calculator.Add caller.example": {6, 0, 0}, "calculator.Divide caller.example": {1, 1, 0},
-			"calculator.Broken caller.example": {1, 0, 1}, "calculator.Who caller.example": {1, 0, 0},
-			"calculator.Wait ": {}, "to " + calculatorHost: {9, 1, 1}, "to nobody.example": {1, 0, 1},
+			"Calculator.Add caller.example": {6, 0, 0}, "Calculator.Divide caller.example": {1, 1, 0},
+			"Calculator.Broken caller.example": {1, 0, 1}, "Calculator.Who caller.example": {1, 0, 0},
+			"Calculator.Wait ": {}, "to " + kit.CalculatorHost: {9, 1, 1}, "to nobody.example": {1, 0, 1},
 		}
 		got := map[string]count{}
 		for _, conn := range []*bus.Conn{caller, callee} {
@@ -165,7 +166,7 @@ func TestTraffic(t *testing.T) {
 				got["to "+made.Callee] = count{made.Total(), made.Refused, made.Failed}
 			}
 		}
-		delete(got, "to "+callee.ID()+"."+calculatorHost)
+		delete(got, "to "+callee.ID()+"."+kit.CalculatorHost)
 		for name, wanted := range want {
 			if got[name] != wanted {
 				t.Errorf("%s: %+v, want %+v", name, got[name], wanted)
@@ -180,12 +181,12 @@ func TestTraffic_WithOneInstance(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		for _, shortCircuit := range []bool{true, false} {
-			callee := b.Connect(calculatorHost)
-			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
-			caller := b.Connect("caller.example", withShortCircuit(shortCircuit))
-			one := callee.ID() + "." + calculatorHost
-			publish(t, caller, "https://"+one+"/who")
-			add(t, caller, one)
+			callee := b.Connect(kit.CalculatorHost)
+			kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
+			caller := b.Connect("caller.example", kit.WithShortCircuit(shortCircuit))
+			one := callee.ID() + "." + kit.CalculatorHost
+			kit.MulticastIDs(t, caller, "https://"+one+"/who")
+			kit.Add(t, caller, one)
 			soon, cancel := context.WithTimeout(t.Context(), time.Second)
 			if err := caller.Call(soon, "https://"+one+"/wait", nil, nil); bus.StatusOf(err) != http.StatusGatewayTimeout {
 				t.Error(err)
@@ -193,7 +194,7 @@ func TestTraffic_WithOneInstance(t *testing.T) {
 			cancel()
 			made := caller.Traffic().Made
 			require.Len(t, made, 1, "short circuit %t", shortCircuit)
-			assert.Equal(t, calculatorHost, made[0].Callee, "short circuit %t", shortCircuit)
+			assert.Equal(t, kit.CalculatorHost, made[0].Callee, "short circuit %t", shortCircuit)
 			assert.Equal(t, int64(3), made[0].Total(), "short circuit %t", shortCircuit)
 			assert.Equal(t, int64(1), made[0].Failed, "short circuit %t", shortCircuit)
 		}
@@ -203,11 +204,11 @@ func TestTraffic_WithOneInstance(t *testing.T) {
 // TestTraffic_WithoutTheFramework leaves out what is asked on port 888, the collector of metrics included.
 func TestTraffic_WithoutTheFramework(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
-		do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
+		kit.Do(t, caller, http.MethodGet, kit.CalculatorURL+":888/metrics", "", "")
 		_ = caller.Call(t.Context(), "GET https://nobody.example:888/ping", nil, nil)
-		for _, err := range caller.Multicast(mustRequest(t, "https://all:888/ping")) {
+		for _, err := range caller.Multicast(kit.MustRequest(t, "https://all:888/ping")) {
 			assert.NoError(t, err)
 		}
 		if made := caller.Traffic().Made; len(made) > 0 {
@@ -222,14 +223,14 @@ var sample = regexp.MustCompile(`^([a-z_]+)\{([a-z]+="(\\.|[^"\\\n])*",?)+\} [0-
 // TestMetrics reads what Prometheus would.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee := w.connect(calculatorHost, bus.WithVersion("1 \"beta\"\\\n"))
-		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example")
-		add(t, caller, calculatorHost)
-		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.CalculatorHost, bus.WithVersion("1 \"beta\"\\\n"))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		caller := w.Connect("caller.example")
+		kit.Add(t, caller, kit.CalculatorHost)
+		_ = caller.Call(t.Context(), kit.CalculatorURL+"/broken", nil, nil)
 		_ = caller.Call(t.Context(), "https://"+callee.ID()+".calculator.example/nothing", nil, nil) // which it hears of itself
-		response, text := do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
+		response, text := kit.Do(t, caller, http.MethodGet, kit.CalculatorURL+":888/metrics", "", "")
 		if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
 			t.Fatal(response.Status, response.Header)
 		}
@@ -249,9 +250,9 @@ func TestMetrics(t *testing.T) {
 		for _, want := range []string{
 			`busline_info{` + instance + `,version="1 \"beta\"\\\n",plane="` + w.Plane() + `"} 1`,
 			`busline_connected{` + instance + `} 1`,
-			`busline_server_duration_seconds_bucket{` + instance + `,endpoint="calculator.Add",caller="caller.example",le="+Inf"} 1`,
-			`busline_server_duration_seconds_count{` + instance + `,endpoint="calculator.Add",caller="caller.example"} 1`,
-			`busline_server_failed_total{` + instance + `,endpoint="calculator.Broken",caller="caller.example"} 1`,
+			`busline_server_duration_seconds_bucket{` + instance + `,endpoint="Calculator.Add",caller="caller.example",le="+Inf"} 1`,
+			`busline_server_duration_seconds_count{` + instance + `,endpoint="Calculator.Add",caller="caller.example"} 1`,
+			`busline_server_failed_total{` + instance + `,endpoint="Calculator.Broken",caller="caller.example"} 1`,
 			`busline_rejected_total{` + instance + `,status="404"} 1`,
 			`busline_rejected_total{` + instance + `,status="503"} 0`, // so that its first growth is seen
 		} {
@@ -268,9 +269,9 @@ func TestMetrics(t *testing.T) {
 // TestTraffic_TellsThePortOfDocuments has a service on two ports, each with a document of its own.
 func TestTraffic_TellsThePortOfDocuments(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
-	callee := b.Connect(calculatorHost)
-	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.Port(444)))
+	b := kit.NewBus(t)
+	callee := b.Connect(kit.CalculatorHost)
+	kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.Port(444)))
 	var ports []int
 	for _, served := range callee.Traffic().Served {
 		if served.Path == "/openapi.json" {
@@ -285,28 +286,28 @@ func TestTraffic_TellsThePortOfDocuments(t *testing.T) {
 // TestStats_CountCalls counts what a connection calls, and not what the framework asks on the way.
 func TestStats_CountCalls(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
-		b.newCalculators(2)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
+		b.NewCalculators(2)
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		call := func(ctx context.Context, address string) func() {
 			return func() { _ = caller.Call(ctx, address, nil, nil) }
 		}
-		multicast := caller.Multicast(mustRequest(t, calculatorURL+"/who"))
+		multicast := caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who"))
 		for _, test := range []struct {
 			name  string
 			make  func()
 			count int64
 		}{
-			{"a call", call(t.Context(), calculatorURL+"/add"), 1},
-			{"one that fails", call(t.Context(), calculatorURL+"/broken"), 1},
+			{"a call", call(t.Context(), kit.CalculatorURL+"/add"), 1},
+			{"one that fails", call(t.Context(), kit.CalculatorURL+"/broken"), 1},
 			{"one that is retried", call(t.Context(), "https://nobody.example/add"), 1},
-			{"another method", call(t.Context(), "PUT "+calculatorURL+"/add"), 1},
-			{"cancelled", call(over, calculatorURL+"/add"), 1},
+			{"another method", call(t.Context(), "PUT "+kit.CalculatorURL+"/add"), 1},
+			{"cancelled", call(over, kit.CalculatorURL+"/add"), 1},
 			{"no address", call(t.Context(), "https://a..b/add"), 0},
-			{"a multicast", func() { publish(t, caller, calculatorURL+"/who") }, 1},
-			{"a range never taken", func() { caller.Multicast(mustRequest(t, calculatorURL+"/who")) }, 0},
+			{"a multicast", func() { kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who") }, 1},
+			{"a range never taken", func() { caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) }, 0},
 			{"two ranges", func() {
 				for range 2 {
 					for _, err := range multicast {
@@ -327,8 +328,8 @@ func TestStats_CountCalls(t *testing.T) {
 // TestStats_CountInterceptedCalls holds that a call counts once, whatever the caller's own interceptors do with it.
 func TestStats_CountInterceptedCalls(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.newCalculators(2)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		b.NewCalculators(2)
 		interceptors := map[string]bus.Interceptor{
 			"none": func(next bus.CallFunc) bus.CallFunc { return next },
 			"one that calls next twice": func(next bus.CallFunc) bus.CallFunc {
@@ -346,17 +347,17 @@ func TestStats_CountInterceptedCalls(t *testing.T) {
 			},
 		}
 		for name, interceptor := range interceptors {
-			caller := b.connect("caller.example", bus.WithInterceptors(interceptor))
+			caller := b.Connect("caller.example", bus.WithInterceptors(interceptor))
 			for _, test := range []struct {
 				name  string
 				make  func()
 				count int64
 			}{
-				{"a call", func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
-				{"an http.Request", func() { _, _ = caller.Do(mustRequest(t, calculatorURL+"/add")) }, 1}, //nolint:bodyclose // it is in memory
-				{"unwritable arguments", func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
+				{"a call", func() { _ = caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
+				{"an http.Request", func() { _, _ = caller.Do(kit.MustRequest(t, kit.CalculatorURL+"/add")) }, 1}, //nolint:bodyclose // it is in memory
+				{"unwritable arguments", func() { _ = caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
 				{"a multicast", func() {
-					for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+					for _, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
 						_ = err
 					}
 				}, 1},
@@ -378,16 +379,16 @@ func TestStats_CountInterceptedCalls(t *testing.T) {
 // TestStats_CountCallsOfHandlers counts them for the connection that makes them.
 func TestStats_CountCallsOfHandlers(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
-		front := w.connect("front.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
+		front := w.Connect("front.example")
 		err := front.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			for range 3 {
-				assert.NoError(t, front.Call(r.Context(), calculatorURL+"/add", nil, nil))
+				assert.NoError(t, front.Call(r.Context(), kit.CalculatorURL+"/add", nil, nil))
 			}
 		}))
 		require.NoError(t, err)
-		do(t, caller, "GET", "https://front.example/", "", "")
+		kit.Do(t, caller, "GET", "https://front.example/", "", "")
 		one, other := caller.Stats().Calls, front.Stats().Calls
 		assert.Equal(t, int64(1), one)
 		assert.Equal(t, int64(3), other)
@@ -407,18 +408,18 @@ func (quitter) Fail(ctx context.Context) error {
 	return errors.New("the disk is full")
 }
 
-func (quitter) Tick(ctx context.Context) iter.Seq2[tick, error] {
-	return func(yield func(tick, error) bool) {
-		if yield(tick{}, nil) {
+func (quitter) Tick(ctx context.Context) iter.Seq2[kit.Tick, error] {
+	return func(yield func(kit.Tick, error) bool) {
+		if yield(kit.Tick{}, nil) {
 			<-ctx.Done()
-			yield(tick{}, ctx.Err())
+			yield(kit.Tick{}, ctx.Err())
 		}
 	}
 }
 
-func (quitter) TickOn(context.Context) iter.Seq2[tick, error] {
-	return func(yield func(tick, error) bool) {
-		for yield(tick{}, nil) {
+func (quitter) TickOn(context.Context) iter.Seq2[kit.Tick, error] {
+	return func(yield func(kit.Tick, error) bool) {
+		for yield(kit.Tick{}, nil) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
@@ -431,17 +432,17 @@ func TestTraffic_CallerLeaves(t *testing.T) {
 	for path, failed := range map[string]int64{"/wait": 0, "/fail": 1, "/tick": 0, "/tick-on": 0, "/abort": 0} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bubble) {
-				log := new(lines)
-				callee := b.connect("quitter.example", bus.WithLogger(zerolog.New(log)))
-				serve(t, callee, quitter{})
+			kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+				log := new(kit.Lines)
+				callee := b.Connect("quitter.example", bus.WithLogger(zerolog.New(log)))
+				kit.Serve(t, callee, quitter{})
 				require.NoError(t, callee.Handle("POST", "/abort", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					<-r.Context().Done()
 					panic(http.ErrAbortHandler)
 				})))
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
-				for _, err := range bus.NewOperation[struct{}, tick](b.connect("caller.example"), "POST https://quitter.example"+path).Stream(ctx, struct{}{}) {
+				for _, err := range bus.NewOperation[struct{}, kit.Tick](b.Connect("caller.example"), "POST https://quitter.example"+path).Stream(ctx, struct{}{}) {
 					if err == nil {
 						continue
 					}
@@ -457,7 +458,7 @@ func TestTraffic_CallerLeaves(t *testing.T) {
 					}
 				}
 				bus.FlushLog(callee)
-				assert.Equal(t, failed == 1, log.count(`"level":"error"`) > 0, log)
+				assert.Equal(t, failed == 1, log.Count(`"level":"error"`) > 0, log)
 			})
 		})
 	}

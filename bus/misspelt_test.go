@@ -13,6 +13,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 type pages struct{}
@@ -61,7 +62,7 @@ func TestMisspelt_IsLoggedOnce(t *testing.T) {
 			for _, transport := range [][]bus.ConnectOption{nil, {bus.WithoutShortCircuit()}} {
 				b := bustest.New(t)
 				b.AllowUnknownFields()
-				log := new(lines)
+				log := new(kit.Lines)
 				conn := b.Connect("shelf.example", bus.WithLogger(zerolog.New(log)))
 				require.NoError(t, bus.Serve(conn, pages{}))
 				caller := b.Connect("caller.example", transport...)
@@ -69,9 +70,9 @@ func TestMisspelt_IsLoggedOnce(t *testing.T) {
 					var out struct{ Total int }
 					require.NoError(t, call(caller, method, &out), way, method)
 				}
-				closeConn(t, conn)
-				assert.Equal(t, 1, log.count("limt; did you mean limit?"), "%s %s: %s", way, method, log)
-				assert.Zero(t, log.count("other"), "%s %s: %s", way, method, log)
+				kit.CloseConn(t, conn)
+				assert.Equal(t, 1, log.Count("limt; did you mean limit?"), "%s %s: %s", way, method, log)
+				assert.Zero(t, log.Count("other"), "%s %s: %s", way, method, log)
 			}
 		}
 	}
@@ -129,7 +130,7 @@ func TestMisspelt_Path(t *testing.T) {
 func TestMisspelt_Event(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	publish := func(log *lines, event string) error {
+	publish := func(log *kit.Lines, event string) error {
 		conn := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
 		events, err := conn.NewPublisher(ordersHost)
 		require.NoError(t, err)
@@ -137,13 +138,13 @@ func TestMisspelt_Event(t *testing.T) {
 		defer bus.FlushLog(conn)
 		return conn.Publish(t.Context(), "https://"+ordersHost+":417/"+event, nil)
 	}
-	log := new(lines)
+	log := new(kit.Lines)
 	require.ErrorContains(t, publish(log, "on-orderd"), "400 Bad Request: orders.example publishes no event at /on-orderd; did you mean on-ordered?")
 	require.NoError(t, publish(log, "on-ordered"))
 	require.NoError(t, publish(log, "on-something-else"))
 	b.AllowUnknownFields()
 	require.NoError(t, publish(log, "on-orderd"))
-	assert.Equal(t, 1, log.count("did you mean on-ordered?"), log)
+	assert.Equal(t, 1, log.Count("did you mean on-ordered?"), log)
 }
 
 // On a bus of bustest an event with a misspelt argument reaches no handler.
@@ -166,13 +167,13 @@ func TestMisspelt_Variable(t *testing.T) {
 	t.Setenv("BUS_NATS_ULR", "nats://nowhere.example")
 	t.Setenv("BUS_OF_ANOTHER_PROGRAM", "1")
 	t.Setenv("BUS_NATS_PORT", "tcp://10.0.0.1:4222") // as Kubernetes tells of a Service bus-nats
-	b, log := bustest.New(t), new(lines)
+	b, log := bustest.New(t), new(kit.Lines)
 	b.Connect("silent.example", bus.WithLogger(zerolog.Nop()))
 	b.Connect("failing.example", bus.WithLogger(zerolog.New(io.Discard).Level(zerolog.ErrorLevel)))
 	for range 2 {
-		closeConn(t, b.Connect("caller.example", bus.WithLogger(zerolog.New(log))))
+		kit.CloseConn(t, b.Connect("caller.example", bus.WithLogger(zerolog.New(log))))
 	}
-	assert.Equal(t, 1, log.count("the environment variable BUS_NATS_ULR is unknown, and ignored; did you mean BUS_NATS_URL?"), log)
-	assert.Zero(t, log.count("ANOTHER"), log)
-	assert.Zero(t, log.count("BUS_NATS_PORT"), log)
+	assert.Equal(t, 1, log.Count("the environment variable BUS_NATS_ULR is unknown, and ignored; did you mean BUS_NATS_URL?"), log)
+	assert.Zero(t, log.Count("ANOTHER"), log)
+	assert.Zero(t, log.Count("BUS_NATS_PORT"), log)
 }

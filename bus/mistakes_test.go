@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -80,7 +81,7 @@ var lineNumber = regexp.MustCompile(`:\d+\b`)
 
 func TestMistakes_Serve(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("shop.example")
+	conn := kit.NewBus(t).Connect("shop.example")
 	for _, mistake := range []struct {
 		name  string
 		serve func() error
@@ -141,7 +142,7 @@ func (onlyList) List(context.Context, string, int) (found []good, err error) { r
 
 func TestMistakes_Call(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
+	b := kit.NewBus(t)
 	require.NoError(t, bus.Serve[goodsWithPages](b.Connect("shop.example"), goodsStore{}))
 	require.NoError(t, bus.Serve(b.Connect("calculator.example"), adder{}))
 	require.NoError(t, bus.Serve(b.Connect("today.example"), goodsOfToday{}))

@@ -17,66 +17,33 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
-
-// gathered is what a multicast has yielded, in order.
-type gathered struct {
-	ids    []string // of responses, before the first error
-	errors []error
-}
-
-// gather makes a multicast and takes what comes, at most limit items.
-func gather(ctx context.Context, t *testing.T, conn *bus.Conn, limit int) (all gathered) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, calculatorURL+"/who", nil)
-	require.NoError(t, err)
-	for response, err := range conn.Multicast(request) {
-		if (response == nil) == (err == nil) {
-			t.Errorf("yielded %v with %v", response, err)
-		}
-		switch {
-		case err != nil:
-			all.errors = append(all.errors, err)
-		case len(all.errors) > 0:
-			t.Errorf("a response after %v", all.errors)
-		default:
-			_ = response.Body.Close()
-			all.ids = append(all.ids, response.Header.Get("Bus-From-Id"))
-		}
-		if limit--; limit == 0 {
-			break
-		}
-	}
-	slices.Sort(all.ids)
-	return all
-}
-
-const everything = -1
 
 // TestMulticast_NamesTheSilent has one instance of four ack and not answer.
 func TestMulticast_NamesTheSilent(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, real := b.connect("caller.example"), b.newCalculators(3)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, real := b.Connect("caller.example"), b.NewCalculators(3)
 		slices.Sort(real)
-		silent := newScripted(t, b.testBus, calculatorHost, ack)
+		silent := kit.NewScripted(t, b.World, kit.CalculatorHost, kit.Ack)
 		for name, ending := range endings() {
 			ctx, cancel := ending.wait(t.Context())
-			got := gather(ctx, t, caller, everything)
+			got := kit.Gather(ctx, t, caller, kit.Everything)
 			cancel()
-			require.Equal(t, real, got.ids, name)
-			require.Len(t, got.errors, 1, name)
-			wantFailed(t, name, got.errors[0], ending.acked.status, ending.acked.causes...)
-			failed, _ := errors.AsType[*bus.Error](got.errors[0])
-			if named := failed != nil && failed.Host == silent.host && failed.ID == silent.id; named != (ending.acked.status == 504) {
-				t.Errorf("%s: %+v; %s %s is to be named when it is to blame, and only then", name, failed, silent.host, silent.id)
+			require.Equal(t, real, got.IDs, name)
+			require.Len(t, got.Errors, 1, name)
+			kit.WantFailed(t, name, got.Errors[0], ending.acked.status, ending.acked.causes...)
+			failed, _ := errors.AsType[*bus.Error](got.Errors[0])
+			if named := failed != nil && failed.Host == silent.Host && failed.ID == silent.ID; named != (ending.acked.status == 504) {
+				t.Errorf("%s: %+v; %s %s is to be named when it is to blame, and only then", name, failed, silent.Host, silent.ID)
 			}
 		}
-		silent.raw.Close()
-		got := gather(t.Context(), t, caller, everything)
-		assert.Equal(t, real, got.ids, "without the silent one")
-		assert.Empty(t, got.errors, "without the silent one")
+		silent.Raw.Close()
+		got := kit.Gather(t.Context(), t, caller, kit.Everything)
+		assert.Equal(t, real, got.IDs, "without the silent one")
+		assert.Empty(t, got.Errors, "without the silent one")
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
 		}
@@ -87,25 +54,25 @@ func TestMulticast_NamesTheSilent(t *testing.T) {
 // a response or as an error.
 func TestMulticast_NoneLost(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		const budget, count = time.Second, 20
-		caller := b.connect("caller.example")
+		caller := b.Connect("caller.example")
 		for i := range count {
-			late := newScripted(t, b.testBus, calculatorHost, ack)
-			answer := &scripted{host: late.host, id: fmt.Sprintf("%c1aaaaaaaa", 'a'+i), plane: late.plane, raw: late.raw, script: []wire.OpCode{res}}
-			late.id = answer.id
-			_, err := late.raw.Subscribe(b.Plane()+".443.>", func(message *nats.Msg) {
-				time.AfterFunc(budget, func() { answer.receive(message) })
+			late := kit.NewScripted(t, b.World, kit.CalculatorHost, kit.Ack)
+			answer := &kit.Scripted{Host: late.Host, ID: fmt.Sprintf("%c1aaaaaaaa", 'a'+i), Plane: late.Plane, Raw: late.Raw, Script: []wire.OpCode{kit.Res}}
+			late.ID = answer.ID
+			_, err := late.Raw.Subscribe(b.Plane()+".443.>", func(message *nats.Msg) {
+				time.AfterFunc(budget, func() { answer.Receive(message) })
 			})
 			require.NoError(t, err)
-			flush(t, late.raw)
+			kit.Flush(t, late.Raw)
 		}
 		for range 20 {
 			ctx, cancel := context.WithTimeout(t.Context(), budget)
-			got := gather(ctx, t, caller, everything)
+			got := kit.Gather(ctx, t, caller, kit.Everything)
 			cancel()
-			if len(got.ids)+len(got.errors) != count {
-				t.Errorf("%d responses and %d errors of %d instances", len(got.ids), len(got.errors), count)
+			if len(got.IDs)+len(got.Errors) != count {
+				t.Errorf("%d responses and %d errors of %d instances", len(got.IDs), len(got.Errors), count)
 			}
 		}
 	})
@@ -114,21 +81,21 @@ func TestMulticast_NoneLost(t *testing.T) {
 // TestMulticast_LeftEarly takes only some of what comes, with responders unknown and known.
 func TestMulticast_LeftEarly(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, all := b.connect("caller.example"), b.newCalculators(4)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, all := b.Connect("caller.example"), b.NewCalculators(4)
 		slices.Sort(all)
-		idle := b.goroutines()
+		idle := b.Goroutines()
 		for range 3 {
 			for limit := 1; limit <= len(all); limit++ {
-				got := gather(t.Context(), t, caller, limit)
-				require.Len(t, got.ids, limit)
-				assert.Empty(t, got.errors)
-				left := b.goroutines() - idle
+				got := kit.Gather(t.Context(), t, caller, limit)
+				require.Len(t, got.IDs, limit)
+				assert.Empty(t, got.Errors)
+				left := b.Goroutines() - idle
 				assert.Zero(t, left)
 				assert.Zero(t, caller.PendingCalls())
-				got = gather(t.Context(), t, caller, everything)
-				assert.Equal(t, all, got.ids, "the next one")
-				assert.Empty(t, got.errors, "the next one")
+				got = kit.Gather(t.Context(), t, caller, kit.Everything)
+				assert.Equal(t, all, got.IDs, "the next one")
+				assert.Empty(t, got.Errors, "the next one")
 			}
 		}
 	})
@@ -137,15 +104,15 @@ func TestMulticast_LeftEarly(t *testing.T) {
 // TestMulticast_LeftAtTheFirstSilent has two instances that do not answer.
 func TestMulticast_LeftAtTheFirstSilent(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.testBus, calculatorHost, ack)
-		other := newScripted(t, b.testBus, calculatorHost, ack)
-		other.id = "s2aaaaaaaa" // nothing was asked yet
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		kit.NewScripted(t, b.World, kit.CalculatorHost, kit.Ack)
+		other := kit.NewScripted(t, b.World, kit.CalculatorHost, kit.Ack)
+		other.ID = "s2aaaaaaaa" // nothing was asked yet
+		caller := b.Connect("caller.example")
 		for limit := 1; limit <= 2; limit++ {
-			got := gather(t.Context(), t, caller, limit)
-			assert.Empty(t, got.ids)
-			assert.Len(t, got.errors, limit)
+			got := kit.Gather(t.Context(), t, caller, limit)
+			assert.Empty(t, got.IDs)
+			assert.Len(t, got.Errors, limit)
 		}
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
@@ -156,10 +123,10 @@ func TestMulticast_LeftAtTheFirstSilent(t *testing.T) {
 // TestMulticast_TooLate begins when there is no time left, or no caller that waits.
 func TestMulticast_TooLate(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, all := b.connect("caller.example"), b.newCalculators(2)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, all := b.Connect("caller.example"), b.NewCalculators(2)
 		slices.Sort(all)
-		sent := b.listen(b.Plane() + ".443.>")
+		sent := b.Listen(b.Plane() + ".443.>")
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
@@ -173,23 +140,23 @@ func TestMulticast_TooLate(t *testing.T) {
 			{"cancelled", cancelled, 503, context.Canceled},
 			{"over", over, 504, context.DeadlineExceeded},
 		} {
-			got := gather(test.ctx, t, caller, everything)
-			if len(got.ids) != 0 || len(got.errors) != 1 {
-				t.Errorf("%s: %v answered, then %v; want one error", test.name, got.ids, got.errors)
+			got := kit.Gather(test.ctx, t, caller, kit.Everything)
+			if len(got.IDs) != 0 || len(got.Errors) != 1 {
+				t.Errorf("%s: %v answered, then %v; want one error", test.name, got.IDs, got.Errors)
 				continue
 			}
-			checkError(t, got.errors[0], test.status, bus.ExecutedNo)
-			failed := asBusError(t, got.errors[0])
+			kit.CheckError(t, got.Errors[0], test.status, bus.ExecutedNo)
+			failed := kit.AsBusError(t, got.Errors[0])
 			if !errors.Is(failed, test.cause) {
-				t.Errorf("%s: %v is %+v", test.name, got.errors[0], failed)
+				t.Errorf("%s: %v is %+v", test.name, got.Errors[0], failed)
 			}
 		}
 		if synctest.Wait(); len(sent) != 0 {
 			t.Errorf("%d requests left", len(sent))
 		}
-		got := gather(t.Context(), t, caller, everything)
-		assert.Equal(t, all, got.ids, "the next one")
-		assert.Empty(t, got.errors, "the next one")
+		got := kit.Gather(t.Context(), t, caller, kit.Everything)
+		assert.Equal(t, all, got.IDs, "the next one")
+		assert.Empty(t, got.Errors, "the next one")
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
 		}
@@ -199,27 +166,27 @@ func TestMulticast_TooLate(t *testing.T) {
 // TestMulticast_EndedByClose closes the caller while an instance has not answered: its own call fails and says why.
 func TestMulticast_EndedByClose(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
-		silent := newScripted(t, w, calculatorHost, ack)
-		var got gathered
-		for response, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
+		silent := kit.NewScripted(t, w, kit.CalculatorHost, kit.Ack)
+		var got kit.Gathered
+		for response, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
 			if err != nil {
-				got.errors = append(got.errors, err)
+				got.Errors = append(got.Errors, err)
 				continue
 			}
-			got.ids = append(got.ids, response.Header.Get("Bus-From-Id"))
-			<-silent.taken
-			flush(t, silent.raw)
-			publish(t, caller, "https://"+callee.ID()+"."+calculatorHost+"/add") // its answer comes after the ack of the silent one
+			got.IDs = append(got.IDs, response.Header.Get("Bus-From-Id"))
+			<-silent.Taken
+			kit.Flush(t, silent.Raw)
+			kit.MulticastIDs(t, caller, "https://"+callee.ID()+"."+kit.CalculatorHost+"/add") // its answer comes after the ack of the silent one
 			closeNow(t, caller)
 		}
-		require.Equal(t, []string{callee.ID()}, got.ids)
-		require.Len(t, got.errors, 1)
-		wantFailed(t, "the multicast", got.errors[0], 503, bus.ErrClosed)
-		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
-			checkError(t, err, 503, bus.ExecutedNo)
-			if failed := asBusError(t, err); !errors.Is(failed, bus.ErrClosed) {
+		require.Equal(t, []string{callee.ID()}, got.IDs)
+		require.Len(t, got.Errors, 1)
+		kit.WantFailed(t, "the multicast", got.Errors[0], 503, bus.ErrClosed)
+		for _, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
+			kit.CheckError(t, err, 503, bus.ExecutedNo)
+			if failed := kit.AsBusError(t, err); !errors.Is(failed, bus.ErrClosed) {
 				t.Errorf("afterwards: %v", err)
 			}
 		}
@@ -240,30 +207,30 @@ func closeNow(t *testing.T, conn *bus.Conn) {
 }
 
 // newCrowd serves GET /who and GET /context by two instances.
-func (b *bubble) newCrowd() {
-	b.t.Helper()
+func newCrowd(b *kit.Bubble) {
+	b.T.Helper()
 	for range 2 {
-		conn := b.connect(calculatorHost)
-		serve(b.t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Context", bus.NoQueue()))
+		conn := b.Connect(kit.CalculatorHost)
+		kit.Serve(b.T, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Context", bus.NoQueue()))
 	}
 }
 
 // TestMulticast_KilledInstanceIsWaitedForOnce kills an instance that has announced itself.
 func TestMulticast_KilledInstanceIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.newCrowd()
-		raw := rawClient(t, b.testBus)
-		killed := slow{host: calculatorHost, id: "s1aaaaaaaa"}
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		newCrowd(b)
+		raw := kit.RawClient(t, b.World)
+		killed := slow{host: kit.CalculatorHost, id: "s1aaaaaaaa"}
 		killed.serve(t, raw, b.Plane())
-		caller := b.connect("caller.example")
-		b.greet(killed)
+		caller := b.Connect("caller.example")
+		greet(b, killed)
 		raw.Close()
 		synctest.Wait()
-		ids, took := publishFor(t, caller, calculatorURL+"/who")
+		ids, took := publishFor(t, caller, kit.CalculatorURL+"/who")
 		require.Len(t, ids, 2)
 		assert.GreaterOrEqual(t, took, 250*time.Millisecond)
-		ids, took = publishFor(t, caller, calculatorURL+"/context")
+		ids, took = publishFor(t, caller, kit.CalculatorURL+"/context")
 		require.Len(t, ids, 2)
 		assert.LessOrEqual(t, took, 20*time.Millisecond)
 	})
@@ -272,17 +239,17 @@ func TestMulticast_KilledInstanceIsWaitedForOnce(t *testing.T) {
 // TestMulticast_StalledInstanceIsExpectedAgain has an instance that misses one multicast, and is slow at the next.
 func TestMulticast_StalledInstanceIsExpectedAgain(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		const id = "s1aaaaaaaa"
-		b.newCrowd()
-		b.newSlow(slow{host: calculatorHost, id: id, takes: 300 * time.Millisecond})
-		b.newSlow(slow{host: calculatorHost, id: id, path: "context", takes: 200 * time.Millisecond})
-		caller := b.connect("caller.example")
-		if ids := publish(t, caller, calculatorURL+"/who"); slices.Contains(ids, id) {
+		newCrowd(b)
+		newSlow(b, slow{host: kit.CalculatorHost, id: id, takes: 300 * time.Millisecond})
+		newSlow(b, slow{host: kit.CalculatorHost, id: id, path: "context", takes: 200 * time.Millisecond})
+		caller := b.Connect("caller.example")
+		if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"); slices.Contains(ids, id) {
 			t.Fatalf("%v answered: nothing is learnt from this test", ids)
 		}
 		time.Sleep(time.Second) // on the clock of the bubble
-		if ids := publish(t, caller, calculatorURL+"/context"); !slices.Contains(ids, id) {
+		if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/context"); !slices.Contains(ids, id) {
 			t.Errorf("only %v answered", ids)
 		}
 	})
@@ -292,24 +259,24 @@ func TestMulticast_StalledInstanceIsExpectedAgain(t *testing.T) {
 // nothing of the others.
 func TestMulticast_QueueAnswersForItsInstances(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		const id = "s1aaaaaaaa"
-		b.newCrowd()
-		b.newSlow(slow{host: calculatorHost, id: id, takes: 200 * time.Millisecond})
-		caller := b.connect("caller.example")
-		if ids := publish(t, caller, calculatorURL+"/add?x=1&y=2"); len(ids) != 1 {
+		newCrowd(b)
+		newSlow(b, slow{host: kit.CalculatorHost, id: id, takes: 200 * time.Millisecond})
+		caller := b.Connect("caller.example")
+		if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/add?x=1&y=2"); len(ids) != 1 {
 			t.Fatalf("%v answered, want one of the queue", ids)
 		}
-		if ids := publish(t, caller, calculatorURL+"/who"); !slices.Contains(ids, id) {
+		if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"); !slices.Contains(ids, id) {
 			t.Errorf("only %v answered", ids)
 		}
 	})
 }
 
 // serveQuick serves GET /all of slow.example on another instance, which answers after half a second.
-func serveQuick(t *testing.T, b *bubble) {
+func serveQuick(t *testing.T, b *kit.Bubble) {
 	t.Helper()
-	err := b.connect("slow.example").Handle("GET", "/all", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	err := b.Connect("slow.example").Handle("GET", "/all", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		<-time.After(time.Second / 2)
 	}), bus.NoQueue())
 	require.NoError(t, err)
@@ -319,15 +286,15 @@ func serveQuick(t *testing.T, b *bubble) {
 // instances that owe an answer hear of it.
 func TestMulticast_ResponderThatLeaves(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
-		one, other := serveWaiting(t, b.connect("slow.example")), serveWaiting(t, b.connect("slow.example"))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
+		one, other := kit.ServeWaiting(t, b.Connect("slow.example")), kit.ServeWaiting(t, b.Connect("slow.example"))
 		serveQuick(t, b)
 		operation := bus.NewOperation[struct{}, struct{}](caller, "GET https://slow.example/all")
 		boom := errors.New("boom")
 		for name, leave := range map[string]func(){
 			"break": func() {
-				for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all")) {
+				for _, err := range caller.Multicast(kit.MustRequest(t, "https://slow.example/all")) {
 					assert.NoError(t, err)
 					break
 				}
@@ -344,14 +311,14 @@ func TestMulticast_ResponderThatLeaves(t *testing.T) {
 						t.Error(reason)
 					}
 				}()
-				for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all")) {
+				for _, err := range caller.Multicast(kit.MustRequest(t, "https://slow.example/all")) {
 					panic(errors.Join(boom, err))
 				}
 			},
 		} {
 			leave()
-			wantCancelled(t, name+": one", one, time.Second/2)
-			wantCancelled(t, name+": the other", other, time.Second/2)
+			kit.WantCancelled(t, name+": one", one, time.Second/2)
+			kit.WantCancelled(t, name+": the other", other, time.Second/2)
 		}
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d calls are still open", open)
@@ -363,14 +330,14 @@ func TestMulticast_ResponderThatLeaves(t *testing.T) {
 // have answered.
 func TestMulticast_EndCancelsNone(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, ids := b.connect("caller.example"), b.newCalculators(3)
-		asked := b.listen(b.Plane() + ".888.>")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, ids := b.Connect("caller.example"), b.NewCalculators(3)
+		asked := b.Listen(b.Plane() + ".888.>")
 		for range 3 { // the first one learns who is there
-			for _, limit := range []int{everything, len(ids)} {
-				got := gather(t.Context(), t, caller, limit)
-				require.Len(t, got.ids, len(ids))
-				assert.Empty(t, got.errors)
+			for _, limit := range []int{kit.Everything, len(ids)} {
+				got := kit.Gather(t.Context(), t, caller, limit)
+				require.Len(t, got.IDs, len(ids))
+				assert.Empty(t, got.Errors)
 			}
 		}
 		synctest.Wait()
@@ -387,30 +354,30 @@ func TestMulticast_EndCancelsNone(t *testing.T) {
 // once it is known who answers.
 func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		want := []string{"q1aaaaaaaa", "q2aaaaaaaa", "q3aaaaaaaa"}
-		order, raw := slices.Clone(want), rawClient(t, b.testBus)
-		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", calculatorHost, "GET", "who"), func(m *nats.Msg) {
+		order, raw := slices.Clone(want), kit.RawClient(t, b.World)
+		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", kit.CalculatorHost, "GET", "who"), func(m *nats.Msg) {
 			var request wire.Request
 			if err := wire.ParseRequest(m.Data, &request); err != nil {
 				t.Error(err)
 				return
 			}
-			for _, said := range []wire.Response{{Status: 202, OpCode: ack}, {Status: 200, OpCode: res}} {
+			for _, said := range []wire.Response{{Status: 202, OpCode: kit.Ack}, {Status: 200, OpCode: kit.Res}} {
 				for _, id := range order {
-					said.FromHost, said.FromID, said.MsgID, said.Queue = calculatorHost, id, request.MsgID, calculatorHost
+					said.FromHost, said.FromID, said.MsgID, said.Queue = kit.CalculatorHost, id, request.MsgID, kit.CalculatorHost
 					_ = raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, &said))
 				}
 			}
 			order = append(order[1:], order[0])
 		})
 		require.NoError(t, err)
-		flush(t, raw)
-		caller := b.connect("caller.example")
+		kit.Flush(t, raw)
+		caller := b.Connect("caller.example")
 		for call := range 5 {
-			got := gather(t.Context(), t, caller, everything)
-			assert.Equal(t, want, got.ids, "call %d", call)
-			assert.LessOrEqual(t, len(got.errors), 0, "call %d", call)
+			got := kit.Gather(t.Context(), t, caller, kit.Everything)
+			assert.Equal(t, want, got.IDs, "call %d", call)
+			assert.LessOrEqual(t, len(got.Errors), 0, "call %d", call)
 		}
 	})
 }
@@ -418,14 +385,14 @@ func TestInstances_ThatNameOneQueueAllCount(t *testing.T) {
 // TestHello_WaitsForOthers holds that a connection does not greet while the greetings of others are still to be taken.
 func TestHello_WaitsForOthers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		first, second := b.connect("first.example"), b.connect("second.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		first, second := b.Connect("first.example"), b.Connect("second.example")
 		synctest.Wait()
-		hellos := b.listen(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"))
+		hellos := b.Listen(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"))
 		release := bus.HoldIntake(first)
 		served := make(chan error, 2)
 		for _, conn := range []*bus.Conn{first, second} {
-			go func() { served <- bus.Serve(conn, calculator{conn.ID()}) }()
+			go func() { served <- bus.Serve(conn, kit.Calculator{ID: conn.ID()}) }()
 		}
 		synctest.Wait()
 		assert.Empty(t, hellos, "%d, %d", len(hellos), len(served))

@@ -16,6 +16,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -31,10 +32,10 @@ type slow struct {
 // serve serves GET at the path.
 func (s slow) serve(t *testing.T, raw *nats.Conn, plane string) {
 	t.Helper()
-	answers := &scripted{host: s.host, id: s.id, plane: plane, raw: raw, script: []wire.OpCode{ack, res}}
+	answers := &kit.Scripted{Host: s.host, ID: s.id, Plane: plane, Raw: raw, Script: []wire.OpCode{kit.Ack, kit.Res}}
 	receivers := map[string]nats.MsgHandler{
 		subject.Subscription(plane, "443", s.host, "GET", cmp.Or(s.path, "who")): func(message *nats.Msg) {
-			time.AfterFunc(s.takes, func() { answers.receive(message) })
+			time.AfterFunc(s.takes, func() { answers.Receive(message) })
 		},
 		subject.Response(plane, s.host, s.id): func(*nats.Msg) {}, // it is alive
 	}
@@ -42,50 +43,50 @@ func (s slow) serve(t *testing.T, raw *nats.Conn, plane string) {
 		_, err := raw.Subscribe(to, receive)
 		require.NoError(t, err)
 	}
-	flush(t, raw)
+	kit.Flush(t, raw)
 }
 
-func (b *bubble) newSlow(s slow) {
-	b.t.Helper()
-	s.serve(b.t, rawClient(b.t, b.testBus), b.Plane())
+func newSlow(b *kit.Bubble, s slow) {
+	b.T.Helper()
+	s.serve(b.T, kit.RawClient(b.T, b.World), b.Plane())
 }
 
 // greet tells every instance that it has come.
-func (b *bubble) greet(s slow) {
-	b.t.Helper()
-	raw := rawClient(b.t, b.testBus)
-	b.announce(raw, s.host, s.id)
-	flush(b.t, raw)
+func greet(b *kit.Bubble, s slow) {
+	b.T.Helper()
+	raw := kit.RawClient(b.T, b.World)
+	announce(b, raw, s.host, s.id)
+	kit.Flush(b.T, raw)
 }
 
 // announce publishes a hello in the name of an instance.
-func (b *bubble) announce(raw *nats.Conn, host, id string) {
-	b.t.Helper()
+func announce(b *kit.Bubble, raw *nats.Conn, host, id string) {
+	b.T.Helper()
 	hello := wire.AppendRequest(nil, &wire.Request{
 		Method: "POST", Target: "/hello", Host: "all:888", FromHost: host, FromID: id, MsgID: "hello", TimeBudget: time.Second, CallDepth: 1,
 	})
-	require.NoError(b.t, raw.Publish(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"), hello))
+	require.NoError(b.T, raw.Publish(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"), hello))
 }
 
 // announceInvented announces instances that are not there, each of a host of its own.
-func (b *bubble) announceInvented(count int) {
-	b.t.Helper()
-	raw := rawClient(b.t, b.testBus)
+func announceInvented(b *kit.Bubble, count int) {
+	b.T.Helper()
+	raw := kit.RawClient(b.T, b.World)
 	for at := range count {
-		b.announce(raw, fmt.Sprintf("h%d.example", at), "s1aaaaaaaa")
+		announce(b, raw, fmt.Sprintf("h%d.example", at), "s1aaaaaaaa")
 		if at%100 == 0 {
-			flush(b.t, raw)
+			kit.Flush(b.T, raw)
 			synctest.Wait()
 		}
 	}
-	flush(b.t, raw)
+	kit.Flush(b.T, raw)
 }
 
 // publishFor makes a multicast and tells how long it took on the clock of the bubble.
 func publishFor(t *testing.T, caller *bus.Conn, address string) (ids []string, took time.Duration) {
 	t.Helper()
 	began := time.Now()
-	ids = publish(t, caller, address)
+	ids = kit.MulticastIDs(t, caller, address)
 	return ids, time.Since(began)
 }
 
@@ -93,12 +94,12 @@ func publishFor(t *testing.T, caller *bus.Conn, address string) (ids []string, t
 // call to another path ends early, and later ones wait for nothing.
 func TestMulticast_FirstEndsEarly(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		all := b.newWithoutQueue(calculatorHost, 4)
-		caller := b.connect("caller.example")
-		b.listenTo(caller, calculatorHost)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		all := newWithoutQueue(b, kit.CalculatorHost, 4)
+		caller := b.Connect("caller.example")
+		listenTo(b, caller, kit.CalculatorHost)
 		for _, most := range []time.Duration{20 * time.Millisecond, 0} {
-			ids, took := publishFor(t, caller, calculatorURL+"/who")
+			ids, took := publishFor(t, caller, kit.CalculatorURL+"/who")
 			assert.Equal(t, all, ids)
 			assert.LessOrEqual(t, took, most)
 		}
@@ -106,11 +107,11 @@ func TestMulticast_FirstEndsEarly(t *testing.T) {
 }
 
 // newWithoutQueue opens instances that serve all paths without a queue.
-func (b *bubble) newWithoutQueue(host string, count int) (ids []string) {
-	b.t.Helper()
+func newWithoutQueue(b *kit.Bubble, host string, count int) (ids []string) {
+	b.T.Helper()
 	for range count {
-		conn := b.connect(host)
-		serve(b.t, conn, calculator{conn.ID()}, bus.NoQueue())
+		conn := b.Connect(host)
+		kit.Serve(b.T, conn, kit.Calculator{ID: conn.ID()}, bus.NoQueue())
 		ids = append(ids, conn.ID())
 	}
 	slices.Sort(ids)
@@ -118,10 +119,10 @@ func (b *bubble) newWithoutQueue(host string, count int) (ids []string) {
 }
 
 // listenTo has a caller learn which instances a host has, from a first multicast.
-func (b *bubble) listenTo(caller *bus.Conn, host string) {
-	b.t.Helper()
-	_, took := publishFor(b.t, caller, "https://"+host+"/add?x=1&y=2")
-	assert.GreaterOrEqual(b.t, took, 250*time.Millisecond)
+func listenTo(b *kit.Bubble, caller *bus.Conn, host string) {
+	b.T.Helper()
+	_, took := publishFor(b.T, caller, "https://"+host+"/add?x=1&y=2")
+	assert.GreaterOrEqual(b.T, took, 250*time.Millisecond)
 }
 
 // TestMulticast_EarlyEndMissesNone has an instance that takes far longer than the others, while something speaks for
@@ -129,41 +130,41 @@ func (b *bubble) listenTo(caller *bus.Conn, host string) {
 func TestMulticast_EarlyEndMissesNone(t *testing.T) {
 	t.Parallel()
 	const lateID = "s1aaaaaaaa"
-	late := slow{host: calculatorHost, id: lateID, takes: 200 * time.Millisecond}
-	for name, prepare := range map[string]func(b *bubble) (caller *bus.Conn){
-		"nothing is known yet": func(b *bubble) *bus.Conn {
-			b.newCalculators(2)
-			b.newSlow(late)
-			return b.connect("caller.example")
+	late := slow{host: kit.CalculatorHost, id: lateID, takes: 200 * time.Millisecond}
+	for name, prepare := range map[string]func(b *kit.Bubble) (caller *bus.Conn){
+		"nothing is known yet": func(b *kit.Bubble) *bus.Conn {
+			b.NewCalculators(2)
+			newSlow(b, late)
+			return b.Connect("caller.example")
 		},
-		"it has come since": func(b *bubble) *bus.Conn {
-			b.newWithoutQueue(calculatorHost, 1)
-			caller := b.connect("caller.example")
-			b.listenTo(caller, calculatorHost)
-			b.newSlow(late)
-			b.greet(late)
+		"it has come since": func(b *kit.Bubble) *bus.Conn {
+			newWithoutQueue(b, kit.CalculatorHost, 1)
+			caller := b.Connect("caller.example")
+			listenTo(b, caller, kit.CalculatorHost)
+			newSlow(b, late)
+			greet(b, late)
 			synctest.Wait()
 			return caller
 		},
-		"no instance of ours is there": func(b *bubble) *bus.Conn {
-			b.newSlow(slow{host: calculatorHost, id: "s2aaaaaaaa"})
-			b.newSlow(slow{host: calculatorHost, id: "s3aaaaaaaa"})
-			b.newSlow(late)
-			return b.connect("caller.example")
+		"no instance of ours is there": func(b *kit.Bubble) *bus.Conn {
+			newSlow(b, slow{host: kit.CalculatorHost, id: "s2aaaaaaaa"})
+			newSlow(b, slow{host: kit.CalculatorHost, id: "s3aaaaaaaa"})
+			newSlow(b, late)
+			return b.Connect("caller.example")
 		},
-		"another one is slow": func(b *bubble) *bus.Conn {
-			b.newCalculators(1)
-			b.newSlow(slow{host: calculatorHost, id: "s2aaaaaaaa", takes: 10 * time.Millisecond})
-			b.newSlow(slow{host: calculatorHost, id: "s3aaaaaaaa", takes: 60 * time.Millisecond})
-			b.newSlow(late)
-			return b.connect("caller.example")
+		"another one is slow": func(b *kit.Bubble) *bus.Conn {
+			b.NewCalculators(1)
+			newSlow(b, slow{host: kit.CalculatorHost, id: "s2aaaaaaaa", takes: 10 * time.Millisecond})
+			newSlow(b, slow{host: kit.CalculatorHost, id: "s3aaaaaaaa", takes: 60 * time.Millisecond})
+			newSlow(b, late)
+			return b.Connect("caller.example")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bubble) {
+			kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 				caller := prepare(b)
-				if ids := publish(t, caller, calculatorURL+"/who"); !slices.Contains(ids, lateID) {
+				if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"); !slices.Contains(ids, lateID) {
 					t.Errorf("only %v answered", ids)
 				}
 			})
@@ -174,19 +175,19 @@ func TestMulticast_EarlyEndMissesNone(t *testing.T) {
 // TestMulticast_EarlyEndWrongOnce has instances come that announce nothing, after the caller has learnt of the others.
 func TestMulticast_EarlyEndWrongOnce(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
-		for _, host := range []string{calculatorHost, otherHost} {
-			b.newWithoutQueue(host, 1)
-			b.listenTo(caller, host)
-			b.newSlow(slow{host: host, id: "s1aaaaaaaa", takes: 100 * time.Millisecond})
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
+		for _, host := range []string{kit.CalculatorHost, otherHost} {
+			newWithoutQueue(b, host, 1)
+			listenTo(b, caller, host)
+			newSlow(b, slow{host: host, id: "s1aaaaaaaa", takes: 100 * time.Millisecond})
 		}
-		if ids := publish(t, caller, calculatorURL+"/who"); len(ids) != 1 {
+		if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who"); len(ids) != 1 {
 			t.Fatalf("%v answered: nothing is learnt from this test", ids)
 		}
 		time.Sleep(time.Second) // on the clock of the bubble
-		for _, host := range []string{calculatorHost, otherHost} {
-			if ids := publish(t, caller, "https://"+host+"/who"); len(ids) != 2 {
+		for _, host := range []string{kit.CalculatorHost, otherHost} {
+			if ids := kit.MulticastIDs(t, caller, "https://"+host+"/who"); len(ids) != 2 {
 				t.Errorf("of %s, %v answered afterwards; want two", host, ids)
 			}
 		}
@@ -197,17 +198,17 @@ func TestMulticast_EarlyEndWrongOnce(t *testing.T) {
 // a full wait for each host at most, and those who come afterwards are all expected.
 func TestMulticast_InventedGreetings(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.newWithoutQueue(calculatorHost, 2)
-		caller := b.connect("caller.example")
-		b.announceInvented(17_000)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		newWithoutQueue(b, kit.CalculatorHost, 2)
+		caller := b.Connect("caller.example")
+		announceInvented(b, 17_000)
 		synctest.Wait()
-		b.newWithoutQueue(otherHost, 2)
+		newWithoutQueue(b, otherHost, 2)
 		late := slow{host: otherHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
-		b.newSlow(late)
-		b.greet(late)
+		newSlow(b, late)
+		greet(b, late)
 		synctest.Wait()
-		for _, host := range []string{calculatorHost, otherHost} {
+		for _, host := range []string{kit.CalculatorHost, otherHost} {
 			ids, first := publishFor(t, caller, "https://"+host+"/who")
 			sums, _ := publishFor(t, caller, "https://"+host+"/add?x=1&y=2")
 			if host == otherHost && !slices.Contains(ids, late.id) {
@@ -239,10 +240,10 @@ func TestMulticast_FirstAck(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bubble) {
-				b.newSlow(slow{host: calculatorHost, id: "s1aaaaaaaa", takes: test.takes})
-				caller := b.connect("caller.example", bus.WithAckWait(test.ackWait))
-				ids, took := publishFor(t, caller, calculatorURL+"/who")
+			kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+				newSlow(b, slow{host: kit.CalculatorHost, id: "s1aaaaaaaa", takes: test.takes})
+				caller := b.Connect("caller.example", bus.WithAckWait(test.ackWait))
+				ids, took := publishFor(t, caller, kit.CalculatorURL+"/who")
 				require.Len(t, ids, test.answers)
 				assert.LessOrEqual(t, took, test.most)
 			})
@@ -253,9 +254,9 @@ func TestMulticast_FirstAck(t *testing.T) {
 // TestMulticast_DiscoveryWaits asks all instances of the plane.
 func TestMulticast_DiscoveryWaits(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.newCalculators(2)
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		b.NewCalculators(2)
+		caller := b.Connect("caller.example")
 		ids, took := publishFor(t, caller, "https://all:888/ping")
 		require.Len(t, ids, 3)
 		assert.GreaterOrEqual(t, took, 250*time.Millisecond)
@@ -276,13 +277,13 @@ func TestMulticast_ClusterWaits(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close(context.Background()) })
 		return conn
 	}
-	near := connect(calculatorHost)
-	serve(t, near, calculator{near.ID()}, bus.Method("Who", bus.NoQueue()))
+	near := connect(kit.CalculatorHost)
+	kit.Serve(t, near, kit.Calculator{ID: near.ID()}, bus.Method("Who", bus.NoQueue()))
 	raw, err := nats.Connect(started.URL())
 	require.NoError(t, err)
 	t.Cleanup(raw.Close)
-	slow{host: calculatorHost, id: "s1aaaaaaaa", takes: 60 * time.Millisecond}.serve(t, raw, "far")
-	if ids := publish(t, connect("caller.example"), calculatorURL+"/who"); len(ids) != 2 {
+	slow{host: kit.CalculatorHost, id: "s1aaaaaaaa", takes: 60 * time.Millisecond}.serve(t, raw, "far")
+	if ids := kit.MulticastIDs(t, connect("caller.example"), kit.CalculatorURL+"/who"); len(ids) != 2 {
 		t.Errorf("%v answered, want two", ids)
 	}
 }
@@ -290,16 +291,16 @@ func TestMulticast_ClusterWaits(t *testing.T) {
 // TestMulticast_Streamed looks at the clock of the bubble when an answer is yielded.
 func TestMulticast_Streamed(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		want := []time.Duration{0, time.Second, 3 * time.Second}
 		for i, takes := range want {
-			b.newSlow(slow{host: calculatorHost, id: fmt.Sprintf("a%daaaaaaaa", i), takes: takes})
+			newSlow(b, slow{host: kit.CalculatorHost, id: fmt.Sprintf("a%daaaaaaaa", i), takes: takes})
 		}
-		newScripted(t, b.testBus, calculatorHost, ack) // holds the call open
-		caller := b.connect("caller.example")
+		kit.NewScripted(t, b.World, kit.CalculatorHost, kit.Ack) // holds the call open
+		caller := b.Connect("caller.example")
 		var got []time.Duration
 		began := time.Now()
-		for response, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+		for response, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
 			require.NoError(t, err)
 			_ = response.Body.Close()
 			if got = append(got, time.Since(began)); len(got) == len(want) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // shelf is a REST service that says what it was asked for.
@@ -79,11 +80,11 @@ func (s shelf) Who(fail bool) (id string, err error) {
 const shelfURL = "https://shelf.example"
 
 // newShelf serves the shelf and returns who calls it.
-func newShelf(t *testing.T, w *testBus) *bus.Conn {
+func newShelf(t *testing.T, w *kit.World) *bus.Conn {
 	t.Helper()
-	conn := w.connect("shelf.example")
-	serve(t, conn, shelf{conn.ID()}, bus.Resource("books"), bus.Method("Who", bus.NoQueue()))
-	return w.connect("caller.example")
+	conn := w.Connect("shelf.example")
+	kit.Serve(t, conn, shelf{conn.ID()}, bus.Resource("books"), bus.Method("Who", bus.NoQueue()))
+	return w.Connect("caller.example")
 }
 
 type (
@@ -157,7 +158,7 @@ func call[A, R any](t *testing.T, conn *bus.Conn, address string, arguments A, s
 
 func TestOperations_SortTheirArguments(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		caller := newShelf(t, w)
 		since := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 		call(t, caller, "POST "+shelfURL+"/books", bookArguments{book{Title: "Emma"}}, 201, bookResults{"Emma"})
@@ -182,7 +183,7 @@ func TestOperations_SortTheirArguments(t *testing.T) {
 // Call sorts arguments in the same way.
 func TestCall_FillsThePath(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		caller := newShelf(t, w)
 		var out struct{ Told, Title string }
 		err := caller.Call(t.Context(), "PUT "+shelfURL+"/books/{id}?force=true", bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out)
@@ -202,7 +203,7 @@ func TestCall_FillsThePath(t *testing.T) {
 
 func TestOperation_BadCallsAreNotSent(t *testing.T) {
 	t.Parallel()
-	caller := newBus(t).Connect("caller.example")
+	caller := kit.NewBus(t).Connect("caller.example")
 	for _, test := range []struct {
 		name      string
 		address   string
@@ -224,8 +225,8 @@ func TestOperation_BadCallsAreNotSent(t *testing.T) {
 			called := caller.Call(t.Context(), test.address, test.arguments, nil)
 			_, operated := bus.NewOperation[any, any](caller, test.address).Call(t.Context(), test.arguments)
 			for _, err := range []error{called, operated} {
-				checkError(t, err, 400, bus.ExecutedNo)
-				failed := asBusError(t, err)
+				kit.CheckError(t, err, 400, bus.ExecutedNo)
+				failed := kit.AsBusError(t, err)
 				if !strings.Contains(failed.Detail, test.want) {
 					t.Errorf("%v; want %q", err, test.want)
 				}
@@ -241,21 +242,21 @@ func TestOperation_BadCallsAreNotSent(t *testing.T) {
 // counts.
 func TestOperation_ResultsInAnyCase(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect(calculatorHost), calculator{})
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect(kit.CalculatorHost), kit.Calculator{})
+		caller := w.Connect("caller.example")
 		type plain struct{ Sum int }
 		type tagged struct {
 			Sum int `json:"SUM"`
 		}
 		arguments := bus.Args{"x": 5, "y": 6}
-		response, err := bus.NewOperation[bus.Args, plain](caller, calculatorURL+"/add").Call(t.Context(), arguments)
+		response, err := bus.NewOperation[bus.Args, plain](caller, kit.CalculatorURL+"/add").Call(t.Context(), arguments)
 		require.NoError(t, err, "without tags")
 		assert.Equal(t, 11, response.Results.Sum, "without tags")
-		_, err = bus.NewOperation[bus.Args, tagged](caller, calculatorURL+"/add").Call(t.Context(), arguments)
+		_, err = bus.NewOperation[bus.Args, tagged](caller, kit.CalculatorURL+"/add").Call(t.Context(), arguments)
 		require.ErrorContains(t, err, "it has sum, and no SUM; did you mean sum?", "with a tag of another case")
 		var called plain
-		err = caller.Call(t.Context(), calculatorURL+"/add", arguments, &called)
+		err = caller.Call(t.Context(), kit.CalculatorURL+"/add", arguments, &called)
 		require.NoError(t, err, "by Call")
 		assert.Equal(t, 11, called.Sum, "by Call")
 	})
@@ -263,7 +264,7 @@ func TestOperation_ResultsInAnyCase(t *testing.T) {
 
 func TestOperations_Fail(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		caller := newShelf(t, w)
 		_, err := bus.NewOperation[idArguments, book](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"none"})
 		failed, ok := errors.AsType[*bus.Error](err)
@@ -272,9 +273,9 @@ func TestOperations_Fail(t *testing.T) {
 		assert.Equal(t, "no book none", failed.Detail, "the handler's error")
 		assert.Equal(t, "shelf.example", failed.Host, "the handler's error")
 		response, err := bus.NewOperation[idArguments, []int](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"Emma"})
-		checkError(t, err, 502, bus.ExecutedYes)
+		kit.CheckError(t, err, 502, bus.ExecutedYes)
 		assert.NotEmpty(t, response.ID, "a response of another kind")
-		assert.Contains(t, asBusError(t, err).Detail, "the response does not fit []int", "a response of another kind")
+		assert.Contains(t, kit.AsBusError(t, err).Detail, "the response does not fit []int", "a response of another kind")
 		if _, err := bus.NewOperation[none, none](caller, "https://nobody.example/x").Call(t.Context(), none{}); !errors.Is(err, bus.ErrNoResponder) {
 			t.Errorf("no instance there: %v", err)
 		}
@@ -283,15 +284,15 @@ func TestOperations_Fail(t *testing.T) {
 
 func TestOperations_ArePublished(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		var ids []string
 		for range 3 {
-			conn := w.connect("shelf.example")
-			serve(t, conn, shelf{conn.ID()}, bus.Resource("books"), bus.Method("Who", bus.NoQueue()))
+			conn := w.Connect("shelf.example")
+			kit.Serve(t, conn, shelf{conn.ID()}, bus.Resource("books"), bus.Method("Who", bus.NoQueue()))
 			ids = append(ids, conn.ID())
 		}
 		slices.Sort(ids)
-		who := bus.NewOperation[whoArguments, whoResults](w.connect("caller.example"), shelfURL+"/who")
+		who := bus.NewOperation[whoArguments, whoResults](w.Connect("caller.example"), shelfURL+"/who")
 		var told []string
 		for response, err := range who.Multicast(t.Context(), whoArguments{}) {
 			require.NoError(t, err)
@@ -316,7 +317,7 @@ func TestOperations_ArePublished(t *testing.T) {
 			t.Errorf("failures of %v, want %v", told, ids)
 		}
 	})
-	broken := bus.NewOperation[none, none](newBus(t).Connect("caller.example"), "https://a..b/")
+	broken := bus.NewOperation[none, none](kit.NewBus(t).Connect("caller.example"), "https://a..b/")
 	for response, err := range broken.Multicast(t.Context(), none{}) {
 		assert.Equal(t, 400, bus.StatusOf(err), "a bad address")
 		assert.Empty(t, response.ID, "a bad address")

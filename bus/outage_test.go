@@ -20,102 +20,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/test/kit"
 )
-
-// fragile is a broker that a connection can be cut off from. It is quiet whenever the clock of a bubble moves.
-type fragile struct {
-	nats.InProcessConnProvider
-
-	mu    sync.Mutex // protects all below
-	away  bool
-	conns []net.Conn
-}
-
-func (f *fragile) AwaitQuiet(context.Context) error {
-	time.Sleep(7 * time.Nanosecond)
-	return nil
-}
-
-func (f *fragile) InProcessConn() (net.Conn, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.away {
-		return nil, natsconn.ErrOutOfReach()
-	}
-	conn, err := f.InProcessConnProvider.InProcessConn()
-	f.conns = append(f.conns, conn)
-	return conn, err
-}
-
-// cut ends all connections. From now on there are others, or there are none.
-func (f *fragile) cut(away bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.away = away
-	for _, conn := range f.conns {
-		_ = conn.Close()
-	}
-	f.conns = nil
-}
-
-// move has those who connect from now on come to another broker.
-func (f *fragile) move(to nats.InProcessConnProvider) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.InProcessConnProvider = to
-}
-
-// leave refuses new connections until come. Existing ones stay.
-func (f *fragile) leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.away = true
-}
-
-func (f *fragile) come() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.away = false
-}
-
-// connectFragile connects by a way of its own.
-func (b *bubble) connectFragile(host string) (*bus.Conn, *fragile) {
-	b.t.Helper()
-	way := &fragile{InProcessConnProvider: b.Broker()}
-	return b.connect(host, bus.WithBroker(way)), way
-}
-
-// serveSlow serves GET /slow and, on all instances, GET /all: they take the time that the query tells.
-func serveSlow(t *testing.T, conn *bus.Conn) {
-	t.Helper()
-	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		took, err := time.ParseDuration(r.URL.Query().Get("for"))
-		assert.NoError(t, err)
-		time.Sleep(took)
-		w.WriteHeader(http.StatusNoContent)
-	})
-	require.NoError(t, conn.Handle("GET", "/slow", slow))
-	require.NoError(t, conn.Handle("GET", "/all", slow, bus.NoQueue()))
-}
-
-const slowURL = "GET https://slow.example/slow?for="
 
 // TestServe_WhileTheConnectionBreaks loses the broker at the moment at which it is asked whether it has the
 // subscriptions.
 func TestServe_WhileTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
-	way := &fragile{InProcessConnProvider: w.Broker()}
-	watch := &watchedBroker{InProcessConnProvider: way}
-	conn := w.Connect("slow.example", bus.WithBroker(watch))
+	w := &kit.World{Bus: kit.NewBus(t)}
+	way := &kit.Fragile{InProcessConnProvider: w.Broker()}
+	watch := &kit.WatchedBroker{InProcessConnProvider: way}
+	conn := w.Bus.Connect("slow.example", bus.WithBroker(watch))
 	look := func(written []byte) {
 		if bytes.Contains(written, []byte("PING")) {
-			watch.look.Store(nil)
-			way.cut(false)
+			watch.Look.Store(nil)
+			way.Cut(false)
 		}
 	}
-	watch.look.Store(&look)
+	watch.Look.Store(&look)
 	if err := conn.Handle("GET", "/", http.NotFoundHandler()); !errors.Is(err, bus.ErrDisconnected) {
 		t.Errorf("served while the connection breaks: %v, want ErrDisconnected", err)
 	}
@@ -124,22 +46,22 @@ func TestServe_WhileTheConnectionBreaks(t *testing.T) {
 // TestOutage_EndsCalls has the caller lose the broker: what is under way ends after a grace, what is new at once.
 func TestOutage_EndsCalls(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, way := b.connectFragile("caller.example")
-		serveSlow(t, b.connect("slow.example"))
-		local := b.Connect("local.example", bus.WithBroker(way))
-		serveSlow(t, local)
-		time.AfterFunc(500*time.Millisecond, func() { way.cut(true) })
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, way := b.ConnectFragile("caller.example")
+		kit.ServeSlow(t, b.Connect("slow.example"))
+		local := b.Bus.Connect("local.example", bus.WithBroker(way))
+		kit.ServeSlow(t, local)
+		time.AfterFunc(500*time.Millisecond, func() { way.Cut(true) })
 		begun := time.Now()
 		var calls sync.WaitGroup
 		calls.Go(func() {
-			wantFailed(t, "the call", caller.Call(t.Context(), slowURL+"10s", nil, nil), 503, bus.ErrDisconnected)
+			kit.WantFailed(t, "the call", caller.Call(t.Context(), kit.SlowURL+"10s", nil, nil), 503, bus.ErrDisconnected)
 		})
 		calls.Go(func() {
 			failed := 0
-			for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all?for=10s")) {
+			for _, err := range caller.Multicast(kit.MustRequest(t, "https://slow.example/all?for=10s")) {
 				failed++
-				wantFailed(t, "the multicast", err, 503, bus.ErrDisconnected)
+				kit.WantFailed(t, "the multicast", err, 503, bus.ErrDisconnected)
 			}
 			if failed != 1 {
 				t.Errorf("%d errors, want one", failed)
@@ -151,7 +73,7 @@ func TestOutage_EndsCalls(t *testing.T) {
 		if took := time.Since(begun); took != 2500*time.Millisecond {
 			t.Errorf("the calls ended after %s", took)
 		}
-		err := caller.Call(t.Context(), slowURL+"1s", nil, nil)
+		err := caller.Call(t.Context(), kit.SlowURL+"1s", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
 		require.NotNil(t, failed, "a new call")
 		assert.Equal(t, bus.ExecutedNo, failed.Executed, "a new call")
@@ -166,14 +88,14 @@ func TestOutage_EndsCalls(t *testing.T) {
 // TestOutage_LateResponseIsLost has a handler be done when the broker is away, and away for too long.
 func TestOutage_LateResponseIsLost(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
-		callee, way := b.connectFragile("slow.example")
-		serveSlow(t, callee)
-		time.AfterFunc(100*time.Millisecond, func() { way.cut(true) })
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
+		callee, way := b.ConnectFragile("slow.example")
+		kit.ServeSlow(t, callee)
+		time.AfterFunc(100*time.Millisecond, func() { way.Cut(true) })
 		begun := time.Now()
-		err := caller.Call(t.Context(), slowURL+"200ms", nil, nil)
-		wantFailed(t, "the call", err, 504, bus.ErrInstanceLost)
+		err := caller.Call(t.Context(), kit.SlowURL+"200ms", nil, nil)
+		kit.WantFailed(t, "the call", err, 504, bus.ErrInstanceLost)
 		if took := time.Since(begun); took != 1400*time.Millisecond {
 			t.Errorf("the call ended after %s", took)
 		}
@@ -188,26 +110,26 @@ func TestOutage_LateResponseIsLost(t *testing.T) {
 // answer, and the caller come back later than the instance.
 func TestResponse_WaitsForItsCaller(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, callersWay := b.connectFragile("caller.example")
-		callee, _ := b.connectFragile("slow.example")
-		serveSlow(t, callee)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, callersWay := b.ConnectFragile("caller.example")
+		callee, _ := b.ConnectFragile("slow.example")
+		kit.ServeSlow(t, callee)
 		called, begun := make(chan error, 1), time.Now()
-		go func() { called <- caller.Call(t.Context(), slowURL+"1s", nil, nil) }()
+		go func() { called <- caller.Call(t.Context(), kit.SlowURL+"1s", nil, nil) }()
 		time.Sleep(999 * time.Millisecond)
-		callersWay.leave()
+		callersWay.Leave()
 		for _, each := range []*bus.Conn{caller, callee} {
 			if err := each.NATS().Publish(strings.Repeat("x", 5000), nil); err != nil { // which ends its connection
 				t.Fatal(err)
 			}
 		}
-		time.AfterFunc(50*time.Millisecond, callersWay.come)
-		assert.NoError(t, await(t, "the answer", called))
+		time.AfterFunc(50*time.Millisecond, callersWay.Come)
+		assert.NoError(t, kit.Await(t, "the answer", called))
 		took := time.Since(begun)
 		assert.GreaterOrEqual(t, took, 1200*time.Millisecond)
 		assert.LessOrEqual(t, took, 1500*time.Millisecond)
 		begun = time.Now()
-		err := caller.Call(t.Context(), slowURL+"1s", nil, nil)
+		err := caller.Call(t.Context(), kit.SlowURL+"1s", nil, nil)
 		require.NoError(t, err, "a call from after it")
 		assert.LessOrEqual(t, time.Since(begun), 1100*time.Millisecond, "a call from after it")
 	})
@@ -217,10 +139,10 @@ func TestResponse_WaitsForItsCaller(t *testing.T) {
 // when there would be one. A broker client that reconnects cannot do so in a bubble, so that the clock is a real one.
 func TestOutage_CallsSurviveACut(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	connect := func(host string) (*bus.Conn, *fragile) {
-		way := &fragile{InProcessConnProvider: w.Broker()}
-		return w.connect(host, bus.WithBroker(onlyBroker{way})), way
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	connect := func(host string) (*bus.Conn, *kit.Fragile) {
+		way := &kit.Fragile{InProcessConnProvider: w.Broker()}
+		return w.Connect(host, bus.WithBroker(onlyBroker{way})), way
 	}
 	caller, callersWay := connect("caller.example")
 	callee, calleesWay := connect("slow.example")
@@ -233,7 +155,7 @@ func TestOutage_CallsSurviveACut(t *testing.T) {
 	require.NoError(t, callee.Handle("GET", "/slow", slow))
 	for _, test := range []struct {
 		name   string
-		way    *fragile
+		way    *kit.Fragile
 		conn   *bus.Conn
 		before bool // the handler is done before the connection is back
 	}{
@@ -244,16 +166,16 @@ func TestOutage_CallsSurviveACut(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			called := make(chan error, 1)
 			go func() { called <- caller.Call(t.Context(), "GET https://slow.example/slow", nil, nil) }()
-			await(t, "the handler", begun)
+			kit.Await(t, "the handler", begun)
 			away, back := test.conn.NATS().StatusChanged(nats.RECONNECTING), test.conn.NATS().StatusChanged(nats.CONNECTED)
 			cut := time.Now()
-			test.way.cut(test.before)
-			await(t, "the cut", away)
+			test.way.Cut(test.before)
+			kit.Await(t, "the cut", away)
 			if test.before {
 				finish <- struct{}{}
-				test.way.come()
+				test.way.Come()
 			}
-			await(t, "the connection", back)
+			kit.Await(t, "the connection", back)
 			if err := test.conn.NATS().Flush(); err != nil { // its subscriptions are back, too
 				t.Fatal(err)
 			}
@@ -261,7 +183,7 @@ func TestOutage_CallsSurviveACut(t *testing.T) {
 			if !test.before {
 				finish <- struct{}{}
 			}
-			if err := await(t, "the answer", called); err != nil {
+			if err := kit.Await(t, "the answer", called); err != nil {
 				t.Errorf("%s was cut off: %v", test.name, err)
 			}
 		})
@@ -275,16 +197,16 @@ type onlyBroker struct{ nats.InProcessConnProvider }
 // does not open again.
 func TestOutage_ClosedConnectionIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		other := b.connect("other.example", bus.WithoutSharing())
-		shared, callee := b.connect("caller.example"), b.connect("slow.example")
-		serveSlow(t, callee)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		other := b.Connect("other.example", bus.WithoutSharing())
+		shared, callee := b.Connect("caller.example"), b.Connect("slow.example")
+		kit.ServeSlow(t, callee)
 		known := bus.KnownSubscriptions(shared)
 		for round := range 3 {
 			before := shared.NATS()
 			calls := make(chan error, 2)
 			for _, caller := range []*bus.Conn{shared, other} {
-				go func() { calls <- caller.Call(t.Context(), slowURL+"5s", nil, nil) }()
+				go func() { calls <- caller.Call(t.Context(), kit.SlowURL+"5s", nil, nil) }()
 			}
 			time.Sleep(time.Second)
 			require.NoError(t, before.Publish(strings.Repeat("x", 5000), nil))
@@ -308,7 +230,7 @@ func TestOutage_ClosedConnectionIsMadeAnew(t *testing.T) {
 					if err := caller.Call(t.Context(), "GET https://"+host+"/slow?for=1s", nil, nil); err != nil {
 						t.Errorf("%s is called: %v", host, err)
 					}
-					if ids := publish(t, caller, "https://"+host+"/all?for=1s"); len(ids) != 1 {
+					if ids := kit.MulticastIDs(t, caller, "https://"+host+"/all?for=1s"); len(ids) != 1 {
 						t.Errorf("%s is answered by %v", host, ids)
 					}
 				}
@@ -319,8 +241,8 @@ func TestOutage_ClosedConnectionIsMadeAnew(t *testing.T) {
 			if now := bus.KnownSubscriptions(shared); now != known {
 				t.Errorf("%d subscriptions are known, and %d before", now, known)
 			}
-			late := b.connect("late.example")
-			serveSlow(t, late)
+			late := b.Connect("late.example")
+			kit.ServeSlow(t, late)
 			if late.NATS() != shared.NATS() {
 				t.Error("who comes later has a link of its own")
 			}
@@ -332,24 +254,24 @@ func TestOutage_ClosedConnectionIsMadeAnew(t *testing.T) {
 // TestOutage_ClosedGivenConnection is for the application to make anew.
 func TestOutage_ClosedGivenConnection(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t)}
+	w := &kit.World{Bus: kit.NewBus(t)}
 	app := newApplication(t, w)
-	callee := w.Connect("slow.example")
-	serveSlow(t, callee)
-	conn := w.Connect("caller.example", bus.WithNATS(app.Conn))
+	callee := w.Bus.Connect("slow.example")
+	kit.ServeSlow(t, callee)
+	conn := w.Bus.Connect("caller.example", bus.WithNATS(app.Conn))
 	called := make(chan error, 1)
-	go func() { called <- conn.Call(t.Context(), slowURL+"1s", nil, nil) }()
+	go func() { called <- conn.Call(t.Context(), kit.SlowURL+"1s", nil, nil) }()
 	for callee.Stats().InFlight == 0 {
 		continue // until it is under way
 	}
 	app.Close()
-	wantFailed(t, "a call under way", await(t, "the end of the call", called), 503, bus.ErrDisconnected)
-	err := conn.Call(t.Context(), slowURL+"1s", nil, nil)
-	checkError(t, err, 503, bus.ExecutedNo)
+	kit.WantFailed(t, "a call under way", kit.Await(t, "the end of the call", called), 503, bus.ErrDisconnected)
+	err := conn.Call(t.Context(), kit.SlowURL+"1s", nil, nil)
+	kit.CheckError(t, err, 503, bus.ExecutedNo)
 	if conn.Connected() {
 		t.Errorf("a new call: %v", err)
 	}
-	closeConn(t, conn)
+	kit.CloseConn(t, conn)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = callee.Close(ctx) // its handler goes on
@@ -358,14 +280,14 @@ func TestOutage_ClosedGivenConnection(t *testing.T) {
 // TestResponse_OfClosedGivenConnection is not held back: its connection does not come back by itself.
 func TestResponse_OfClosedGivenConnection(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		app, err := nats.Connect("", nats.InProcessServer(b.Broker()))
 		require.NoError(t, err)
-		callee := b.connect("slow.example", bus.WithNATS(app))
-		serveSlow(t, callee)
-		caller := b.connect("caller.example")
+		callee := b.Connect("slow.example", bus.WithNATS(app))
+		kit.ServeSlow(t, callee)
+		caller := b.Connect("caller.example")
 		called := make(chan error, 1)
-		go func() { called <- caller.Call(t.Context(), slowURL+"1s", nil, nil) }()
+		go func() { called <- caller.Call(t.Context(), kit.SlowURL+"1s", nil, nil) }()
 		synctest.Wait()
 		begun := time.Now()
 		app.Close()
@@ -373,7 +295,7 @@ func TestResponse_OfClosedGivenConnection(t *testing.T) {
 		took := time.Since(begun)
 		assert.Equal(t, time.Second, took)
 		assert.ErrorContains(t, err, "the last responses may not have been sent")
-		wantFailed(t, "the call", <-called, 504, bus.ErrInstanceLost)
+		kit.WantFailed(t, "the call", <-called, 504, bus.ErrInstanceLost)
 	})
 }
 
@@ -384,13 +306,13 @@ func TestOutage_ReasonIsLogged(t *testing.T) {
 	authority := certify(t, nil)
 	t.Setenv("BUS_NATS_CA", authority.file)
 	good, bad := tlsBroker(t, certify(t, authority, here)), tlsBroker(t, certify(t, certify(t, nil), here))
-	log := new(journal)
+	log := new(kit.Journal)
 	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(good.URL()+","+bad.URL()), bus.WithLogger(zerolog.New(log)))
 	require.NoError(t, err)
-	defer closeConn(t, conn)
+	defer kit.CloseConn(t, conn)
 	good.Close()
-	log.await(t, "certificate signed by unknown authority")
-	log.await(t, "connection refused")
+	log.Await(t, "certificate signed by unknown authority")
+	log.Await(t, "connection refused")
 }
 
 // throttle has a limit for each caller, and passes on what others say who have one.
@@ -413,14 +335,14 @@ func (throttle) Busy() error {
 // time.
 func TestBusyCallee(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("throttle.example")
-		serve(t, conn, throttle{conn})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("throttle.example")
+		kit.Serve(t, conn, throttle{conn})
 		require.NoError(t, conn.Handle("GET", "/passed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, throttle{}.Busy())
 		})))
 		for _, path := range []string{"/busy", "/passed"} {
-			failed := asBusError(t, conn.Call(t.Context(), "GET https://throttle.example"+path, nil, nil))
+			failed := kit.AsBusError(t, conn.Call(t.Context(), "GET https://throttle.example"+path, nil, nil))
 			assert.Equal(t, 503, failed.Status, path)
 			assert.Zero(t, failed.RetryAfter, path)
 			assert.Equal(t, bus.ExecutedYes, failed.Executed, path)
@@ -432,9 +354,9 @@ func TestBusyCallee(t *testing.T) {
 // calls, in whole seconds.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("throttle.example")
-		serve(t, conn, throttle{conn})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("throttle.example")
+		kit.Serve(t, conn, throttle{conn})
 		require.NoError(t, conn.Handle("GET", "/handled/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", r.PathValue("said"))
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -442,7 +364,7 @@ func TestRetryAfter(t *testing.T) {
 		require.NoError(t, conn.Handle("GET", "/passed/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			bus.WriteError(w, r, conn.Call(r.Context(), "GET https://throttle.example/handled/"+r.PathValue("said"), nil, nil))
 		})))
-		caller := w.connect("caller.example")
+		caller := w.Connect("caller.example")
 		for target, want := range map[string]time.Duration{
 			"/refuse?milliseconds=120000": 2 * time.Minute,
 			"/refuse?milliseconds=1001":   2 * time.Second,
@@ -459,7 +381,7 @@ func TestRetryAfter(t *testing.T) {
 			"/passed/99999999999":         0,
 			"/passed/Wed,%2021%20Oct%202099%2007:28:00%20GMT": 0,
 		} {
-			failed := asBusError(t, caller.Call(t.Context(), "GET https://throttle.example"+target, nil, nil))
+			failed := kit.AsBusError(t, caller.Call(t.Context(), "GET https://throttle.example"+target, nil, nil))
 			assert.Equal(t, http.StatusTooManyRequests, failed.Status, target)
 			assert.Equal(t, want, failed.RetryAfter, target)
 			said, written := "", httptest.NewRecorder()

@@ -24,6 +24,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -91,8 +92,8 @@ func checkNothingLeft(t *testing.T, conns ...*bus.Conn) {
 func TestParts_EverySizeAroundTheBrokersLimit(t *testing.T) {
 	t.Parallel()
 	const payload = 2048
-	w := &testBus{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
-	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
+	w := &kit.World{Bus: kit.NewBus(t, broker.MaxPayload(payload)), Transport: bus.WithoutShortCircuit()}
+	callee, caller := w.Connect("bytes.example"), w.Connect("caller.example")
 	handleBytes(t, callee)
 	for size := payload - 600; size <= payload+1; size++ {
 		checkEcho(t, caller, size)
@@ -108,11 +109,11 @@ func TestParts_EverySizeAroundTheBrokersLimit(t *testing.T) {
 // TestMessage_Limit sends what is as large as a connection takes, and a byte more.
 func TestMessage_Limit(t *testing.T) {
 	t.Parallel()
-	for name, transport := range transports() {
+	for name, transport := range kit.Transports() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const limit = 100_000
-			w := transport(newBus(t, broker.MaxPayload(8192)))
+			w := transport(kit.NewBus(t, broker.MaxPayload(8192)))
 			small, large := bus.WithMaxMessageBytes(limit), bus.WithMaxMessageBytes(10*limit)
 			for _, test := range []struct {
 				what           string
@@ -124,13 +125,13 @@ func TestMessage_Limit(t *testing.T) {
 				{"the caller", large, small, [2]int{413, 413}},
 			} {
 				t.Run(test.what, func(t *testing.T) {
-					callee, caller := w.connect("bytes.example", test.callee), w.connect("caller.example", test.caller)
+					callee, caller := w.Connect("bytes.example", test.callee), w.Connect("caller.example", test.caller)
 					handleBytes(t, callee)
 					checkEcho(t, caller, limit)
 					err := caller.Call(t.Context(), bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", limit-1)}, nil)
-					checkError(t, err, test.status[0], bus.ExecutedNo)
+					kit.CheckError(t, err, test.status[0], bus.ExecutedNo)
 					err = caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": limit + 1}, nil)
-					checkError(t, err, test.status[1], bus.ExecutedYes)
+					kit.CheckError(t, err, test.status[1], bus.ExecutedYes)
 					assert.NoError(t, callee.Close(t.Context()))
 					checkNothingLeft(t, caller, callee)
 				})
@@ -142,8 +143,8 @@ func TestMessage_Limit(t *testing.T) {
 // TestParts_LargestMessageLimit holds that there is room for messages in parts, also where an int has 32 bits.
 func TestParts_LargestMessageLimit(t *testing.T) {
 	t.Parallel()
-	w := transports()["broker"](newBus(t, broker.MaxPayload(8192)))
-	callee, caller := w.connect("bytes.example", bus.WithMaxMessageBytes(512<<20)), w.connect("caller.example", bus.WithMaxMessageBytes(512<<20))
+	w := kit.Transports()["broker"](kit.NewBus(t, broker.MaxPayload(8192)))
+	callee, caller := w.Connect("bytes.example", bus.WithMaxMessageBytes(512<<20)), w.Connect("caller.example", bus.WithMaxMessageBytes(512<<20))
 	handleBytes(t, callee)
 	checkEcho(t, caller, 100_000)
 }
@@ -151,12 +152,12 @@ func TestParts_LargestMessageLimit(t *testing.T) {
 // TestParts_LimitOfAnEndpoint sends more in parts than an endpoint takes.
 func TestParts_LimitOfAnEndpoint(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
-	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
+	w := &kit.World{Bus: kit.NewBus(t, broker.MaxPayload(4096)), Transport: bus.WithoutShortCircuit()}
+	callee, caller := w.Connect("bytes.example"), w.Connect("caller.example")
 	handleBytes(t, callee, bus.MaxBodyBytes(20_000))
 	for _, size := range []int{20_000, 20_001, 24_000, 400_000} {
 		body := strings.Repeat("a", size)
-		response, told := do(t, caller, "POST", bytesURL+"/echo", "text/plain", body)
+		response, told := kit.Do(t, caller, "POST", bytesURL+"/echo", "text/plain", body)
 		if size == 20_000 && (response.StatusCode != 200 || told != body) {
 			t.Errorf("%d bytes: %d", size, response.StatusCode)
 		}
@@ -172,8 +173,8 @@ func TestParts_LimitOfAnEndpoint(t *testing.T) {
 // TestParts_CallsAtOnce mixes the parts of many messages.
 func TestParts_CallsAtOnce(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
-	callee, other, caller := w.connect("bytes.example"), w.connect("bytes.example"), w.connect("caller.example")
+	w := &kit.World{Bus: kit.NewBus(t, broker.MaxPayload(4096)), Transport: bus.WithoutShortCircuit()}
+	callee, other, caller := w.Connect("bytes.example"), w.Connect("bytes.example"), w.Connect("caller.example")
 	handleBytes(t, callee)
 	handleBytes(t, other)
 	var calls sync.WaitGroup
@@ -194,13 +195,13 @@ func TestParts_CallsAtOnce(t *testing.T) {
 // TestMulticast_LargeMessages has three instances give large answers, and refuses a large question.
 func TestMulticast_LargeMessages(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
-	caller := w.connect("caller.example")
+	w := &kit.World{Bus: kit.NewBus(t, broker.MaxPayload(4096)), Transport: bus.WithoutShortCircuit()}
+	caller := w.Connect("caller.example")
 	for range 3 {
-		handleBytes(t, w.connect("bytes.example"), bus.NoQueue())
+		handleBytes(t, w.Connect("bytes.example"), bus.NoQueue())
 	}
 	answers := 0
-	for response, err := range caller.Multicast(mustRequest(t, bytesURL+"/bytes?size=50000")) {
+	for response, err := range caller.Multicast(kit.MustRequest(t, bytesURL+"/bytes?size=50000")) {
 		require.NoError(t, err)
 		body, err := io.ReadAll(response.Body)
 		answers++
@@ -213,7 +214,7 @@ func TestMulticast_LargeMessages(t *testing.T) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bytesURL+"/echo", strings.NewReader(strings.Repeat("a", 5000)))
 	require.NoError(t, err)
 	for _, err := range caller.Multicast(request) {
-		checkError(t, err, 413, bus.ExecutedNo)
+		kit.CheckError(t, err, 413, bus.ExecutedNo)
 		assert.ErrorContains(t, err, "a multicast request must fit into one broker message of at most 4096 bytes; its body has 5000 bytes")
 	}
 	checkNothingLeft(t, caller)
@@ -222,9 +223,9 @@ func TestMulticast_LargeMessages(t *testing.T) {
 // TestParts_WithoutQueue sends a request in parts to an endpoint on which every instance takes the first.
 func TestParts_WithoutQueue(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
-		callees := []*bus.Conn{b.connect("bytes.example"), b.connect("bytes.example"), b.connect("bytes.example")}
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
+		callees := []*bus.Conn{b.Connect("bytes.example"), b.Connect("bytes.example"), b.Connect("bytes.example")}
 		for _, callee := range callees {
 			handleBytes(t, callee, bus.NoQueue())
 		}
@@ -238,13 +239,13 @@ func TestParts_WithoutQueue(t *testing.T) {
 // TestParts_HeadLargerThanTheBrokerTakes cannot travel in parts either.
 func TestParts_HeadLargerThanTheBrokerTakes(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
-	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
+	w := &kit.World{Bus: kit.NewBus(t, broker.MaxPayload(4096)), Transport: bus.WithoutShortCircuit()}
+	callee, caller := w.Connect("bytes.example"), w.Connect("caller.example")
 	handleBytes(t, callee)
-	request := mustRequest(t, bytesURL+"/bytes")
+	request := kit.MustRequest(t, bytesURL+"/bytes")
 	request.Header.Set("X-Large", strings.Repeat("a", 5000))
 	_, err := caller.Do(request) //nolint:bodyclose // there is no response
-	checkError(t, err, 413, bus.ExecutedNo)
+	kit.CheckError(t, err, 413, bus.ExecutedNo)
 	assert.ErrorContains(t, err, "does not fit into a message of the broker, whose limit is 4096")
 }
 
@@ -256,9 +257,9 @@ func TestParts_AnySizeOverAnyBroker(t *testing.T) {
 		payload := 800 + source.IntN(40_000)
 		t.Run(fmt.Sprintf("messages of %d", payload), func(t *testing.T) {
 			t.Parallel()
-			w := &testBus{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
-			handleBytes(t, w.connect("bytes.example"))
-			caller := w.connect("caller.example")
+			w := &kit.World{Bus: kit.NewBus(t, broker.MaxPayload(payload)), Transport: bus.WithoutShortCircuit()}
+			handleBytes(t, w.Connect("bytes.example"))
+			caller := w.Connect("caller.example")
 			for range 8 {
 				checkEcho(t, caller, source.IntN(200_000))
 			}
@@ -271,10 +272,10 @@ func TestParts_AnySizeOverAnyBroker(t *testing.T) {
 func TestParts_MemoryOfUnfinishedRequests(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	for _, fields := range []int{0, 8} {
 		t.Run(fmt.Sprintf("%d fields", fields), func(t *testing.T) {
-			w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-			callee := w.connect("bytes.example", bus.WithMaxMessageBytes(1<<20))
+			w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+			callee := w.Connect("bytes.example", bus.WithMaxMessageBytes(1<<20))
 			handleBytes(t, callee)
-			raw := rawClient(t, w)
+			raw := kit.RawClient(t, w)
 			part := (&sender{t: t, callee: callee}).part(1, 2, "a")
 			for field := range fields {
 				part.Header = append(part.Header, wire.Field{Name: fmt.Sprintf("X-%d", field), Value: strings.Repeat("x", 240)})
@@ -286,7 +287,7 @@ func TestParts_MemoryOfUnfinishedRequests(t *testing.T) { //nolint:paralleltest 
 				part.MsgID = fmt.Sprintf("m%d", i)
 				s.send(part)
 			}
-			flush(t, raw)
+			kit.Flush(t, raw)
 			awaitUnfinished(t, callee, requests)
 			took, counted := memoryInUse()-before, bus.HeldByParts(callee)
 			if took > counted {
@@ -315,10 +316,10 @@ func awaitUnfinished(t *testing.T, callee *bus.Conn, count int) {
 // TestParts_ReplacedInstanceLosesNoCall replaces instances while they are sent requests in parts.
 func TestParts_ReplacedInstanceLosesNoCall(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
-	caller := w.connect("caller.example")
+	w := &kit.World{Bus: kit.NewBus(t, broker.MaxPayload(4096)), Transport: bus.WithoutShortCircuit()}
+	caller := w.Connect("caller.example")
 	start := func() *bus.Conn {
-		conn := w.connect("bytes.example")
+		conn := w.Connect("bytes.example")
 		handleBytes(t, conn)
 		return conn
 	}
@@ -347,21 +348,21 @@ func TestParts_ReplacedInstanceLosesNoCall(t *testing.T) {
 // longer than a host may be away.
 func TestParts_CallOutlivesInstances(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, next := b.connect("caller.example"), b.connect("bytes.example")
-		requests := b.listen(subject.Subscription(b.Plane(), "443", "bytes.example", "POST", "echo"))
-		raw := rawClient(t, b.testBus)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, next := b.Connect("caller.example"), b.Connect("bytes.example")
+		requests := b.Listen(subject.Subscription(b.Plane(), "443", "bytes.example", "POST", "echo"))
+		raw := kit.RawClient(t, b.World)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			checkEcho(t, caller, 3<<20)
 		}()
 		for n := range 3 {
-			leaves := &scripted{host: "bytes.example", id: fmt.Sprintf("s%daaaaaaaa", n), plane: b.Plane(), raw: raw, script: []wire.OpCode{ack}}
+			leaves := &kit.Scripted{Host: "bytes.example", ID: fmt.Sprintf("s%daaaaaaaa", n), Plane: b.Plane(), Raw: raw, Script: []wire.OpCode{kit.Ack}}
 			select {
 			case first := <-requests:
 				time.Sleep(time.Second)
-				leaves.receive(first) // it is not there for the others
+				leaves.Receive(first) // it is not there for the others
 			case <-ended:
 				t.Fatal("the call has not waited for the next instance")
 			}
@@ -375,10 +376,10 @@ func TestParts_CallOutlivesInstances(t *testing.T) {
 // TestClose_DoesNotWaitForParts closes an instance that has the first part of a request.
 func TestClose_DoesNotWaitForParts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		s.send(s.part(1, 2, "a"))
 		checkTold(t, "the first part", s.heard(), nil)
 		begun := time.Now()
@@ -394,8 +395,8 @@ func TestClose_DoesNotWaitForParts(t *testing.T) {
 // TestParts_CallerLeaves has callers give up while their request, or the response, is on its way.
 func TestParts_CallerLeaves(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee, caller := b.Connect("bytes.example"), b.Connect("caller.example")
 		handleBytes(t, callee)
 		for budget := time.Duration(1); budget < time.Second; budget *= 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), budget)

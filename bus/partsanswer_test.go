@@ -3,7 +3,6 @@ package bus_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -30,17 +30,17 @@ type answerer struct {
 }
 
 // newAnswerer serves GET /who on scripted.example.
-func newAnswerer(t *testing.T, w *testBus, parts []*wire.Response) *answerer {
+func newAnswerer(t *testing.T, w *kit.World, parts []*wire.Response) *answerer {
 	t.Helper()
-	a := &answerer{raw: rawClient(t, w), plane: w.Plane(), parts: parts}
+	a := &answerer{raw: kit.RawClient(t, w), plane: w.Plane(), parts: parts}
 	for to, receive := range map[string]nats.MsgHandler{
-		subject.Subscription(a.plane, "443", scriptedHost, "GET", "who"): a.receive,
-		subject.Response(a.plane, scriptedHost, scriptedID):              func(*nats.Msg) {}, // it is alive
+		subject.Subscription(a.plane, "443", kit.ScriptedHost, "GET", "who"): a.receive,
+		subject.Response(a.plane, kit.ScriptedHost, kit.ScriptedID):          func(*nats.Msg) {}, // it is alive
 	} {
 		_, err := a.raw.Subscribe(to, receive)
 		require.NoError(t, err)
 	}
-	flush(t, a.raw)
+	kit.Flush(t, a.raw)
 	return a
 }
 
@@ -64,7 +64,7 @@ func (a *answerer) send(message *nats.Msg, parts ...*wire.Response) {
 
 func answerPart(number, count int, body string) *wire.Response {
 	return &wire.Response{
-		Status: 200, OpCode: wire.OpRes, FromHost: scriptedHost, FromID: scriptedID, Queue: scriptedHost,
+		Status: 200, OpCode: wire.OpRes, FromHost: kit.ScriptedHost, FromID: kit.ScriptedID, Queue: kit.ScriptedHost,
 		Fragment: wire.Fragment{Number: number, Count: count}, Body: []byte(body),
 		Header: wire.Header{{Name: "X-Part", Value: fmt.Sprint(number)}},
 	}
@@ -73,8 +73,8 @@ func answerPart(number, count int, body string) *wire.Response {
 // TestPartsOfResponse_Arrives answers with parts in any order.
 func TestPartsOfResponse_Arrives(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example", bus.WithMaxMessageBytes(64<<10))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example", bus.WithMaxMessageBytes(64<<10))
 		from := func(id string, part *wire.Response) *wire.Response {
 			part.FromID = id
 			return part
@@ -99,11 +99,11 @@ func TestPartsOfResponse_Arrives(t *testing.T) {
 			{"a whole too large", []*wire.Response{answerPart(0, 0, large+large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
 			{"the last never comes", []*wire.Response{answerPart(1, 2, "a")}, 504, "did not answer within the time budget"},
 		} {
-			a := newAnswerer(t, b.testBus, test.parts)
-			response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
+			a := newAnswerer(t, b.World, test.parts)
+			response, err := caller.Do(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET ")))
 			status, told := bus.StatusOf(err), fmt.Sprint(err)
 			if err == nil {
-				status, told = response.StatusCode, bodyOf(t, response)
+				status, told = response.StatusCode, kit.BodyOf(t, response)
 			}
 			assert.Equal(t, test.status, status, test.name)
 			assert.Contains(t, told, test.told, test.name)
@@ -121,20 +121,12 @@ func TestPartsOfResponse_Arrives(t *testing.T) {
 	})
 }
 
-func bodyOf(t *testing.T, response *http.Response) string {
-	t.Helper()
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return string(body)
-}
-
 // TestPartsOfResponse_AnotherStartsMeanwhile has an instance take the first part of a request and no other, while
 // another instance has begun to register: that it does not serve the path yet does not mean that no instance does.
 func TestPartsOfResponse_AnotherStartsMeanwhile(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		gone, caller, starts := newScripted(t, b.testBus, scriptedHost, ack), b.connect("caller.example"), b.connect(scriptedHost)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		gone, caller, starts := kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack), b.Connect("caller.example"), b.Connect(kit.ScriptedHost)
 		serves := func(path string) {
 			if err := starts.Handle("GET", path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
 				t.Fatal(err)
@@ -143,7 +135,7 @@ func TestPartsOfResponse_AnotherStartsMeanwhile(t *testing.T) {
 		serves("/other")
 		answered := make(chan error, 1)
 		go func() {
-			made := mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))
+			made := kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET "))
 			made.Body, made.ContentLength = wire.NewBody(someBytes(3<<20)), 3<<20
 			response, err := caller.Do(made)
 			if err == nil && response.StatusCode != http.StatusOK {
@@ -151,10 +143,10 @@ func TestPartsOfResponse_AnotherStartsMeanwhile(t *testing.T) {
 			}
 			answered <- err
 		}()
-		<-gone.taken
+		<-gone.Taken
 		time.Sleep(100 * time.Millisecond)
 		serves("/who")
-		gone.raw.Close()
+		gone.Raw.Close()
 		assert.NoError(t, <-answered)
 	})
 }
@@ -162,19 +154,19 @@ func TestPartsOfResponse_AnotherStartsMeanwhile(t *testing.T) {
 // TestPartsOfResponse_ServesAsAck has an instance answer in parts, slowly, without an ack before them.
 func TestPartsOfResponse_ServesAsAck(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		server := &answerer{raw: newScripted(t, b.testBus, scriptedHost).raw, plane: b.Plane()}
-		caller := b.connect("caller.example", bus.WithAckWait(time.Second))
-		requests := b.listen(subject.Subscription(b.Plane(), "443", scriptedHost, "GET", "who"))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		server := &answerer{raw: kit.NewScripted(t, b.World, kit.ScriptedHost).Raw, plane: b.Plane()}
+		caller := b.Connect("caller.example", bus.WithAckWait(time.Second))
+		requests := b.Listen(subject.Subscription(b.Plane(), "443", kit.ScriptedHost, "GET", "who"))
 		go func() {
 			request := <-requests
 			server.send(request, answerPart(1, 2, "a"))
 			time.Sleep(5 * time.Second)
 			server.send(request, answerPart(2, 2, "b"))
 		}()
-		response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
+		response, err := caller.Do(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET ")))
 		require.NoError(t, err)
-		if body := bodyOf(t, response); body != "ab" {
+		if body := kit.BodyOf(t, response); body != "ab" {
 			t.Errorf("the body is %q", body)
 		}
 		checkNothingLeft(t, caller)
@@ -185,30 +177,30 @@ func TestPartsOfResponse_ServesAsAck(t *testing.T) {
 // the others.
 func TestPartsOfResponse_FirstPartIsTaken(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		gone := newScripted(t, b.testBus, scriptedHost, ack)
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		gone := kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack)
+		caller := b.Connect("caller.example")
 		request := func() (*http.Response, error) {
-			made := mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))
+			made := kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET "))
 			made.Body, made.ContentLength = wire.NewBody(someBytes(3<<20)), 3<<20
 			return caller.Do(made)
 		}
 		begun := time.Now()
 		_, err := request() //nolint:bodyclose // there is no response
-		checkError(t, err, 503, bus.ExecutedNo)
+		kit.CheckError(t, err, 503, bus.ExecutedNo)
 		assert.ErrorIs(t, err, bus.ErrNoResponder)
-		assert.ErrorContains(t, err, scriptedID+"."+scriptedHost+" took the first part of the request")
+		assert.ErrorContains(t, err, kit.ScriptedID+"."+kit.ScriptedHost+" took the first part of the request")
 		assert.ErrorContains(t, err, "does not subscribe to its instance subject")
 		if waited := time.Since(begun); waited > time.Second {
-			t.Errorf("waited %s for one that is never there, and sent the first part %d times", waited, gone.requests.Load())
+			t.Errorf("waited %s for one that is never there, and sent the first part %d times", waited, gone.Requests.Load())
 		}
 		// with one that does among them, the call arrives
-		sub, err := gone.raw.Subscribe(subject.Instance(b.Plane(), scriptedHost, scriptedID), func(*nats.Msg) {})
+		sub, err := gone.Raw.Subscribe(subject.Instance(b.Plane(), kit.ScriptedHost, kit.ScriptedID), func(*nats.Msg) {})
 		require.NoError(t, err)
-		flush(t, gone.raw)
+		kit.Flush(t, gone.Raw)
 		begun = time.Now()
 		_, err = request() //nolint:bodyclose // there is no response
-		checkError(t, err, 504, bus.ExecutedUnknown)
+		kit.CheckError(t, err, 504, bus.ExecutedUnknown)
 		if waited := time.Since(begun); waited != 20*time.Second {
 			t.Errorf("waited %s of 20s", waited)
 		}
@@ -223,22 +215,22 @@ const bytesHost = "bytes.example"
 func printedForBytes(t *testing.T, options []bus.ConnectOption) map[string]string {
 	t.Helper()
 	return map[string]string{
-		bytesHost:        printedFor(t, bytesHost, options, func(conn *bus.Conn) { handleBytes(t, conn) }),
-		"caller.example": printedFor(t, "caller.example", options, func(*bus.Conn) {}, bytesHost),
+		bytesHost:        kit.PrintedFor(t, bytesHost, options, func(conn *bus.Conn) { handleBytes(t, conn) }),
+		"caller.example": kit.PrintedFor(t, "caller.example", options, func(*bus.Conn) {}, bytesHost),
 	}
 }
 
 // TestPartsOfResponse_UnderPermissions sends messages in parts, both ways, with the printed permissions and no more.
 func TestPartsOfResponse_UnderPermissions(t *testing.T) {
 	t.Parallel()
-	for name, options := range profiles() {
+	for name, options := range kit.Profiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newEnforcing(t, printedForBytes(t, options), broker.MaxPayload(4096))
+			e := kit.NewEnforcing(t, printedForBytes(t, options), broker.MaxPayload(4096))
 			for range 2 { // instances
-				handleBytes(t, e.connect(bytesHost, options...))
+				handleBytes(t, e.Connect(bytesHost, options...))
 			}
-			caller := e.connect("caller.example", options...)
+			caller := e.Connect("caller.example", options...)
 			for size := 3000; size <= 4100; size += 50 { // the end of a message moves over the end of what one holds
 				checkEcho(t, caller, size)
 			}
@@ -249,7 +241,7 @@ func TestPartsOfResponse_UnderPermissions(t *testing.T) {
 			calls.Wait()
 			checkEcho(t, caller, 2<<20) // more than 500 parts each way, all answers to one request
 			checkNothingLeft(t, caller)
-			for _, line := range e.log.lines("violation") {
+			for _, line := range e.Log.Lines("violation") {
 				t.Error(line)
 			}
 		})
@@ -263,18 +255,18 @@ func TestPartsOfResponse_TooFewAllowed(t *testing.T) {
 	options := []bus.ConnectOption{bus.WithAllowResponses()}
 	blocks := printedForBytes(t, options)
 	blocks[bytesHost] = strings.Replace(blocks[bytesHost], "max: -1", "max: 2", 1)
-	e := newEnforcing(t, blocks, broker.MaxPayload(4096))
-	callee, caller := e.connect(bytesHost, options...), e.connect("caller.example", options...)
+	e := kit.NewEnforcing(t, blocks, broker.MaxPayload(4096))
+	callee, caller := e.Connect(bytesHost, options...), e.Connect("caller.example", options...)
 	handleBytes(t, callee)
 	checkEcho(t, caller, 2000)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": 20_000}, nil)
 	}()
-	e.log.await(t, `let user \"bytes.example\" publish to bus.r.example.caller.`)
+	e.Log.Await(t, `let user \"bytes.example\" publish to bus.r.example.caller.`)
 	checkEcho(t, caller, 2000)
-	closeConn(t, callee)
-	err := await(t, "the end of the call", ended)
+	kit.CloseConn(t, callee)
+	err := kit.Await(t, "the end of the call", ended)
 	failed, _ := errors.AsType[*bus.Error](err)
 	require.NotNil(t, failed)
 	assert.Equal(t, bus.ExecutedUnknown, failed.Executed)
@@ -298,42 +290,42 @@ func TestForgedParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := newEnforcing(t, map[string]string{
-		bytesHost:        printedFor(t, bytesHost, options, handle),
-		"caller.example": printedFor(t, "caller.example", options, func(*bus.Conn) {}, bytesHost),
-		"evil.example":   printedFor(t, "evil.example", options, func(*bus.Conn) {}, "caller.example", bytesHost),
+	e := kit.NewEnforcing(t, map[string]string{
+		bytesHost:        kit.PrintedFor(t, bytesHost, options, handle),
+		"caller.example": kit.PrintedFor(t, "caller.example", options, func(*bus.Conn) {}, bytesHost),
+		"evil.example":   kit.PrintedFor(t, "evil.example", options, func(*bus.Conn) {}, "caller.example", bytesHost),
 	}, broker.MaxPayload(4096))
-	callee, caller := e.connect(bytesHost, options...), e.connect("caller.example", options...)
+	callee, caller := e.Connect(bytesHost, options...), e.Connect("caller.example", options...)
 	handle(callee)
 	answered := make(chan string, 1)
 	go func() {
-		_, body := do(t, caller, "GET", bytesURL+"/bytes", "", "")
+		_, body := kit.Do(t, caller, "GET", bytesURL+"/bytes", "", "")
 		answered <- body
 	}()
-	msgID, dropped := await(t, "the question", asked), caller.Stats().Malformed
-	evil, hears := e.login("evil.example"), subject.Response("bus", caller.Host(), caller.ID())
+	msgID, dropped := kit.Await(t, "the question", asked), caller.Stats().Malformed
+	evil, hears := e.Login("evil.example"), subject.Response("bus", caller.Host(), caller.ID())
 	for number := range 3 {
 		forged := string(wire.AppendResponse(nil, &wire.Response{
 			Status: http.StatusOK, OpCode: wire.OpRes, FromHost: callee.Host(), FromID: callee.ID(), MsgID: msgID, Queue: callee.Host(),
 			Fragment: wire.Fragment{Number: number + 1, Count: 3}, Body: []byte("forged"),
 		}))
-		if refused := evil.publish(hears, "", forged); len(refused) != 0 { // it may ask whether the caller lives
+		if refused := evil.Publish(hears, "", forged); len(refused) != 0 { // it may ask whether the caller lives
 			t.Errorf("to the response subject: %s", refused)
 		}
-		if evil.publish(hears+"."+msgID, "", forged) == nil {
+		if evil.Publish(hears+"."+msgID, "", forged) == nil {
 			t.Error("the broker lets a client answer who was not asked")
 		}
 	}
 	close(answer)
-	if body := await(t, "the answer", answered); body != string(someBytes(20_000)) {
+	if body := kit.Await(t, "the answer", answered); body != string(someBytes(20_000)) {
 		t.Errorf("the answer has %d bytes, and not those that were sent", len(body))
 	}
 	for { // until the forged ones were dropped
-		news := e.log.next()
+		news := e.Log.Next()
 		if caller.Stats().Malformed-dropped >= 3 {
 			break
 		}
-		await(t, "a message that is dropped", news)
+		kit.Await(t, "a message that is dropped", news)
 	}
 	checkNothingLeft(t, caller)
 }
@@ -346,7 +338,7 @@ func TestPartsOfResponse_WithoutTheOption(t *testing.T) {
 		caller := b.Connect("caller.example", bus.WithAllowResponses(), bus.WithoutShortCircuit())
 		handleBytes(t, callee)
 		err := caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": 3 << 20}, nil)
-		checkError(t, err, 503, bus.ExecutedUnknown)
+		kit.CheckError(t, err, 503, bus.ExecutedUnknown)
 		if !errors.Is(err, bus.ErrNoAck) {
 			t.Errorf("got %v", err)
 		}

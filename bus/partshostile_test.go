@@ -17,6 +17,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -34,12 +35,12 @@ const (
 	senderID   = "s9aaaaaaaa"
 )
 
-func newSender(t *testing.T, w *testBus, callee *bus.Conn) *sender {
+func newSender(t *testing.T, w *kit.World, callee *bus.Conn) *sender {
 	t.Helper()
-	s := &sender{t: t, raw: rawClient(t, w), plane: w.Plane(), callee: callee, answers: make(chan *nats.Msg, 1<<15)}
+	s := &sender{t: t, raw: kit.RawClient(t, w), plane: w.Plane(), callee: callee, answers: make(chan *nats.Msg, 1<<15)}
 	_, err := s.raw.ChanSubscribe(subject.Response(s.plane, senderHost, senderID), s.answers)
 	require.NoError(t, err)
-	flush(t, s.raw)
+	kit.Flush(t, s.raw)
 	return s
 }
 
@@ -87,10 +88,10 @@ func (s *sender) heard() (told []string) {
 // TestHostileParts_NotInOrder sends what no connection of ours would.
 func TestHostileParts_NotInOrder(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(64<<10))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example", bus.WithMaxMessageBytes(64<<10))
 		handleBytes(t, callee)
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		changed := func(part *wire.Request, change func(*wire.Request)) *wire.Request {
 			change(part)
 			return part
@@ -164,10 +165,10 @@ func checkTold(t *testing.T, name string, told, want []string) {
 // TestHostileParts_Malformed sends numbers that are no part of anything.
 func TestHostileParts_Malformed(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		for _, value := range []string{"0/3", "-1/3", "4/3", "1/0", "0/0", "1", "1/", "/3", "+1/3", "1/3/5", "1 / 3", "1,3", "a/b", "1/9999999999", "1/3\r\nBus-Fragment: 2/3"} {
 			text := strings.Replace(string(wire.AppendRequest(nil, s.part(1, 3, "a"))), "1/3", value, 1)
 			s.sendText(s.part(1, 3, "a"), []byte(text))
@@ -183,10 +184,10 @@ func TestHostileParts_Malformed(t *testing.T) {
 // that happens.
 func TestMalformedPart(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		first, second, last := s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")
 		for _, test := range []struct {
 			name             string
@@ -236,12 +237,12 @@ func TestMalformedPart(t *testing.T) {
 // over.
 func TestHostileParts_ThousandsUnfinished(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		const share = 36 << 20
-		callee := b.connect("bytes.example")
+		callee := b.Connect("bytes.example")
 		handleBytes(t, callee)
-		s, body := newSender(t, b.testBus, callee), strings.Repeat("b", 1000)
-		idle := b.goroutines()
+		s, body := newSender(t, b.World, callee), strings.Repeat("b", 1000)
+		idle := b.Goroutines()
 		refused := 0
 		for i := range 10_000 {
 			part := s.part(1, 3, body)
@@ -257,11 +258,11 @@ func TestHostileParts_ThousandsUnfinished(t *testing.T) {
 		assert.GreaterOrEqual(t, held, share-1<<20)
 		assert.GreaterOrEqual(t, refused, 6900)
 		assert.LessOrEqual(t, refused, 7100)
-		checkEcho(t, b.connect("caller.example"), 200_000) // others are not affected
+		checkEcho(t, b.Connect("caller.example"), 200_000) // others are not affected
 		time.Sleep(11 * time.Second)
 		s.heard()
 		checkNothingLeft(t, callee)
-		if now := b.goroutines(); now > idle+20 { // those of the caller
+		if now := b.Goroutines(); now > idle+20 { // those of the caller
 			t.Errorf("%d goroutines, %d before", now, idle)
 		}
 		s.send(s.part(1, 2, "a"))
@@ -275,10 +276,10 @@ func TestHostileParts_ThousandsUnfinished(t *testing.T) {
 // they leave nothing, and an honest sender has its large calls answered.
 func TestHostileParts_ForgedSenders(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee, caller := b.Connect("bytes.example"), b.Connect("caller.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		for name, count := range map[string]int{"refused": 1 << 17, "kept": 3} {
 			for i := range 5000 {
 				part := s.part(1, count, "a")
@@ -313,10 +314,10 @@ func countRefused(told []string) (refused int) {
 // TestHostileParts_CancelFreesTheRest calls off a request of which a part has come.
 func TestHostileParts_CancelFreesTheRest(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example")
 		handleBytes(t, callee)
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		s.send(s.part(1, 2, "a"))
 		synctest.Wait()
 		if unfinished := bus.UnfinishedMessages(callee); unfinished != 1 {
@@ -351,24 +352,24 @@ func (s *sender) parts(token string) []*wire.Request {
 // TestToken_OfPartsIsVerifiedWithTheFirst holds that no client without a good token has memory for parts.
 func TestToken_OfPartsIsVerifiedWithTheFirst(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		i := newIssuer(t)
-		open, closed, unkeyed := b.connect("bytes.example", i.trust()), b.connect("bytes.example", i.trust()), b.connect("bytes.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		i := kit.NewIssuer(t)
+		open, closed, unkeyed := b.Connect("bytes.example", i.Trust()), b.Connect("bytes.example", i.Trust()), b.Connect("bytes.example")
 		handleBytes(t, open)
-		handleBytes(t, closed, bus.RequireClaims(keepers))
-		handleBytes(t, unkeyed, bus.RequireClaims(keepers))
-		indifferent := b.connect("bytes.example") // passes on unverified what it gets
+		handleBytes(t, closed, bus.RequireClaims(kit.Keepers))
+		handleBytes(t, unkeyed, bus.RequireClaims(kit.Keepers))
+		indifferent := b.Connect("bytes.example") // passes on unverified what it gets
 		handleBytes(t, indifferent)
-		for name, token := range i.badTokens() {
+		for name, token := range i.BadTokens() {
 			for _, callee := range []*bus.Conn{open, closed, unkeyed} {
 				checkRefusedAtOnce(t, b, callee, name, token, "401 ")
 			}
 		}
 		checkRefusedAtOnce(t, b, closed, "none", "", "401 a token is required")
-		checkRefusedAtOnce(t, b, closed, "of no use", i.token(nil), "403 the claims of the token do not give access")
-		checkRefusedAtOnce(t, b, unkeyed, "good", i.keeper(), "401 token: no token is accepted here")
+		checkRefusedAtOnce(t, b, closed, "of no use", i.Token(nil), "403 the claims of the token do not give access")
+		checkRefusedAtOnce(t, b, unkeyed, "good", i.Keeper(), "401 token: no token is accepted here")
 		for name, callee := range map[string]*bus.Conn{"public": open, "for keepers": closed} {
-			checkTold(t, name, callInParts(t, b, callee, i.keeper()), []string{"200 aaa"})
+			checkTold(t, name, callInParts(t, b, callee, i.Keeper()), []string{"200 aaa"})
 		}
 		checkTold(t, "nobody", callInParts(t, b, open, ""), []string{"200 aaa"})
 		checkTold(t, "unverified", callInParts(t, b, indifferent, "a.b.c"), []string{"200 aaa"})
@@ -377,9 +378,9 @@ func TestToken_OfPartsIsVerifiedWithTheFirst(t *testing.T) {
 }
 
 // callInParts sends all parts to one instance, and returns what has come.
-func callInParts(t *testing.T, b *bubble, callee *bus.Conn, token string) (told []string) {
+func callInParts(t *testing.T, b *kit.Bubble, callee *bus.Conn, token string) (told []string) {
 	t.Helper()
-	s := newSender(t, b.testBus, callee)
+	s := newSender(t, b.World, callee)
 	for _, part := range s.parts(token) {
 		part.Host = callee.ID() + ".bytes.example"
 		s.send(part)
@@ -389,9 +390,9 @@ func callInParts(t *testing.T, b *bubble, callee *bus.Conn, token string) (told 
 }
 
 // checkRefusedAtOnce expects the first part to be acked and refused, and the others to be passed over.
-func checkRefusedAtOnce(t *testing.T, b *bubble, callee *bus.Conn, name, token, want string) {
+func checkRefusedAtOnce(t *testing.T, b *kit.Bubble, callee *bus.Conn, name, token, want string) {
 	t.Helper()
-	s := newSender(t, b.testBus, callee)
+	s := newSender(t, b.World, callee)
 	for number, part := range s.parts(token) {
 		part.Host = callee.ID() + ".bytes.example"
 		s.send(part)
@@ -436,7 +437,7 @@ func (k slowKeys) become(t *testing.T, keys ...*claimstest.Key) {
 // the key of its token.
 func TestHostileParts_WhileTheTokenIsVerified(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		for _, test := range []struct {
 			name   string
 			before int // so many parts come before the key set
@@ -450,15 +451,15 @@ func TestHostileParts_WhileTheTokenIsVerified(t *testing.T) {
 			{"all parts, a key", 3, true, "200 aaa"},
 			{"all parts, no key", 3, false, "401 token: signed with a key"},
 		} {
-			keys, known, another := make(slowKeys, 1), newKey(t), newKey(t)
+			keys, known, another := make(slowKeys, 1), kit.NewKey(t), kit.NewKey(t)
 			keys.become(t, known)
 			verifier, err := claims.Open(t.Context(), claims.Config{KeySet: "https://keys.example/", HTTPClient: &http.Client{Transport: keys}})
 			require.NoError(t, err)
-			callee := b.connect("bytes.example", bus.WithVerifier(verifier))
+			callee := b.Connect("bytes.example", bus.WithVerifier(verifier))
 			handleBytes(t, callee)
-			s := newSender(t, b.testBus, callee)
+			s := newSender(t, b.World, callee)
 			time.Sleep(time.Minute) // on the clock of the bubble: the key set may be read again
-			parts := s.parts((&issuer{t: t}).sign(another, nil))
+			parts := s.parts((&kit.Issuer{T: t}).Sign(another, nil))
 			for _, part := range parts[:test.before] {
 				s.send(part)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestPermissions_Text holds the form that a configuration file has.
@@ -60,9 +61,9 @@ func TestNoPermissions(t *testing.T) {
 	want := `{"pub":{"deny":["\u003e"]},"sub":{"deny":["\u003e"]}}`
 	require.NoError(t, err)
 	assert.Equal(t, want, string(encoded))
-	user := newEnforcing(t, map[string]string{"none": none.String()}).login("none")
+	user := kit.NewEnforcing(t, map[string]string{"none": none.String()}).Login("none")
 	for _, verb := range []string{"PUB", "SUB"} {
-		if user.allows(operation{verb: verb, subject: "bus.x"}) {
+		if user.Allows(kit.Operation{Verb: verb, Subject: "bus.x"}) {
 			t.Errorf("%s is allowed", verb)
 		}
 	}
@@ -132,7 +133,7 @@ func TestPermissions_WithResponses(t *testing.T) {
 // TestNamedCallees says what callers of hosts need that they have not called yet.
 func TestNamedCallees(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("caller.example", bus.WithPlane("bus"))
+	conn := kit.NewBus(t).Connect("caller.example", bus.WithPlane("bus"))
 	for callee, want := range map[string][]string{
 		"products.example": {
 			"bus.443.example.products.|.>", "bus.443.example.products.*.|.>",
@@ -159,7 +160,7 @@ func TestNamedCallees(t *testing.T) {
 
 func TestPermissions_RefuseACallee(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("caller.example")
+	conn := kit.NewBus(t).Connect("caller.example")
 	for callee, want := range map[string]string{
 		"":               `permissions of caller.example: callee "": host "": label "" is not 1 to 63 characters of a-z, 0-9 and inner hyphens; write a host, *.domain for all below it, or * for all`,
 		"https://a":      `callee "https://a": the port is not a number; write host or host:port`,
@@ -179,13 +180,13 @@ func TestPermissions_RefuseACallee(t *testing.T) {
 // TestPermissions_OfCallees remembers who was called, by its host, and on which port.
 func TestPermissions_OfCallees(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
-		instance := "https://" + callee.ID() + "." + calculatorHost
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
+		instance := "https://" + callee.ID() + "." + kit.CalculatorHost
 		for _, address := range []string{instance + "/add", instance + "/who", "https://x.nobody.example:444/add"} {
 			_ = caller.Call(t.Context(), "GET "+address, nil, nil)
 		}
-		publish(t, caller, instance+"/who")
+		kit.MulticastIDs(t, caller, instance+"/who")
 		granted, err := caller.Permissions()
 		require.NoError(t, err)
 		var called []string
@@ -199,14 +200,6 @@ func TestPermissions_OfCallees(t *testing.T) {
 			t.Errorf("callees are %s\nwant %s", got, want)
 		}
 	})
-}
-
-// profiles are the ways to answer: on the response subject, or where allow_responses lets one.
-func profiles() map[string][]bus.ConnectOption {
-	return map[string][]bus.ConnectOption{
-		"responses to all": nil,
-		"allow_responses":  {bus.WithAllowResponses()},
-	}
 }
 
 // shop is a service that does all that one can do.
@@ -224,7 +217,7 @@ const (
 // Buy calls another service.
 func (s *shop) Buy(ctx context.Context, x, y int) (sum int, err error) {
 	var out struct{ Sum int }
-	err = s.conn.Call(ctx, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
+	err = s.conn.Call(ctx, kit.CalculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
 	return out.Sum, err
 }
 
@@ -241,7 +234,7 @@ func (s *shop) Wait(ctx context.Context) error {
 
 // calculatorThatWaits tells when a client waits for it.
 type calculatorThatWaits struct {
-	calculator
+	kit.Calculator
 	entered chan struct{}
 }
 
@@ -260,17 +253,17 @@ type players struct {
 }
 
 // newPlayers lets them in, the shop through a tap.
-func newPlayers(t *testing.T, e *enforcing, through string, options []bus.ConnectOption) *players {
+func newPlayers(t *testing.T, e *kit.Enforcing, through string, options []bus.ConnectOption) *players {
 	t.Helper()
 	p := &players{t: t, waitedFor: make(chan struct{}, 1)}
-	p.calculator = e.connect(calculatorHost, options...)
-	serve(t, p.calculator, calculatorThatWaits{calculator{p.calculator.ID()}, p.waitedFor}, bus.Method("Who", bus.NoQueue()))
-	p.shop = e.connect(shopHost, append(slices.Clip(options), bus.WithURL(through))...)
+	p.calculator = e.Connect(kit.CalculatorHost, options...)
+	kit.Serve(t, p.calculator, calculatorThatWaits{kit.Calculator{ID: p.calculator.ID()}, p.waitedFor}, bus.Method("Who", bus.NoQueue()))
+	p.shop = e.Connect(shopHost, append(slices.Clip(options), bus.WithURL(through))...)
 	p.shopkeeper = &shop{p.shop, make(chan struct{}, 1), make(chan error, 1)}
-	serve(t, p.shop, p.shopkeeper, bus.Method("Stock", bus.NoQueue()))
+	kit.Serve(t, p.shop, p.shopkeeper, bus.Method("Stock", bus.NoQueue()))
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	require.NoError(t, p.shop.Handle(http.MethodPost, "/echo/{path+}", echo, bus.Port(444)))
-	p.caller = e.connect("caller.example", options...)
+	p.caller = e.Connect("caller.example", options...)
 	return p
 }
 
@@ -292,34 +285,34 @@ func (p *players) isCalled() {
 	p.expect(p.caller, "GET", shopURL+"/openapi.json", "", 200, "/shop.example:443/buy")
 	large := strings.Repeat("x", 3<<20) // more than one message holds
 	p.expect(p.caller, "POST", shopURL+":444/echo/a/b", large, 200, large)
-	if ids := publish(t, p.caller, shopURL+"/stock"); len(ids) != 1 {
+	if ids := kit.MulticastIDs(t, p.caller, shopURL+"/stock"); len(ids) != 1 {
 		t.Errorf("a multicast to the shop is answered by %v", ids)
 	}
 	p.discover(p.caller)
 	p.callAndLeave(p.caller, shopURL+"/wait", p.shopkeeper.entered)
-	if err := await(t, "the end of the call", p.shopkeeper.left); !errors.Is(err, bus.ErrCallerLeft) {
+	if err := kit.Await(t, "the end of the call", p.shopkeeper.left); !errors.Is(err, bus.ErrCallerLeft) {
 		t.Errorf("the handler's context ended because of: %v", err)
 	}
 }
 
 // calls has it call in every way.
 func (p *players) calls() {
-	t, direct := p.t, "https://"+p.calculator.ID()+"."+calculatorHost
+	t, direct := p.t, "https://"+p.calculator.ID()+"."+kit.CalculatorHost
 	t.Helper()
-	for _, address := range []string{calculatorURL, direct} {
+	for _, address := range []string{kit.CalculatorURL, direct} {
 		p.expect(p.shop, "GET", address+"/add?x=1&y=2", "", 200, `{"sum":3}`)
 		p.expect(p.shop, "GET", address+"/nothing", "", 404, "nothing")
 	}
-	err := p.shop.Call(t.Context(), "GET https://x1aaaaaaaa."+calculatorHost+"/add", nil, nil)
+	err := p.shop.Call(t.Context(), "GET https://x1aaaaaaaa."+kit.CalculatorHost+"/add", nil, nil)
 	failed, _ := errors.AsType[*bus.Error](err)
 	require.NotNil(t, failed, "an instance that is not there")
 	assert.Equal(t, 503, failed.Status, "an instance that is not there")
 	assert.ErrorIs(t, err, bus.ErrNoResponder, "an instance that is not there")
-	if ids := publish(t, p.shop, calculatorURL+"/who"); len(ids) != 1 {
+	if ids := kit.MulticastIDs(t, p.shop, kit.CalculatorURL+"/who"); len(ids) != 1 {
 		t.Errorf("a multicast to the calculator is answered by %v", ids)
 	}
 	p.discover(p.shop)
-	p.callAndLeave(p.shop, calculatorURL+"/wait", p.waitedFor)
+	p.callAndLeave(p.shop, kit.CalculatorURL+"/wait", p.waitedFor)
 }
 
 // discover finds all players, and whom they call.
@@ -328,7 +321,7 @@ func (p *players) discover(from *bus.Conn) {
 	want := []string{p.caller.ID(), p.shop.ID(), p.calculator.ID()}
 	slices.Sort(want)
 	for _, question := range []string{"https://all:888/ping", "https://all:888/traffic"} {
-		if ids := publish(p.t, from, question); !slices.Equal(ids, want) {
+		if ids := kit.MulticastIDs(p.t, from, question); !slices.Equal(ids, want) {
 			p.t.Errorf("%s is answered %s by %v, want %v", from.Host(), question, ids, want)
 		}
 	}
@@ -341,10 +334,10 @@ func (p *players) callAndLeave(from *bus.Conn, address string, handled <-chan st
 	ctx, leave := context.WithCancel(p.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- from.Call(ctx, address, nil, nil) }()
-	await(p.t, "the call of "+address, handled)
+	kit.Await(p.t, "the call of "+address, handled)
 	p.expect(from, "GET", address[:strings.LastIndexByte(address, '/')]+"/openapi.json", "", 200, "openapi")
 	leave()
-	if err := await(p.t, "the end of the call", ended); !errors.Is(err, context.Canceled) {
+	if err := kit.Await(p.t, "the end of the call", ended); !errors.Is(err, context.Canceled) {
 		p.t.Errorf("%s, which was left: %v", address, err)
 	}
 }
@@ -355,7 +348,7 @@ func (p *players) expect(from *bus.Conn, method, url, body string, status int, h
 	if body != "" {
 		contentType = "text/plain"
 	}
-	response, told := do(p.t, from, method, url, contentType, body)
+	response, told := kit.Do(p.t, from, method, url, contentType, body)
 	assert.Equal(p.t, status, response.StatusCode, "%s calls %s %s", from.Host(), method, url)
 	assert.Contains(p.t, told, holds, "%s calls %s %s", from.Host(), method, url)
 }
@@ -376,16 +369,16 @@ func (p *players) blocks() map[string]bus.Permissions {
 func (p *players) leave() {
 	p.t.Helper()
 	for _, conn := range []*bus.Conn{p.caller, p.shop, p.calculator} {
-		closeConn(p.t, conn)
+		kit.CloseConn(p.t, conn)
 	}
 }
 
 // rehearse acts on a broker that allows everything. It returns what the players say they need, and what the shop has
 // done.
-func rehearse(t *testing.T, options []bus.ConnectOption) (map[string]bus.Permissions, []operation) {
+func rehearse(t *testing.T, options []bus.ConnectOption) (map[string]bus.Permissions, []kit.Operation) {
 	t.Helper()
-	open := newEnforcing(t, nil)
-	tapped := open.tapped(shopHost)
+	open := kit.NewEnforcing(t, nil)
+	tapped := tapped(open, shopHost)
 	p := newPlayers(t, open, tapped.url, options)
 	p.act()
 	blocks := p.blocks()
@@ -396,7 +389,7 @@ func rehearse(t *testing.T, options []bus.ConnectOption) (map[string]bus.Permiss
 // TestPermissions_AreEnough lets each do all it does, with the printed permissions and no more.
 func TestPermissions_AreEnough(t *testing.T) {
 	t.Parallel()
-	for name, options := range profiles() {
+	for name, options := range kit.Profiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			blocks, _ := rehearse(t, options)
@@ -404,11 +397,11 @@ func TestPermissions_AreEnough(t *testing.T) {
 			for host, granted := range blocks {
 				users[host] = granted.String()
 			}
-			strict := newEnforcing(t, users)
-			p := newPlayers(t, strict, strict.as(shopHost), options)
+			strict := kit.NewEnforcing(t, users)
+			p := newPlayers(t, strict, strict.As(shopHost), options)
 			p.act()
 			p.leave()
-			for _, line := range strict.log.lines("violation") {
+			for _, line := range strict.Log.Lines("violation") {
 				t.Error(line)
 			}
 		})
@@ -418,22 +411,22 @@ func TestPermissions_AreEnough(t *testing.T) {
 // TestPermissions_OfCallersOfAll lets an ingress call hosts that it does not know yet.
 func TestPermissions_OfCallersOfAll(t *testing.T) {
 	t.Parallel()
-	for name, options := range profiles() {
+	for name, options := range kit.Profiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, callee := range []string{"*", "*.example"} {
-				e := newEnforcing(t, map[string]string{
-					"ingress": printedFor(t, "ingress", options, func(*bus.Conn) {}, callee), calculatorHost: "",
+				e := kit.NewEnforcing(t, map[string]string{
+					"ingress": kit.PrintedFor(t, "ingress", options, func(*bus.Conn) {}, callee), kit.CalculatorHost: "",
 				})
 				waitedFor := make(chan struct{}, 1)
-				callees := e.connect(calculatorHost, options...)
-				serve(t, callees, calculatorThatWaits{calculator{callees.ID()}, waitedFor}, bus.Method("Who", bus.NoQueue()))
-				p := &players{t: t, caller: e.connect("ingress", options...)}
-				p.expect(p.caller, "GET", calculatorURL+"/add?x=1&y=2", "", 200, `{"sum":3}`)
-				p.expect(p.caller, "GET", calculatorURL+"/nothing", "", 404, "nothing")
-				publish(t, p.caller, calculatorURL+"/who")
-				p.callAndLeave(p.caller, calculatorURL+"/wait", waitedFor)
-				for _, line := range e.log.lines("violation") {
+				callees := e.Connect(kit.CalculatorHost, options...)
+				kit.Serve(t, callees, calculatorThatWaits{kit.Calculator{ID: callees.ID()}, waitedFor}, bus.Method("Who", bus.NoQueue()))
+				p := &players{t: t, caller: e.Connect("ingress", options...)}
+				p.expect(p.caller, "GET", kit.CalculatorURL+"/add?x=1&y=2", "", 200, `{"sum":3}`)
+				p.expect(p.caller, "GET", kit.CalculatorURL+"/nothing", "", 404, "nothing")
+				kit.MulticastIDs(t, p.caller, kit.CalculatorURL+"/who")
+				p.callAndLeave(p.caller, kit.CalculatorURL+"/wait", waitedFor)
+				for _, line := range e.Log.Lines("violation") {
 					t.Errorf("%s: %s", callee, line)
 				}
 			}
@@ -444,32 +437,32 @@ func TestPermissions_OfCallersOfAll(t *testing.T) {
 // TestPermissions_LostInstance has an instance take a call and die. That the broker may be asked after it is needed.
 func TestPermissions_LostInstance(t *testing.T) {
 	t.Parallel()
-	for name, options := range profiles() {
+	for name, options := range kit.Profiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newEnforcing(t, map[string]string{
-				"clerk.example":  printedFor(t, "clerk.example", options, func(conn *bus.Conn) { serve(t, conn, &clerk{}) }),
-				"caller.example": printedFor(t, "caller.example", options, func(*bus.Conn) {}, "clerk.example"),
+			e := kit.NewEnforcing(t, map[string]string{
+				"clerk.example":  kit.PrintedFor(t, "clerk.example", options, func(conn *bus.Conn) { kit.Serve(t, conn, &clerk{}) }),
+				"caller.example": kit.PrintedFor(t, "caller.example", options, func(*bus.Conn) {}, "clerk.example"),
 			})
-			taker := e.login("clerk.example")
-			if refused := taker.subscribe("bus.443.example.clerk.|.POST.ask", "clerk.example"); len(refused) != 0 {
+			taker := e.Login("clerk.example")
+			if refused := taker.Subscribe("bus.443.example.clerk.|.POST.ask", "clerk.example"); len(refused) != 0 {
 				t.Fatal(refused)
 			}
-			caller, ended := e.connect("caller.example", options...), make(chan error, 1)
+			caller, ended := e.Connect("caller.example", options...), make(chan error, 1)
 			go func() { ended <- caller.Call(t.Context(), "https://clerk.example/ask", nil, nil) }()
-			question := taker.next()
-			response, id := "bus.r.example.caller."+caller.ID(), question.reply[strings.LastIndexByte(question.reply, '.')+1:]
+			question := taker.Next()
+			response, id := "bus.r.example.caller."+caller.ID(), question.Reply[strings.LastIndexByte(question.Reply, '.')+1:]
 			if len(options) > 0 {
-				response = question.reply
+				response = question.Reply
 			}
-			if refused := taker.publish(response, "", ackOf(id)); len(refused) != 0 {
+			if refused := taker.Publish(response, "", ackOf(id)); len(refused) != 0 {
 				t.Fatal(refused)
 			}
-			_ = taker.conn.Close()
-			if err := await(t, "the end of the call", ended); !errors.Is(err, bus.ErrInstanceLost) {
+			_ = taker.Conn.Close()
+			if err := kit.Await(t, "the end of the call", ended); !errors.Is(err, bus.ErrInstanceLost) {
 				t.Errorf("got %v", err)
 			}
-			for _, line := range e.log.lines("violation") {
+			for _, line := range e.Log.Lines("violation") {
 				t.Error(line)
 			}
 		})
@@ -485,18 +478,18 @@ func ackOf(msgID string) string {
 }
 
 // asksForLife is the one thing that the shop does not come to in a test: it asks after a second without an answer.
-func asksForLife() operation {
-	return operation{verb: "PUB", subject: "bus.r.example.calculator.x1aaaaaaaa"}
+func asksForLife() kit.Operation {
+	return kit.Operation{Verb: "PUB", Subject: "bus.r.example.calculator.x1aaaaaaaa"}
 }
 
 // tellsOfItself is what the shop does when an operator asks.
-func tellsOfItself() operation { return operation{verb: "PUB", subject: "_INBOX.operator"} }
+func tellsOfItself() kit.Operation { return kit.Operation{Verb: "PUB", Subject: "_INBOX.operator"} }
 
 // TestPermissions_EachIsNeeded takes one line after the other out of the printed block. Of what the shop was seen to
 // do, the broker then denies exactly what that line is for, and with all lines nothing.
 func TestPermissions_EachIsNeeded(t *testing.T) {
 	t.Parallel()
-	for name, options := range profiles() {
+	for name, options := range kit.Profiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			blocks, done := rehearse(t, options)
@@ -510,17 +503,17 @@ func TestPermissions_EachIsNeeded(t *testing.T) {
 			for key, remaining := range removed {
 				users[key.String()] = remaining.String()
 			}
-			e := newEnforcing(t, users)
-			if denied := e.denied("whole", done); whole.Responses == nil && len(denied) != 0 {
+			e := kit.NewEnforcing(t, users)
+			if denied := denied(e, "whole", done); whole.Responses == nil && len(denied) != 0 {
 				t.Errorf("denied with the whole block: %v", denied)
 			} else {
-				done = slices.DeleteFunc(done, func(o operation) bool { return slices.Contains(denied, o) })
+				done = slices.DeleteFunc(done, func(o kit.Operation) bool { return slices.Contains(denied, o) })
 				checkAnswers(t, denied)
 			}
 			for line := range removed {
-				if denied := e.denied(line.String(), done); len(denied) == 0 {
+				if denied := denied(e, line.String(), done); len(denied) == 0 {
 					t.Errorf("%s: nothing is denied without it", line)
-				} else if other := slices.IndexFunc(denied, func(o operation) bool { return !line.allows(o) }); other >= 0 {
+				} else if other := slices.IndexFunc(denied, func(o kit.Operation) bool { return !line.allows(o) }); other >= 0 {
 					t.Errorf("%s: %s is denied without it", line, denied[other])
 				}
 			}
@@ -553,8 +546,8 @@ func without(whole bus.Permissions) map[line]bus.Permissions {
 }
 
 // allows reports whether an operation is what the line is for.
-func (l line) allows(o operation) bool {
-	return l.verb == o.verb && l.Queue == o.queue && fitsPattern(l.Subject, o.subject)
+func (l line) allows(o kit.Operation) bool {
+	return l.verb == o.Verb && l.Queue == o.Queue && fitsPattern(l.Subject, o.Subject)
 }
 
 // fitsPattern is the broker's rule for subjects.
@@ -572,11 +565,11 @@ func fitsPattern(pattern, subject string) bool {
 }
 
 // denied returns those operations that the broker does not let a user do.
-func (e *enforcing) denied(user string, all []operation) (denied []operation) {
-	e.t.Helper()
-	as := e.login(user)
+func denied(e *kit.Enforcing, user string, all []kit.Operation) (denied []kit.Operation) {
+	e.T.Helper()
+	as := e.Login(user)
 	for _, o := range all {
-		if !as.allows(o) {
+		if !as.Allows(o) {
 			denied = append(denied, o)
 		}
 	}
@@ -584,12 +577,12 @@ func (e *enforcing) denied(user string, all []operation) (denied []operation) {
 }
 
 // checkAnswers holds that what allow_responses lets pass are answers, of which nothing stands in the list.
-func checkAnswers(t *testing.T, denied []operation) {
+func checkAnswers(t *testing.T, denied []kit.Operation) {
 	t.Helper()
 	for _, o := range denied {
-		assert.Equal(t, "PUB", o.verb, "denied with the whole block")
-		assert.True(t, fitsPattern("bus.r.>", o.subject), "denied with the whole block")
-		assert.GreaterOrEqual(t, len(strings.Split(o.subject, ".")), 6, "denied with the whole block")
+		assert.Equal(t, "PUB", o.Verb, "denied with the whole block")
+		assert.True(t, fitsPattern("bus.r.>", o.Subject), "denied with the whole block")
+		assert.GreaterOrEqual(t, len(strings.Split(o.Subject, ".")), 6, "denied with the whole block")
 	}
 }
 
@@ -598,26 +591,26 @@ func TestPermissions_AllowResponsesIsNeeded(t *testing.T) {
 	t.Parallel()
 	blocks, _ := rehearse(t, []bus.ConnectOption{bus.WithAllowResponses()})
 	granted := blocks[shopHost]
-	endpoint := operation{"SUB", "bus.443.example.shop.|.GET.buy", shopHost}
-	answer := operation{verb: "PUB", subject: "bus.r.example.caller.c1aaaaaaaa.m1"}
+	endpoint := kit.Operation{Verb: "SUB", Subject: "bus.443.example.shop.|.GET.buy", Queue: shopHost}
+	answer := kit.Operation{Verb: "PUB", Subject: "bus.r.example.caller.c1aaaaaaaa.m1"}
 	users := map[string]string{"caller.example": blocks["caller.example"].String(), shopHost: granted.String()}
 	granted.Responses = nil
 	users["mute"] = granted.String()
-	e := newEnforcing(t, users)
+	e := kit.NewEnforcing(t, users)
 	for user, want := range map[string]bool{shopHost: true, "mute": false} {
-		shop := e.login(user)
-		if !shop.allows(endpoint) {
+		shop := e.Login(user)
+		if !shop.Allows(endpoint) {
 			t.Fatalf("%s may not serve", user)
 		}
-		if shop.allows(answer) {
+		if shop.Allows(answer) {
 			t.Errorf("%s may answer what was never asked", user)
 		}
-		if refused := e.login("caller.example").publish("bus.443.example.shop.|.GET.buy", answer.subject, "hello"); len(refused) != 0 {
+		if refused := e.Login("caller.example").Publish("bus.443.example.shop.|.GET.buy", answer.Subject, "hello"); len(refused) != 0 {
 			t.Fatal(refused)
 		}
-		if got := shop.allows(answer); got != want {
+		if got := shop.Allows(answer); got != want {
 			t.Errorf("%s may answer: %v, want %v", user, got, want)
 		}
-		shop.say("UNSUB 1") // the next message is for the other one
+		shop.Say("UNSUB 1") // the next message is for the other one
 	}
 }

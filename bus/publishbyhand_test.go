@@ -14,6 +14,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // publishByHand posts the arguments of an event, and returns the status and the body, or the detail of the problem.
@@ -60,7 +61,7 @@ func TestPublishByHand_ReachesSubscribers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBus(t, broker.JetStream(t.TempDir()))
+			b := kit.NewBus(t, broker.JetStream(t.TempDir()))
 			newParcels(t, b.Connect(parcelsHost), test.publish...)
 			handled := parcelSink{make(chan int, 1)}
 			require.NoError(t, bus.Subscribe[parcelEvents](b.Connect("mailer.example"), parcelsHost, handled, test.handle...))
@@ -75,7 +76,7 @@ func TestPublishByHand_ReachesSubscribers(t *testing.T) {
 // TestPublishByHand_Refuses names what is wrong with an event, before anything is sent.
 func TestPublishByHand_Refuses(t *testing.T) {
 	t.Parallel()
-	b := newBus(t, broker.JetStream(t.TempDir()))
+	b := kit.NewBus(t, broker.JetStream(t.TempDir()))
 	source, caller := b.Connect(parcelsHost), b.Connect("caller.example")
 	newParcels(t, source, bus.Durable())
 	unknown, err := source.NewPublisher("returns.example")
@@ -110,23 +111,23 @@ func TestPublishByHand_Refuses(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, bus.Subscribe[parcelEvents](b.Connect("mailer.example"), parcelsHost, parcelSink{}))
 	_, err = caller.Do(request)
-	checkError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
+	kit.CheckError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
 }
 
 // TestPublishByHand_Claims lets only callers with the claims of the publisher see its events, and publish them.
 func TestPublishByHand_Claims(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	overBoth(t, func(t *testing.T, w *testBus) {
-		newParcels(t, w.connect(parcelsHost, i.trust()), bus.RequireClaims(keepers))
+	i := kit.NewIssuer(t)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		newParcels(t, w.Connect(parcelsHost, i.Trust()), bus.RequireClaims(kit.Keepers))
 		handled := parcelSink{make(chan int, 1)}
-		require.NoError(t, bus.Subscribe[parcelEvents](w.connect("mailer.example", i.trust()), parcelsHost, handled))
-		checkPublishClaims(t, w.connect("caller.example"), i)
+		require.NoError(t, bus.Subscribe[parcelEvents](w.Connect("mailer.example", i.Trust()), parcelsHost, handled))
+		checkPublishClaims(t, w.Connect("caller.example"), i)
 		assert.Equal(t, 7, <-handled.sent)
 	})
 }
 
-func checkPublishClaims(t *testing.T, caller *bus.Conn, i *issuer) {
+func checkPublishClaims(t *testing.T, caller *bus.Conn, i *kit.Issuer) {
 	t.Helper()
 	for _, test := range []struct {
 		name, token, event string
@@ -134,10 +135,10 @@ func checkPublishClaims(t *testing.T, caller *bus.Conn, i *issuer) {
 		text               string
 	}{
 		{"no token", "", "on-sent", 401, "a token is required; send it as Authorization: Bearer …"},
-		{"another", i.token(claims.Claims{"roles": []string{"guest"}}), "on-sent", 403, "the claims of the token do not give access"},
+		{"another", i.Token(claims.Claims{"roles": []string{"guest"}}), "on-sent", 403, "the claims of the token do not give access"},
 		{"invalid", "x", "on-sent", 401, "token"},
 		{"list for none", "", "on-sennt", 404, "parcels.example publishes no event on-sennt; it has no events for this caller"},
-		{"keeper", i.keeper(), "on-sent", 202, "msgId"},
+		{"keeper", i.Keeper(), "on-sent", 202, "msgId"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			status, text := publishByHand(bus.WithActor(t.Context(), test.token), t, caller, test.event, "application/json", wholeParcel)

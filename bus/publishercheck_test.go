@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // awaitNotes returns when operators are told this and nothing else.
 func awaitNotes(t *testing.T, conn *bus.Conn, want ...string) {
 	t.Helper()
-	eventually(t, func() bool {
+	kit.Eventually(t, func() bool {
 		got := bus.OperatorNotes(conn)
 		return assert.ObjectsAreEqual(want, got) || len(want) == 0 && len(got) == 0
 	})
@@ -31,7 +32,7 @@ func TestDurable_BothSidesOrNeither(t *testing.T) {
 		unstored = "orders.example publishes on-ordered without bus.Durable() at "
 		wanted   = "mailer.example subscribes to on-ordered with bus.Durable(), but this publisher has no bus.Durable(), so it gets nothing"
 	)
-	b, log, sourceLog := newStored(t), new(journal), new(journal)
+	b, log, sourceLog := newStored(t), new(kit.Journal), new(kit.Journal)
 	mailing := b.Connect("mailer.example", bus.WithLogger(zerolog.New(log)))
 	mailer := subscribe(t, mailing, newSink(), bus.Durable())
 	awaitNotes(t, mailing, away)
@@ -64,16 +65,16 @@ func TestDurable_BothSidesOrNeither(t *testing.T) {
 	awaitNotes(t, mailing)
 	bus.FlushLog(mailing)
 	for line, times := range map[string]int{"none has ever come": 1, "it publishes on-ordered": 2, "so that is not stored": 1, "the publisher is there": 1} {
-		assert.Len(t, log.lines(line), times, line)
+		assert.Len(t, log.Lines(line), times, line)
 	}
-	assert.Len(t, sourceLog.lines("so it gets nothing"), 1)
+	assert.Len(t, sourceLog.Lines("so it gets nothing"), 1)
 }
 
 // TestDurable_PublisherDropsDurable has a version of a publisher without the option start after events have come.
 func TestDurable_PublisherDropsDurable(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
-	mailing := b.Connect("mailer.example", quiet())
+	mailing := b.Connect("mailer.example", kit.Quiet())
 	mailer := subscribe(t, mailing, newSink(), bus.Durable(), bus.ExcludeMethods("OnCancelled"))
 	fire(t, ordered, 1)
 	mailer.await(t, 1)
@@ -91,21 +92,21 @@ func TestDurable_PublisherDropsDurable(t *testing.T) {
 // events that it does not have.
 func TestSubscribe_LooksForThePublisher(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		absent, other, fitting := new(journal), new(journal), new(journal)
-		reader := func(host string, log *journal, options ...bus.SubscribeOption) {
-			require.NoError(t, bus.Subscribe(b.connect(host, bus.WithLogger(zerolog.New(log))), ordersHost, newSink(), options...))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		absent, other, fitting := new(kit.Journal), new(kit.Journal), new(kit.Journal)
+		reader := func(host string, log *kit.Journal, options ...bus.SubscribeOption) {
+			require.NoError(t, bus.Subscribe(b.Connect(host, bus.WithLogger(zerolog.New(log))), ordersHost, newSink(), options...))
 		}
 		reader("early.example", absent)
 		time.Sleep(2 * time.Minute)
-		events, err := b.connect(ordersHost).NewPublisher(ordersHost)
+		events, err := b.Connect(ordersHost).NewPublisher(ordersHost)
 		require.NoError(t, err)
 		bus.NewEvent[orderedArguments](events, "/on-ordered")
 		reader("late.example", other)
 		reader("fit.example", fitting, bus.ExcludeMethods("OnCancelled"))
 		time.Sleep(2 * time.Minute)
-		assert.Len(t, absent.lines("no instance of orders.example is on the bus, and this service subscribes to its events (on-cancelled, on-ordered)"), 1)
-		assert.Len(t, other.lines("orders.example does not publish on-cancelled at "), 1)
-		assert.Empty(t, fitting.lines(`"warn"`))
+		assert.Len(t, absent.Lines("no instance of orders.example is on the bus, and this service subscribes to its events (on-cancelled, on-ordered)"), 1)
+		assert.Len(t, other.Lines("orders.example does not publish on-cancelled at "), 1)
+		assert.Empty(t, fitting.Lines(`"warn"`))
 	})
 }

@@ -20,48 +20,9 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
-
-// keeper remembers the contexts of its calls, and can be slow.
-type keeper struct {
-	kept    chan context.Context
-	entered chan struct{}
-	release chan struct{}
-}
-
-func newKeeper() *keeper {
-	return &keeper{kept: make(chan context.Context, 1), entered: make(chan struct{}), release: make(chan struct{})}
-}
-
-func (k *keeper) Keep(ctx context.Context) { k.kept <- ctx }
-
-func (k *keeper) Double(n int) (doubled int) { return 2 * n }
-
-func (k *keeper) DoubleSlowly(n int) (doubled int) {
-	k.entered <- struct{}{}
-	<-k.release
-	return 2 * n
-}
-
-const keeperURL = "https://keeper.example"
-
-type (
-	single struct {
-		N int `json:"n"`
-	}
-	doubled struct {
-		Doubled int `json:"doubled"`
-	}
-)
-
-// newKeeping serves a keeper, for a caller.
-func newKeeping(t *testing.T, w *testBus) (*keeper, *bus.Conn) {
-	t.Helper()
-	k := newKeeper()
-	serve(t, w.connect("keeper.example"), k)
-	return k, w.connect("caller.example")
-}
 
 // overwritten is how many calls overwrite makes.
 const overwritten = 500
@@ -69,9 +30,9 @@ const overwritten = 500
 // overwrite makes calls that take whatever memory is free.
 func overwrite(t *testing.T, conn *bus.Conn) {
 	t.Helper()
-	double := bus.NewOperation[single, doubled](conn, keeperURL+"/double")
+	double := bus.NewOperation[kit.Single, kit.Doubled](conn, kit.KeeperURL+"/double")
 	for n := range overwritten {
-		response, err := double.Call(t.Context(), single{n})
+		response, err := double.Call(t.Context(), kit.Single{N: n})
 		require.NoError(t, err, n)
 		require.Equal(t, 2*n, response.Results.Doubled, n)
 	}
@@ -79,12 +40,12 @@ func overwrite(t *testing.T, conn *bus.Conn) {
 
 func TestContext_OutlivesItsCall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		k, caller := newKeeping(t, w)
-		require.NoError(t, caller.Call(t.Context(), keeperURL+"/keep", nil, nil))
-		ctx := <-k.kept
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		k, caller := kit.NewKeeping(t, w)
+		require.NoError(t, caller.Call(t.Context(), kit.KeeperURL+"/keep", nil, nil))
+		ctx := <-k.Kept
 		before, _ := bus.CallerOf(ctx)
-		overwrite(t, w.connect("other.example"))
+		overwrite(t, w.Connect("other.example"))
 		after, ok := bus.CallerOf(ctx)
 		require.True(t, ok)
 		assert.Equal(t, before, after)
@@ -103,7 +64,7 @@ func TestInterceptors_KeepResponses(t *testing.T) {
 		response *wire.Response
 		id       string
 	}
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		var mu sync.Mutex // protects kept
 		var kept []seen
 		keep := bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
@@ -118,8 +79,8 @@ func TestInterceptors_KeepResponses(t *testing.T) {
 				return err
 			}
 		})
-		serve(t, w.connect("keeper.example", keep), newKeeper())
-		overwrite(t, w.connect("caller.example", keep))
+		kit.Serve(t, w.Connect("keeper.example", keep), kit.NewKeeper())
+		overwrite(t, w.Connect("caller.example", keep))
 		mu.Lock()
 		defer mu.Unlock()
 		for _, call := range kept {
@@ -133,22 +94,22 @@ func TestInterceptors_KeepResponses(t *testing.T) {
 // TestHandlers_ThatWereLeft has handlers answer while others use what memory is free.
 func TestHandlers_ThatWereLeft(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		k, caller := newKeeping(t, w)
-		slowly := bus.NewOperation[single, doubled](caller, keeperURL+"/double-slowly")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		k, caller := kit.NewKeeping(t, w)
+		slowly := bus.NewOperation[kit.Single, kit.Doubled](caller, kit.KeeperURL+"/double-slowly")
 		var leaving sync.WaitGroup
 		for n := range 16 {
 			ctx, leave := context.WithCancel(t.Context())
 			leaving.Go(func() {
-				if response, err := slowly.Call(ctx, single{n}); err == nil {
+				if response, err := slowly.Call(ctx, kit.Single{N: n}); err == nil {
 					t.Errorf("a call that was left is answered: %+v", response)
 				}
 			})
-			<-k.entered
+			<-k.Entered
 			leave()
 		}
 		leaving.Wait()
-		close(k.release)
+		close(k.Release)
 		var calling sync.WaitGroup
 		for range 4 {
 			calling.Go(func() { overwrite(t, caller) })
@@ -161,15 +122,15 @@ func TestHandlers_ThatWereLeft(t *testing.T) {
 // and the race detector, take something out of the pools now and then. Without them a call takes 1650.
 func TestCall_Memory(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	const most = 700
-	w := transports()["short circuit"](newUncheckedBus(t))
-	_, caller := newKeeping(t, w)
+	w := kit.Transports()["short circuit"](newUncheckedBus(t))
+	_, caller := kit.NewKeeping(t, w)
 	overwrite(t, caller)
-	double := bus.NewOperation[single, doubled](caller, keeperURL+"/double")
+	double := bus.NewOperation[kit.Single, kit.Doubled](caller, kit.KeeperURL+"/double")
 	least := uint64(math.MaxUint64)
 	for range 200 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := double.Call(t.Context(), single{21})
+		_, err := double.Call(t.Context(), kit.Single{N: 21})
 		require.NoError(t, err)
 		runtime.ReadMemStats(&after)
 		least = min(least, after.TotalAlloc-before.TotalAlloc)
@@ -196,7 +157,7 @@ func (g *gated) Double(n int) (doubled int) {
 // call of the same caller is under way.
 func TestHandlers_ThatAnInterceptorLeft(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		g := &gated{make(chan int, 1), [3]chan struct{}{nil, make(chan struct{}), make(chan struct{})}}
 		ended, goOn := make(chan struct{}), make(chan struct{})
 		first := make(chan bool, 1)
@@ -218,18 +179,18 @@ func TestHandlers_ThatAnInterceptorLeft(t *testing.T) {
 				return err
 			}
 		}
-		serve(t, w.connect("keeper.example"), g, bus.Intercept(impatient))
-		double := bus.NewOperation[single, doubled](w.connect("caller.example"), keeperURL+"/double")
+		kit.Serve(t, w.Connect("keeper.example"), g, bus.Intercept(impatient))
+		double := bus.NewOperation[kit.Single, kit.Doubled](w.Connect("caller.example"), kit.KeeperURL+"/double")
 		for range 50 {
 			first <- true
-			if _, err := double.Call(t.Context(), single{1}); bus.StatusOf(err) != http.StatusGatewayTimeout {
+			if _, err := double.Call(t.Context(), kit.Single{N: 1}); bus.StatusOf(err) != http.StatusGatewayTimeout {
 				t.Fatal(err)
 			}
 			first <- false
 			called := make(chan struct{})
 			go func() {
 				defer close(called)
-				response, err := double.Call(t.Context(), single{2})
+				response, err := double.Call(t.Context(), kit.Single{N: 2})
 				assert.NoError(t, err)
 				assert.Equal(t, 4, response.Results.Doubled)
 			}()
@@ -361,11 +322,11 @@ func anyOf[R any](response bus.Response[R], err error) (any, error) {
 func TestValues_AreLikeText(t *testing.T) {
 	t.Parallel()
 	outcomes := make(map[string]map[string]string)
-	for name, transport := range transports() {
+	for name, transport := range kit.Transports() {
 		w := transport(bustest.New(t))
 		w.AllowUnknownFields()
-		serve(t, w.connect("gauge.example"), gauge{})
-		caller := w.connect("caller.example")
+		kit.Serve(t, w.Connect("gauge.example"), gauge{})
+		caller := w.Connect("caller.example")
 		outcomes[name] = make(map[string]string)
 		for called, call := range gaugeCalls(t.Context(), caller) {
 			outcomes[name][called] = outcomeOf(call())
@@ -402,11 +363,11 @@ func outcomeOf(result any, err error) string {
 // written.
 func TestValues_HaveTheHeaderOfText(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect("gauge.example"), gauge{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect("gauge.example"), gauge{})
 		var header http.Header
 		ctx := bus.CaptureResponseHeader(t.Context(), &header)
-		require.NoError(t, w.connect("caller.example").Call(ctx, gaugeURL+"/nothing", nil, nil))
+		require.NoError(t, w.Connect("caller.example").Call(ctx, gaugeURL+"/nothing", nil, nil))
 		if want := (http.Header{"Content-Type": {"application/json"}}); !maps.EqualFunc(header, want, slices.Equal) {
 			t.Errorf("got %v, want %v", header, want)
 		}
@@ -417,10 +378,10 @@ func TestValues_HaveTheHeaderOfText(t *testing.T) {
 // large as text for the caller is, whichever way it travels.
 func TestValues_KeepToTheLimitOfTheCaller(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		const limit = 64 << 10
-		serve(t, w.connect("gauge.example"), gauge{})
-		caller := w.connect("caller.example", bus.WithMaxMessageBytes(limit))
+		kit.Serve(t, w.Connect("gauge.example"), gauge{})
+		caller := w.Connect("caller.example", bus.WithMaxMessageBytes(limit))
 		for _, call := range []struct {
 			name      string
 			path      string
@@ -432,7 +393,7 @@ func TestValues_KeepToTheLimitOfTheCaller(t *testing.T) {
 		} {
 			t.Run(call.name, func(t *testing.T) {
 				err := caller.Call(t.Context(), gaugeURL+call.path, call.arguments, &struct{ Text string }{})
-				checkError(t, err, http.StatusRequestEntityTooLarge, call.executed)
+				kit.CheckError(t, err, http.StatusRequestEntityTooLarge, call.executed)
 			})
 		}
 	})
@@ -441,14 +402,14 @@ func TestValues_KeepToTheLimitOfTheCaller(t *testing.T) {
 // TestCall_LateValuesAreIgnored has a handler answer when its caller has left: nothing is filled any more.
 func TestCall_LateValuesAreIgnored(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		release := make(chan struct{})
-		serve(t, b.connect("gauge.example"), gauge{release})
-		caller := b.connect("caller.example")
+		kit.Serve(t, b.Connect("gauge.example"), gauge{release})
+		caller := b.Connect("caller.example")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		result := struct{ Text string }{"before"}
-		wantFailed(t, "the call", caller.Call(ctx, gaugeURL+"/late", nil, &result), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "the call", caller.Call(ctx, gaugeURL+"/late", nil, &result), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		close(release)
 		synctest.Wait()
 		if result.Text != "before" {

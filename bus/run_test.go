@@ -19,6 +19,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // sleeper takes its time.
@@ -38,7 +39,7 @@ func serveSleeper(_ context.Context, conn *bus.Conn) error { return bus.Serve(co
 
 // running is a program in a test.
 type running struct {
-	log  *lines
+	log  *kit.Lines
 	stop context.CancelFunc
 	err  chan error
 }
@@ -46,7 +47,7 @@ type running struct {
 func startProgram(t *testing.T, b *bustest.Bus, start func(context.Context, *bus.Conn) error, options ...bus.RunOption) *running {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	p := &running{log: new(lines), stop: stop, err: make(chan error, 1)}
+	p := &running{log: new(kit.Lines), stop: stop, err: make(chan error, 1)}
 	options = append([]bus.RunOption{bus.WithOptions(b.Options()...), bus.WithLogger(zerolog.New(p.log))}, options...)
 	go func() { p.err <- bus.Run(ctx, "sleeper.example", start, options...) }()
 	return p
@@ -85,8 +86,8 @@ func TestRun_FinishesCalls(t *testing.T) {
 				}
 				require.NoError(t, <-p.err)
 				require.NoError(t, <-called)
-				assert.Equal(t, 1, p.log.count(`"ready"`))
-				assert.Equal(t, "context canceled", p.log.line(t, "stopping")["reason"])
+				assert.Equal(t, 1, p.log.Count(`"ready"`))
+				assert.Equal(t, "context canceled", p.log.Line(t, "stopping")["reason"])
 			})
 		})
 	}
@@ -113,8 +114,8 @@ func TestRun_StartFails(t *testing.T) {
 		err := <-p.err
 		require.ErrorIs(t, err, failed)
 		assert.ErrorContains(t, err, "it cut off 1 handler")
-		assert.Zero(t, p.log.count("disk"))
-		assert.Zero(t, p.log.count(`"ready"`))
+		assert.Zero(t, p.log.Count("disk"))
+		assert.Zero(t, p.log.Count(`"ready"`))
 	})
 }
 
@@ -145,7 +146,7 @@ func TestRun_StopsInStart(t *testing.T) {
 				} else {
 					require.NoError(t, err)
 				}
-				assert.Zero(t, p.log.count(`"ready"`))
+				assert.Zero(t, p.log.Count(`"ready"`))
 			})
 		})
 	}
@@ -180,27 +181,18 @@ type logged struct {
 	part string
 	seen chan struct{}
 	once sync.Once
-	lines
+	kit.Lines
 }
 
 func newLogged(part string) *logged { return &logged{part: part, seen: make(chan struct{})} }
 
 func (l *logged) Write(line []byte) (int, error) {
 	defer func() {
-		if l.count(l.part) > 0 {
+		if l.Count(l.part) > 0 {
 			l.once.Do(func() { close(l.seen) })
 		}
 	}()
-	return l.lines.Write(line)
-}
-
-// freeAddress returns an address at which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	return listener.Addr().String()
+	return l.Lines.Write(line)
 }
 
 func probe(t *testing.T, address, path string) (status int, body string) {
@@ -223,7 +215,7 @@ func checkProbe(t *testing.T, address, path string, status int, body string) {
 // TestRun_WaitsForBroker has a program that is started before its broker, and answers probes all the time.
 func TestRun_WaitsForBroker(t *testing.T) {
 	t.Parallel()
-	url, probes := freeAddress(t), freeAddress(t)
+	url, probes := kit.FreeAddress(t), kit.FreeAddress(t)
 	waits, ready := newLogged("waiting for the broker"), newLogged(`"ready"`)
 	starting, release := make(chan struct{}), make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
@@ -236,7 +228,7 @@ func TestRun_WaitsForBroker(t *testing.T) {
 		}, bus.WithURL("nats://"+url), bus.WithProbes(probes), bus.WithLogger(zerolog.New(io.MultiWriter(waits, ready))))
 	}()
 	<-waits.seen
-	assert.Contains(t, waits.line(t, "waiting for the broker")["error"], "no broker at nats://"+url)
+	assert.Contains(t, waits.Line(t, "waiting for the broker")["error"], "no broker at nats://"+url)
 	checkProbe(t, probes, "/-/healthy", 200, "healthy\n")
 	checkProbe(t, probes, "/-/ready", 503, "waiting for the broker\n")
 	checkProbe(t, probes, "/metrics", 503, "waiting for the broker\n")
@@ -270,19 +262,19 @@ func TestRun_StopsWhileWaiting(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- bus.Run(ctx, "sleeper.example", never, bus.WithURL("nats://"+freeAddress(t)), bus.WithLogger(zerolog.New(waits)))
+		ended <- bus.Run(ctx, "sleeper.example", never, bus.WithURL("nats://"+kit.FreeAddress(t)), bus.WithLogger(zerolog.New(waits)))
 	}()
 	<-waits.seen
 	stop()
 	require.NoError(t, <-ended)
-	err := bus.Run(t.Context(), "sleeper.example", never, bus.WithURL("nats://"+freeAddress(t)), bus.WithConnectTimeout(0))
+	err := bus.Run(t.Context(), "sleeper.example", never, bus.WithURL("nats://"+kit.FreeAddress(t)), bus.WithConnectTimeout(0))
 	assert.ErrorContains(t, err, "connect sleeper.example: no broker at")
 }
 
 // TestRun_LosesConnection has the application close its connection, without which the program is of no use.
 func TestRun_LosesConnection(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
+	b := kit.NewBus(t)
 	given, err := nats.Connect("", nats.InProcessServer(b.Broker()))
 	require.NoError(t, err)
 	p := startProgram(t, b, func(context.Context, *bus.Conn) error {

@@ -19,14 +19,8 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	internalstatus "github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
+	"github.com/busline/busline/bus/test/kit"
 )
-
-// twins has two methods that can be given one path.
-type twins struct{}
-
-func (twins) One() {}
-
-func (twins) Two() {}
 
 // malformed has methods that cannot be endpoints.
 type malformed struct{}
@@ -37,7 +31,7 @@ func (malformed) Pair() (int, string) { return 0, "" }
 
 func TestServe_ReportsEveryError(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("malformed.example")
+	conn := kit.NewBus(t).Connect("malformed.example")
 	err := bus.Serve(conn, malformed{})
 	for _, told := range []string{"malformed.example", "Channel", "Pair", "bus.ExcludeMethods"} {
 		assert.ErrorContains(t, err, told)
@@ -48,17 +42,17 @@ func TestServe_ReportsEveryError(t *testing.T) {
 
 func TestServe_Refuses(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("calculator.example")
-	serve(t, conn, calculator{})
+	conn := kit.NewBus(t).Connect("calculator.example")
+	kit.Serve(t, conn, kit.Calculator{})
 	handler := http.NotFoundHandler()
 	for _, test := range []struct {
 		name     string
 		register func() error
 		told     string
 	}{
-		{"twice", func() error { return bus.Serve(conn, calculator{}) }, "calculator.Add is served by this connection already, as GET /add on port 443: serve it once, or give one of them another path\ncalculator."},
+		{"twice", func() error { return bus.Serve(conn, kit.Calculator{}) }, "Calculator.Add is served by this connection already, as GET /add on port 443: serve it once, or give one of them another path\nCalculator."},
 		{"a handler on a function",
-			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and calculator.Add both serve GET /add on port 443",
+			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and Calculator.Add both serve GET /add on port 443",
 		},
 		{"parameters alike", func() error {
 			if err := conn.Handle("GET", "/x/{a}", handler); err != nil {
@@ -67,15 +61,15 @@ func TestServe_Refuses(t *testing.T) {
 			return conn.Handle("GET", "/x/{b}", handler)
 		}, "GET /x/{b} and GET /x/{a} both serve GET /x/{b}, such as /x/1, on port 443: serve it once"},
 		{"the documents' path", func() error { return conn.Handle("GET", "/openapi.json", handler) }, "/openapi.json"},
-		{"port 0", func() error { return bus.Serve(conn, relay{}, bus.Port(0)) }, "bus.Port"},
-		{"port 888", func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},
-		{"port 417", func() error { return bus.Serve(conn, relay{}, bus.Port(417)) }, "reserved for events"},
+		{"port 0", func() error { return bus.Serve(conn, kit.Relay{}, bus.Port(0)) }, "bus.Port"},
+		{"port 888", func() error { return bus.Serve(conn, kit.Relay{}, bus.Port(888)) }, "888"},
+		{"port 417", func() error { return bus.Serve(conn, kit.Relay{}, bus.Port(417)) }, "reserved for events"},
 		{"unknown method",
-			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Undocumented())) }, "Jump",
+			func() error { return bus.Serve(conn, kit.Relay{}, bus.Method("Jump", bus.Undocumented())) }, "Jump",
 		},
-		{"bad path", func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
+		{"bad path", func() error { return bus.Serve(conn, kit.Relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
 		{"a colon", func() error { return conn.Handle("GET", "/:id", handler) }, "write {id} for a parameter"},
-		{"a query", func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("/pass?x=1"))) }, `ends before "?"`},
+		{"a query", func() error { return bus.Serve(conn, kit.Relay{}, bus.Method("Pass", bus.Path("/pass?x=1"))) }, `ends before "?"`},
 		{"bad method", func() error { return conn.Handle("get", "/y", handler) }, "capital"},
 		{"HEAD", func() error { return conn.Handle("HEAD", "/y", handler) }, "serve GET"},
 		{"endless path", func() error { return conn.Handle("GET", "/"+strings.Repeat("a", 5000), handler) }, "shorten the path"},
@@ -83,14 +77,14 @@ func TestServe_Refuses(t *testing.T) {
 			if err := conn.Handle("GET", "/z", handler, bus.Port(7777)); err != nil {
 				return err
 			}
-			return bus.Serve(conn, twins{}, bus.Port(7778), bus.Method("Two", bus.Path("/one")))
-		}, "twins.Two and twins.One both serve GET /one on port 7778"},
+			return bus.Serve(conn, kit.Twins{}, bus.Port(7778), bus.Method("Two", bus.Path("/one")))
+		}, "Twins.Two and Twins.One both serve GET /one on port 7778"},
 		{"nil handler", func() error { return conn.Handle("GET", "/y", nil) }, "the handler is nil"},
 		{"nil function",
 			func() error { return conn.Handle("GET", "/y", http.HandlerFunc(nil)) }, "handle GET /y on calculator.example: the handler is nil",
 		},
 		{"wrong names",
-			func() error { return bus.Serve(conn, relay{}, bus.ParamNames("Pass", "a, b", "depth, budget")) }, "Pass",
+			func() error { return bus.Serve(conn, kit.Relay{}, bus.ParamNames("Pass", "a, b", "depth, budget")) }, "Pass",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,15 +93,15 @@ func TestServe_Refuses(t *testing.T) {
 		})
 	}
 	// nothing of what failed is left behind
-	serve(t, conn, relay{})
-	if _, body := do(t, conn, "GET", calculatorURL+":888/ping", "", ""); !strings.Contains(body, `"ports":[443,7777],"digest":"`) {
+	kit.Serve(t, conn, kit.Relay{})
+	if _, body := kit.Do(t, conn, "GET", kit.CalculatorURL+":888/ping", "", ""); !strings.Contains(body, `"ports":[443,7777],"digest":"`) {
 		t.Errorf("ping tells %s", body)
 	}
 }
 
 func TestConnect_Errors(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
+	b := kit.NewBus(t)
 	for host, told := range map[string]string{
 		"": "", "all": "reserved", "Upper.example": "", "a..b": "", "a_b": "", "-a.b": "", strings.Repeat("a", 254): "",
 	} {
@@ -201,10 +195,10 @@ func TestServe_WarnsOfTags(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			logged := new(lines)
+			logged := new(kit.Lines)
 			require.NoError(t, try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
-			assert.Equal(t, 1, logged.count("type bus_test.draft: the validate or binding tag of Text is ignored"))
-			assert.Equal(t, 1, logged.count("\n"))
+			assert.Equal(t, 1, logged.Count("type bus_test.draft: the validate or binding tag of Text is ignored"))
+			assert.Equal(t, 1, logged.Count("\n"))
 		})
 	}
 }
@@ -224,21 +218,21 @@ func TestHandle_WarnsOfWhatIsNotMeant(t *testing.T) {
 		{"GET", "/", http.NotFoundHandler(), false},
 		{"*", "/old/{path+}", http.NewServeMux(), false},
 	} {
-		logged := new(lines)
+		logged := new(kit.Lines)
 		conn := b.Connect("old.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
 		require.NoError(t, conn.Handle(test.method, test.path, test.handler))
 		want := "only " + test.path + " itself is served, and nothing below it: write " + test.path + "{path+} for that"
-		if warns := logged.count(want) == 1; warns != test.warns || !warns && logged.String() != "" {
+		if warns := logged.Count(want) == 1; warns != test.warns || !warns && logged.String() != "" {
 			t.Errorf("%s %s: %s", test.method, test.path, logged)
 		}
 	}
-	logged := new(lines)
+	logged := new(kit.Lines)
 	conn := b.Connect("new.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
 	require.NoError(t, conn.Handle("", "/new/{path+}", http.NotFoundHandler()))
 	require.NoError(t, conn.Handle("", "/new/", http.NotFoundHandler()))
 	assert.Empty(t, logged.String(), "the rest is served, too")
 	require.NoError(t, conn.Handle("", "/", http.NotFoundHandler()))
-	assert.Equal(t, 1, logged.count("only / itself is served"), "the rest of another path is not that of this one")
+	assert.Equal(t, 1, logged.Count("only / itself is served"), "the rest of another path is not that of this one")
 }
 
 type (
@@ -286,9 +280,9 @@ func (surveyor) Double(of bare, all []bare) (sum int) {
 // TestValues_NeedNoTags has values in the arguments pass as the callee reads them, with tags or without.
 func TestValues_NeedNoTags(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("surveyor.example")
-		serve(t, conn, surveyor{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("surveyor.example")
+		kit.Serve(t, conn, surveyor{})
 		type arguments struct {
 			Of  bare   `json:"of"`
 			All []bare `json:"all"`
@@ -311,8 +305,8 @@ func TestValues_NeedNoTags(t *testing.T) {
 // zeros.
 func TestArguments_HaveTags(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, _ := newCalculator(t, w)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, _ := kit.NewCalculator(t, w)
 		for _, call := range []struct {
 			name      string
 			arguments any
@@ -334,13 +328,13 @@ func TestArguments_HaveTags(t *testing.T) {
 		} {
 			t.Run(call.name, func(t *testing.T) {
 				var result map[string]any
-				err := caller.Call(t.Context(), calculatorURL+"/add", call.arguments, &result)
+				err := caller.Call(t.Context(), kit.CalculatorURL+"/add", call.arguments, &result)
 				if call.err == "" && err != nil || call.err != "" && (err == nil || !strings.Contains(err.Error(), call.err)) {
 					t.Errorf("%v, want %q", err, call.err)
 				}
 			})
 		}
-		_, err := bus.NewOperation[bare, any](caller, calculatorURL+"/add").Call(t.Context(), bare{1})
+		_, err := bus.NewOperation[bare, any](caller, kit.CalculatorURL+"/add").Call(t.Context(), bare{1})
 		assert.Equal(t, http.StatusBadRequest, bus.StatusOf(err), "operation")
 		assert.ErrorContains(t, err, "has no json tag", "operation")
 	})
@@ -359,8 +353,8 @@ func TestError_OfInternalPackage(t *testing.T) {
 		"part 2: too busy":         fmt.Errorf("part 2: %w", &full),
 		"call 7: part 2: too busy": fmt.Errorf("call 7: %w", fmt.Errorf("part 2: %w", &full)),
 	} {
-		checkError(t, bus.ErrorWithDetails(err, "", nil), full.Status, bus.ExecutedNo)
-		failed := asBusError(t, bus.ErrorWithDetails(err, "", nil))
+		kit.CheckError(t, bus.ErrorWithDetails(err, "", nil), full.Status, bus.ExecutedNo)
+		failed := kit.AsBusError(t, bus.ErrorWithDetails(err, "", nil))
 		if failed.Detail != detail {
 			t.Fatalf("%v becomes %#v", err, failed)
 		}
@@ -390,9 +384,9 @@ func TestExecuted_Values(t *testing.T) {
 // TestPostOnly holds that GET is told what to use instead, and that a method can be opened for it.
 func TestPostOnly(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect(calculatorHost), calculator{}, bus.PostOnly(), bus.Method("Who", bus.HTTPMethod("GET")))
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect(kit.CalculatorHost), kit.Calculator{}, bus.PostOnly(), bus.Method("Who", bus.HTTPMethod("GET")))
+		caller := w.Connect("caller.example")
 		for _, test := range []struct {
 			method, path string
 			status       int
@@ -400,7 +394,7 @@ func TestPostOnly(t *testing.T) {
 			{http.MethodPost, "/add", 200}, {http.MethodGet, "/add?x=1", 405}, {http.MethodHead, "/add", 405},
 			{http.MethodGet, "/who", 200}, {http.MethodPost, "/who", 405},
 		} {
-			if got := statusOf(t, t.Context(), caller, test.method, "https://"+calculatorHost+test.path); got != test.status {
+			if got := kit.StatusOf(t, t.Context(), caller, test.method, "https://"+kit.CalculatorHost+test.path); got != test.status {
 				t.Errorf("%s %s: status %d, want %d", test.method, test.path, got, test.status)
 			}
 		}
@@ -410,9 +404,9 @@ func TestPostOnly(t *testing.T) {
 // TestStrict holds that a strict service tells a caller what it does not know, within the process, too.
 func TestStrict(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect(calculatorHost), calculator{}, bus.DisallowUnknownFields())
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect(kit.CalculatorHost), kit.Calculator{}, bus.DisallowUnknownFields())
+		caller := w.Connect("caller.example")
 		var out struct{ Sum int }
 		err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1, "y": 2}, &out)
 		require.NoError(t, err)
@@ -443,9 +437,9 @@ func (post) Refund(amount int) (paid int) { return amount }
 // TestConstraints: what breaks a constraint is 422, with all that is wrong, however the call travels.
 func TestConstraints(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn, caller := w.connect("post.example"), w.connect("caller.example")
-		serve(t, conn, post{}, bus.ParamNames("Send", "p", "weight"), bus.ParamNames("Print", "l", "text"), bus.ParamNames("Refund", "amount", "paid"))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn, caller := w.Connect("post.example"), w.Connect("caller.example")
+		kit.Serve(t, conn, post{}, bus.ParamNames("Send", "p", "weight"), bus.ParamNames("Print", "l", "text"), bus.ParamNames("Refund", "amount", "paid"))
 		for _, call := range []struct {
 			name string
 			path string
@@ -488,7 +482,7 @@ func (mistaken) Send(p struct {
 
 func TestServe_RefusesMalformedConstraints(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
+	b := kit.NewBus(t)
 	err := bus.Serve(b.Connect("post.example"), mistaken{}, bus.ParamNames("Send", "p", ""))
 	assert.ErrorContains(t, err, `.Weight: jsonschema "minimum=one": expects a number`)
 }

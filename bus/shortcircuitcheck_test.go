@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -84,13 +85,13 @@ func checkDifference(t *testing.T, change, message, told string, err error) {
 // arrives, and whether.
 func TestShortCircuitCheck_Query(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		err := conn.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Seen", r.RequestURI+" "+r.URL.Query().Get("q"))
 		}))
 		require.NoError(t, err)
-		request := mustRequest(t, "https://web.example/")
+		request := kit.MustRequest(t, "https://web.example/")
 		request.URL.RawQuery = "q=a b\tc\x7f%41é"
 		response, err := conn.Do(request)
 		require.NoError(t, err)

@@ -15,35 +15,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
-
-// wantFailed checks an error of a call that no instance answered: what it is, and that nothing is known of its effect.
-func wantFailed(t *testing.T, what string, err error, status int, causes ...error) {
-	t.Helper()
-	checkError(t, err, status, bus.ExecutedUnknown)
-	failed := asBusError(t, err)
-	if failed.MsgID == "" {
-		t.Errorf("%s: %v is %+v, want %d", what, err, failed, status)
-	}
-	for _, sentinel := range []error{
-		bus.ErrNoResponder, bus.ErrNoAck, bus.ErrTimeout, bus.ErrInstanceLost, bus.ErrDisconnected, bus.ErrClosed, context.Canceled, context.DeadlineExceeded,
-	} {
-		want := false
-		for _, cause := range causes {
-			want = want || cause == sentinel //nolint:errorlint // the sentinels themselves are compared
-		}
-		if got := errors.Is(err, sentinel); got != want {
-			t.Errorf("%s: errors.Is(%v, %v) = %t", what, err, sentinel, got)
-		}
-	}
-}
 
 // ending is a way in which a caller stops waiting.
 type ending struct {
@@ -83,20 +62,20 @@ func endings() map[string]ending {
 // and a path that a host does not serve.
 func TestNoAck(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		wiretap := b.listen(b.Plane() + ".>")   // it hides without an instance a host
-		newScripted(t, b.testBus, scriptedHost) // it has no script
-		serving := b.connect("served.example", bus.WithoutShortCircuit())
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		wiretap := b.Listen(b.Plane() + ".>")         // it hides without an instance a host
+		kit.NewScripted(t, b.World, kit.ScriptedHost) // it has no script
+		serving := b.Connect("served.example", bus.WithoutShortCircuit())
 		require.NoError(t, serving.Handle("GET", "/what", http.NotFoundHandler()))
-		caller := b.connect("caller.example", bus.WithAckWait(time.Minute))
+		caller := b.Connect("caller.example", bus.WithAckWait(time.Minute))
 		for name, ending := range endings() {
-			for _, address := range []string{scriptedURL, "https://nobody.example/who", "https://n1aaaaaaaa.nobody.example/who", "https://served.example/who"} {
+			for _, address := range []string{kit.ScriptedURL, "https://nobody.example/who", "https://n1aaaaaaaa.nobody.example/who", "https://served.example/who"} {
 				ctx, cancel := ending.wait(t.Context())
-				drained(wiretap)
+				kit.Drained(wiretap)
 				err := caller.Call(ctx, address, nil, nil)
 				cancel()
-				wantFailed(t, name, err, ending.notAcked.status, ending.notAcked.causes...)
-				if sent := drained(wiretap); len(sent) != 1 {
+				kit.WantFailed(t, name, err, ending.notAcked.status, ending.notAcked.causes...)
+				if sent := kit.Drained(wiretap); len(sent) != 1 {
 					t.Errorf("%s: one call was sent %d times: %q", name, len(sent), sent)
 				}
 			}
@@ -107,29 +86,14 @@ func TestNoAck(t *testing.T) {
 	})
 }
 
-// drained returns the requests to other hosts that were heard so far.
-func drained(heard <-chan *nats.Msg) (requests []string) {
-	synctest.Wait()
-	for {
-		select {
-		case message := <-heard:
-			if strings.HasPrefix(string(message.Data), "GET /who ") || strings.HasPrefix(string(message.Data), "POST /who ") {
-				requests = append(requests, string(message.Data))
-			}
-		default:
-			return requests
-		}
-	}
-}
-
 // TestNoAck_TellsTheWait reads the messages.
 func TestNoAck_TellsTheWait(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.testBus, scriptedHost)
-		caller := b.connect("caller.example", bus.WithAckWait(3*time.Second))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		kit.NewScripted(t, b.World, kit.ScriptedHost)
+		caller := b.Connect("caller.example", bus.WithAckWait(3*time.Second))
 		begun := time.Now()
-		err := caller.Call(t.Context(), scriptedURL, nil, nil)
+		err := caller.Call(t.Context(), kit.ScriptedURL, nil, nil)
 		if waited := time.Since(begun); waited != 3*time.Second {
 			t.Errorf("waited %s of 3s", waited) // on the clock of the bubble
 		}
@@ -142,15 +106,15 @@ func TestNoAck_TellsTheWait(t *testing.T) {
 // TestNoAck_OfAMulticast makes multicasts that no instance answers, behind a wiretap.
 func TestNoAck_OfAMulticast(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		wiretap := b.listen(b.Plane() + ".>")
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		wiretap := b.Listen(b.Plane() + ".>")
+		caller := b.Connect("caller.example")
 		for range 3 {
-			drained(wiretap)
-			if ids := publish(t, caller, "https://nobody.example/who"); len(ids) != 0 {
+			kit.Drained(wiretap)
+			if ids := kit.MulticastIDs(t, caller, "https://nobody.example/who"); len(ids) != 0 {
 				t.Errorf("no instance answered as %v", ids)
 			}
-			if sent := drained(wiretap); len(sent) != 1 {
+			if sent := kit.Drained(wiretap); len(sent) != 1 {
 				t.Errorf("one multicast was sent %d times", len(sent))
 			}
 		}
@@ -160,19 +124,19 @@ func TestNoAck_OfAMulticast(t *testing.T) {
 // TestNoResponse_AfterAnAck calls an instance that acks and never answers.
 func TestNoResponse_AfterAnAck(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		server := newScripted(t, b.testBus, scriptedHost, ack)
-		caller := b.connect("caller.example", bus.WithAckWait(time.Minute))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		server := kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack)
+		caller := b.Connect("caller.example", bus.WithAckWait(time.Minute))
 		for name, ending := range endings() {
-			before := server.requests.Load()
+			before := server.Requests.Load()
 			ctx, cancel := ending.wait(t.Context())
-			err := caller.Call(ctx, scriptedURL, nil, nil)
+			err := caller.Call(ctx, kit.ScriptedURL, nil, nil)
 			cancel()
-			wantFailed(t, name, err, ending.acked.status, ending.acked.causes...)
-			if failed, _ := errors.AsType[*bus.Error](err); failed != nil && !strings.Contains(failed.Detail, scriptedHost) {
+			kit.WantFailed(t, name, err, ending.acked.status, ending.acked.causes...)
+			if failed, _ := errors.AsType[*bus.Error](err); failed != nil && !strings.Contains(failed.Detail, kit.ScriptedHost) {
 				t.Errorf("%s: does not tell who is silent: %q", name, failed.Detail)
 			}
-			if sent := server.requests.Load() - before; sent != 1 {
+			if sent := server.Requests.Load() - before; sent != 1 {
 				t.Errorf("%s: one call was sent %d times", name, sent)
 			}
 		}
@@ -186,17 +150,17 @@ func TestNoResponse_AfterAnAck(t *testing.T) {
 // call.
 func TestNoResponse_LateAnswer(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		newScripted(t, b.testBus, scriptedHost, ack)
-		requests := b.listen(b.Plane() + ".443.>")
-		b.newCalculators(1)
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack)
+		requests := b.Listen(b.Plane() + ".443.>")
+		b.NewCalculators(1)
+		caller := b.Connect("caller.example")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		wantFailed(t, "in time", caller.Call(ctx, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "in time", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		before := caller.Stats().UnmatchedResponses
-		late := &scripted{host: scriptedHost, id: scriptedID, plane: b.Plane(), raw: rawClient(t, b.testBus), script: []wire.OpCode{ack, res}}
-		late.receive(<-requests)
+		late := &kit.Scripted{Host: kit.ScriptedHost, ID: kit.ScriptedID, Plane: b.Plane(), Raw: kit.RawClient(t, b.World), Script: []wire.OpCode{kit.Ack, kit.Res}}
+		late.Receive(<-requests)
 		synctest.Wait()
 		if came := caller.Stats().UnmatchedResponses - before; came != 2 {
 			t.Errorf("%d unmatched messages, want an ack and a response", came)
@@ -205,7 +169,7 @@ func TestNoResponse_LateAnswer(t *testing.T) {
 			t.Errorf("%d messages were dropped", dropped)
 		}
 		var out struct{ Sum int }
-		err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out)
+		err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out)
 		require.NoError(t, err, "the next call")
 		assert.Equal(t, 3, out.Sum, "the next call")
 	})
@@ -214,34 +178,27 @@ func TestNoResponse_LateAnswer(t *testing.T) {
 // TestClose_EndsACallThatIsNotAnswered closes a caller that waits for an instance that has acked.
 func TestClose_EndsACallThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		server := newScripted(t, w, scriptedHost, ack)
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		server := kit.NewScripted(t, w, kit.ScriptedHost, kit.Ack)
+		caller := w.Connect("caller.example")
 		ended := make(chan error, 1)
-		go func() { ended <- caller.Call(t.Context(), scriptedURL, nil, nil) }()
-		<-server.taken
+		go func() { ended <- caller.Call(t.Context(), kit.ScriptedURL, nil, nil) }()
+		<-server.Taken
 		closeNow(t, caller)
-		wantFailed(t, "the call", <-ended, 503, bus.ErrClosed)
+		kit.WantFailed(t, "the call", <-ended, 503, bus.ErrClosed)
 		if open := caller.PendingCalls(); open != 0 {
 			t.Errorf("%d slots are left open", open)
 		}
 	})
 }
 
-// serveHanging serves GET /hang, which does not heed its context.
-func serveHanging(t *testing.T, conn *bus.Conn, hang time.Duration) {
-	t.Helper()
-	err := conn.Handle("GET", "/hang", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(hang) }))
-	require.NoError(t, err)
-}
-
 // TestNoResponse_HangingHandlersBlockNoOthers has a thousand handlers outlive the budgets of their callers.
 func TestNoResponse_HangingHandlersBlockNoOthers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, callee := b.connect("caller.example"), b.connect("hanging.example")
-		serveHanging(t, callee, time.Minute)
-		idle := b.goroutines()
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, callee := b.Connect("caller.example"), b.Connect("hanging.example")
+		kit.ServeHanging(t, callee, time.Minute)
+		idle := b.Goroutines()
 		var calls sync.WaitGroup
 		for range 1000 {
 			calls.Go(func() {
@@ -249,7 +206,7 @@ func TestNoResponse_HangingHandlersBlockNoOthers(t *testing.T) {
 				defer cancel()
 				begun := time.Now()
 				err := caller.Call(ctx, "GET https://hanging.example/hang", nil, nil)
-				wantFailed(t, "the call", err, 504, bus.ErrTimeout, context.DeadlineExceeded)
+				kit.WantFailed(t, "the call", err, 504, bus.ErrTimeout, context.DeadlineExceeded)
 				failed, _ := errors.AsType[*bus.Error](err)
 				assert.Equal(t, callee.Host(), failed.Host)
 				assert.Equal(t, callee.ID(), failed.ID)
@@ -263,7 +220,7 @@ func TestNoResponse_HangingHandlersBlockNoOthers(t *testing.T) {
 			t.Errorf("%d handlers hang, want all", hanging)
 		}
 		time.Sleep(time.Minute)
-		if left := b.goroutines() - idle; left != 0 {
+		if left := b.Goroutines() - idle; left != 0 {
 			t.Errorf("%d goroutines are left", left)
 		}
 		if left := bus.RunningRequests(callee); left != 0 {
@@ -276,8 +233,8 @@ func TestNoResponse_HangingHandlersBlockNoOthers(t *testing.T) {
 // returns, as long as its caller waits.
 func TestNoResponse_TimeBudgetSparesOthers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, callee := b.connect("caller.example"), b.connect("deaf.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, callee := b.Connect("caller.example"), b.Connect("deaf.example")
 		over := make(chan error, 2)
 		err := callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "0")
@@ -295,7 +252,7 @@ func TestNoResponse_TimeBudgetSparesOthers(t *testing.T) {
 		begun = time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		wantFailed(t, "who does not", caller.Call(ctx, "GET https://deaf.example/", nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "who does not", caller.Call(ctx, "GET https://deaf.example/", nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		if took := time.Since(begun); took != 3*time.Second {
 			t.Errorf("who does not wait took %s", took)
 		}
@@ -305,9 +262,9 @@ func TestNoResponse_TimeBudgetSparesOthers(t *testing.T) {
 // TestClose_WithAHangingHandler ends with its context and tells what it cut off.
 func TestClose_WithAHangingHandler(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, callee := b.connect("caller.example"), b.connect("hanging.example")
-		serveHanging(t, callee, time.Minute)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, callee := b.Connect("caller.example"), b.Connect("hanging.example")
+		kit.ServeHanging(t, callee, time.Minute)
 		called := make(chan error, 1)
 		go func() { called <- caller.Call(t.Context(), "GET https://hanging.example/hang", nil, nil) }()
 		time.Sleep(time.Second)
@@ -321,7 +278,7 @@ func TestClose_WithAHangingHandler(t *testing.T) {
 			t.Errorf("Close took %s of 3s", took)
 		}
 		err = <-called
-		checkError(t, err, 504, bus.ExecutedUnknown)
+		kit.CheckError(t, err, 504, bus.ExecutedUnknown)
 		time.Sleep(time.Minute)
 	})
 }
@@ -340,7 +297,7 @@ func TestKilledInstance(t *testing.T) {
 		return
 	}
 	const calls = 50
-	w := &testBus{Bus: newBus(t, broker.Listen("127.0.0.1:0")), transport: bus.WithoutShortCircuit()}
+	w := &kit.World{Bus: kit.NewBus(t, broker.Listen("127.0.0.1:0")), Transport: bus.WithoutShortCircuit()}
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledInstance$", "-test.count=1")
 	child.Env = append(os.Environ(), killedURL+"="+w.Broker().URL(), killedPlane+"="+w.Plane())
 	output, err := child.StdoutPipe()
@@ -348,12 +305,12 @@ func TestKilledInstance(t *testing.T) {
 	require.NoError(t, child.Start())
 	lines := bufio.NewScanner(output)
 	lines.Scan() // it serves
-	caller := w.connect("caller.example")
+	caller := w.Connect("caller.example")
 	ends := make(chan time.Time, calls)
 	var waiting sync.WaitGroup
 	for range calls {
 		waiting.Go(func() {
-			wantFailed(t, "a call", caller.Call(t.Context(), "GET https://slow.example/wait", nil, nil), 504, bus.ErrInstanceLost)
+			kit.WantFailed(t, "a call", caller.Call(t.Context(), "GET https://slow.example/wait", nil, nil), 504, bus.ErrInstanceLost)
 			ends <- time.Now()
 		})
 	}
@@ -434,9 +391,9 @@ const boxURL = "https://shelf.example/boxes/{id}"
 
 func TestArguments_BesideABody(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect("shelf.example"), box{})
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect("shelf.example"), box{})
+		caller := w.Connect("caller.example")
 		emma := book{Title: "Emma", Tags: []string{"a"}}
 		call(t, caller, "PUT "+boxURL, boxArguments{"7", [][]int{{1, 2}, {}}, []book{emma}, [2]int{3, 4}, "5", []string{"[a]", "null"}, []int{8, 9}, emma}, 200,
 			toldResults{`7 [[1 2] []] [{Emma [a]}] [3 4] string 5 ["[a]" "null"] [8 9] Emma`})
@@ -450,8 +407,8 @@ func TestArguments_BesideABody(t *testing.T) {
 		assert.Equal(t, "7 [[1]] [{Emma [a]} {Emma [a]}] [0 0] <nil> <nil> [] [1 2] Emma", out.Told)
 		for _, lossy := range []any{[]string{"a", ""}, []*int{nil}} {
 			err := caller.Call(t.Context(), "PUT "+boxURL, bus.Args{"id": 7, "tags": lossy, "httpRequestBody": emma}, nil)
-			checkError(t, err, 400, bus.ExecutedNo)
-			failed := asBusError(t, err)
+			kit.CheckError(t, err, 400, bus.ExecutedNo)
+			failed := kit.AsBusError(t, err)
 			if !strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+" goes into the query: there it must be a list without null and empty texts") {
 				t.Errorf("%v: %v", lossy, err)
 			}
@@ -462,9 +419,9 @@ func TestArguments_BesideABody(t *testing.T) {
 // TestJSONInAQuery: a JSON text is not the text that it stands for.
 func TestJSONInAQuery(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect("shelf.example"), box{})
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect("shelf.example"), box{})
+		caller := w.Connect("caller.example")
 		for _, raw := range []string{`"5"`, `5`, `"a"`, `true`, `{"a":1}`} {
 			call(t, caller, "GET https://shelf.example/boxes", rawArguments{json.RawMessage(raw)}, 200, raw)
 		}
@@ -474,9 +431,9 @@ func TestJSONInAQuery(t *testing.T) {
 // TestQuery_EmptyTextBehindAPointer: what is empty in a query counts as absent.
 func TestQuery_EmptyTextBehindAPointer(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect("shelf.example"), box{})
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect("shelf.example"), box{})
+		caller := w.Connect("caller.example")
 		empty, text := "", "a"
 		call(t, caller, "GET "+boxURL, noteArguments{"7", nil}, 200, "none")
 		call(t, caller, "GET "+boxURL, noteArguments{"7", &empty}, 200, `""`)

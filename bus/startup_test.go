@@ -27,6 +27,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // certified is a certificate with its key, in files.
@@ -78,7 +79,7 @@ func TestStartup_OverTLS(t *testing.T) {
 	authority, stranger := certify(t, nil), certify(t, nil)
 	secure := tlsBroker(t, certify(t, authority, here)).URL()
 	elsewhere := tlsBroker(t, certify(t, authority, net.IPv4(192, 0, 2, 1))).URL()
-	plain := newEnforcing(t, nil).url.String()
+	plain := kit.NewEnforcing(t, nil).URL.String()
 	for _, test := range []struct{ name, url, ca, want string }{
 		{"as it should be", secure, authority.file, ""},
 		{"as it should be, by scheme", strings.Replace(secure, "nats:", "tls:", 1), authority.file, ""},
@@ -97,7 +98,7 @@ func TestStartup_OverTLS(t *testing.T) {
 				if _, err := conn.NATS().TLSConnectionState(); err != nil {
 					t.Errorf("connected without TLS: %v", err)
 				}
-				closeConn(t, conn)
+				kit.CloseConn(t, conn)
 			}
 			if test.want == "" {
 				assert.NoError(t, err)
@@ -130,7 +131,7 @@ func TestStartup_WithCertificate(t *testing.T) {
 		t.Setenv("BUS_NATS_KEY", test.key)
 		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(started.URL()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(10*time.Second))
 		if err == nil {
-			closeConn(t, conn)
+			kit.CloseConn(t, conn)
 		}
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v\nwant … %s", err, test.want)
@@ -141,11 +142,11 @@ func TestStartup_WithCertificate(t *testing.T) {
 // TestStartup_WithWrongPassword fails at once, and names the broker and not the password.
 func TestStartup_WithWrongPassword(t *testing.T) {
 	t.Parallel()
-	e := newEnforcing(t, map[string]string{"one": ""})
+	e := kit.NewEnforcing(t, map[string]string{"one": ""})
 	for name, url := range map[string]string{
-		"wrong password": strings.Replace(e.as("one"), "secret", "guessed", 1),
-		"another user":   e.as("other"),
-		"nobody":         e.url.String(),
+		"wrong password": strings.Replace(e.As("one"), "secret", "guessed", 1),
+		"another user":   e.As("other"),
+		"nobody":         e.URL.String(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
@@ -153,7 +154,7 @@ func TestStartup_WithWrongPassword(t *testing.T) {
 				t.Errorf("%v", err)
 				return
 			}
-			want := "connect one.example: connect to nats://" + e.url.Host + ": nats: Authorization Violation; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"
+			want := "connect one.example: connect to nats://" + e.URL.Host + ": nats: Authorization Violation; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"
 			if strings.TrimSpace(err.Error()) != want {
 				t.Errorf("%v\nwant %s", err, want)
 			}
@@ -167,7 +168,7 @@ func TestRevokedUser(t *testing.T) {
 	before, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(passwordOf("one", "secret")))
 	require.NoError(t, err)
 	address := strings.TrimPrefix(before.URL(), "nats://")
-	log := new(journal)
+	log := new(kit.Journal)
 	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL("nats://one:secret@"+address), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(log)))
 	require.NoError(t, err)
 	defer func() { _ = conn.Close(context.Background()) }()
@@ -179,15 +180,15 @@ func TestRevokedUser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		await(t, "a connection that is "+status.String(), changed)
+		kit.Await(t, "a connection that is "+status.String(), changed)
 		return after
 	}
 	before = restart("changed", nats.RECONNECTING)
-	refused := log.await(t, "authorization violation")
+	refused := log.Await(t, "authorization violation")
 	assert.False(t, conn.Connected(), "the connection works without a password")
 	assert.NotEmpty(t, refused)
 	err = conn.Call(t.Context(), "https://one.example/x", nil, nil)
-	checkError(t, err, 503, bus.ExecutedNo)
+	kit.CheckError(t, err, 503, bus.ExecutedNo)
 	before = restart("secret", nats.CONNECTED)
 	defer before.Close()
 	if !conn.Connected() {
@@ -265,7 +266,7 @@ func TestStartup_WithCredentials(t *testing.T) {
 			}
 			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(urls[test.broker]), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
 			if err == nil {
-				closeConn(t, conn)
+				kit.CloseConn(t, conn)
 			}
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want … %s", err, test.want)
@@ -307,7 +308,7 @@ func TestStartup_WithUserJWT(t *testing.T) {
 			test.write()
 			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(o.url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
 			if err == nil {
-				closeConn(t, conn)
+				kit.CloseConn(t, conn)
 			}
 			told := "connect one.example: connect to " + o.url + ": "
 			if (err == nil) != (test.want == "") || err != nil && (!strings.HasPrefix(err.Error(), told) ||
@@ -323,19 +324,19 @@ func TestStartup_WithUserJWT(t *testing.T) {
 func TestStartup_RevokedUserJWT(t *testing.T) {
 	o := newOperated(t)
 	file := filepath.Join(t.TempDir(), "user.creds")
-	user, log := o.newUser(file, o.account, nil), new(journal)
+	user, log := o.newUser(file, o.account, nil), new(kit.Journal)
 	conn, err := o.connect(file, log)
 	require.NoError(t, err)
-	defer closeConn(t, conn)
-	serve(t, conn, calculator{})
-	add(t, conn, calculatorHost)
+	defer kit.CloseConn(t, conn)
+	kit.Serve(t, conn, kit.Calculator{})
+	kit.Add(t, conn, kit.CalculatorHost)
 	if !conn.Healthy() {
 		t.Error("a connection that works is not healthy")
 	}
 	o.revoke(user)
 	checkShutOut(t, conn, log, nats.ErrAuthRevoked)
 	o.letIn(conn, file)
-	add(t, conn, calculatorHost)
+	kit.Add(t, conn, kit.CalculatorHost)
 }
 
 // TestStartup_ExpiringUserJWT is the same for one whose time is up.
@@ -343,19 +344,19 @@ func TestStartup_ExpiringUserJWT(t *testing.T) {
 	o := newOperated(t)
 	file := filepath.Join(t.TempDir(), "user.creds")
 	conn, log := o.connectBriefly(file)
-	defer closeConn(t, conn)
+	defer kit.CloseConn(t, conn)
 	checkShutOut(t, conn, log, nats.ErrAuthExpired)
 	o.letIn(conn, file)
-	serve(t, conn, calculator{})
-	add(t, conn, calculatorHost)
+	kit.Serve(t, conn, kit.Calculator{})
+	kit.Add(t, conn, kit.CalculatorHost)
 }
 
 // connectBriefly connects with a user who may stay for two seconds, or longer where that is too short to connect.
-func (o *operated) connectBriefly(file string) (*bus.Conn, *journal) {
+func (o *operated) connectBriefly(file string) (*bus.Conn, *kit.Journal) {
 	o.t.Helper()
 	for stays := 2 * time.Second; ; stays *= 2 {
 		o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Add(stays).Unix() })
-		log := new(journal)
+		log := new(kit.Journal)
 		conn, err := o.connect(file, log)
 		if err == nil {
 			return conn, log
@@ -367,22 +368,22 @@ func (o *operated) connectBriefly(file string) (*bus.Conn, *journal) {
 }
 
 // connect joins as a calculator that calls itself over the broker.
-func (o *operated) connect(file string, log *journal) (*bus.Conn, error) {
+func (o *operated) connect(file string, log *kit.Journal) (*bus.Conn, error) {
 	o.t.Helper()
 	o.t.Setenv("BUS_NATS_CREDS", file)
-	return bus.Connect(o.t.Context(), calculatorHost, bus.WithURL(o.url), bus.WithLogger(zerolog.New(log)), bus.WithoutShortCircuit())
+	return bus.Connect(o.t.Context(), kit.CalculatorHost, bus.WithURL(o.url), bus.WithLogger(zerolog.New(log)), bus.WithoutShortCircuit())
 }
 
 // checkShutOut waits until the broker does not let the connection in any more: that is logged, tried again and refused
 // again, and calls fail.
-func checkShutOut(t *testing.T, conn *bus.Conn, log *journal, why error) {
+func checkShutOut(t *testing.T, conn *bus.Conn, log *kit.Journal, why error) {
 	t.Helper()
-	log.await(t, strings.ToLower(why.Error()))
-	log.await(t, strings.ToLower(nats.ErrAuthorization.Error())) // the next attempt
+	log.Await(t, strings.ToLower(why.Error()))
+	log.Await(t, strings.ToLower(nats.ErrAuthorization.Error())) // the next attempt
 	assert.False(t, conn.Healthy(), "a connection that is shut out is healthy")
 	assert.False(t, conn.Connected())
-	err := conn.Call(t.Context(), calculatorURL+"/add", nil, nil)
-	checkError(t, err, 503, bus.ExecutedNo)
+	err := conn.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil)
+	kit.CheckError(t, err, 503, bus.ExecutedNo)
 	if !errors.Is(err, bus.ErrDisconnected) {
 		t.Errorf("a call meanwhile: %v", err)
 	}
@@ -394,7 +395,7 @@ func (o *operated) letIn(conn *bus.Conn, file string) {
 	changed := conn.NATS().StatusChanged(nats.CONNECTED)
 	defer conn.NATS().RemoveStatusListener(changed)
 	o.newUser(file, o.account, nil)
-	await(o.t, "a connection", changed)
+	kit.Await(o.t, "a connection", changed)
 	if !conn.Healthy() {
 		o.t.Error("a connection that is back is not healthy")
 	}

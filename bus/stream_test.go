@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 	"iter"
 	"net/http"
@@ -19,35 +18,15 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
-
-// streamHost serves the handlers of these tests.
-const streamHost = "stream.example"
-
-// handle serves a handler on a connection of its own.
-func (w *testBus) handle(t *testing.T, route string, handler http.HandlerFunc, options ...bus.HandleOption) *bus.Conn {
-	t.Helper()
-	conn := w.connect(streamHost)
-	method, path, _ := strings.Cut(route, " ")
-	require.NoError(t, conn.Handle(method, path, handler, options...))
-	return conn
-}
-
-// get begins a request.
-func get(ctx context.Context, conn *bus.Conn, path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+streamHost+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	return conn.Do(request)
-}
 
 // TestStream_Flush has a handler that waits for its caller to read each line before it writes the next.
 func TestStream_Flush(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		wasRead := make(chan struct{})
-		w.handle(t, "GET /lines", func(w http.ResponseWriter, r *http.Request) {
+		w.Handle(t, "GET /lines", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("Trailer", "X-Count")
 			for i := range 3 {
@@ -58,7 +37,7 @@ func TestStream_Flush(t *testing.T) {
 			w.Header().Set("X-Count", "3")
 			w.Header().Set(http.TrailerPrefix+"X-Late", "yes")
 		})
-		response, err := get(t.Context(), w.connect("caller.example"), "/lines")
+		response, err := kit.Get(t.Context(), w.Connect("caller.example"), "/lines")
 		require.NoError(t, err)
 		assert.EqualValues(t, -1, response.ContentLength)
 		assert.Empty(t, response.Header.Get("Trailer"))
@@ -75,71 +54,48 @@ func TestStream_Flush(t *testing.T) {
 	})
 }
 
-// numbered is a body of so many bytes.
-type numbered struct {
-	left int64
-	sum  hash.Hash
-	turn byte
-}
-
-func newNumbered(size int64) *numbered { return &numbered{left: size, sum: sha256.New()} }
-
-func (e *numbered) Read(data []byte) (int, error) {
-	if e.left == 0 {
-		return 0, io.EOF
-	}
-	n := int(min(int64(len(data)), e.left))
-	for i := range n {
-		e.turn = e.turn*31 + 7
-		data[i] = e.turn
-	}
-	e.left -= int64(n)
-	e.sum.Write(data[:n])
-	return n, nil
-}
-
 const large = 50 << 20 // bytes, above what a message may have
 
 // TestStream_Download has a body that fits into no message.
 func TestStream_Download(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		body := newNumbered(large)
-		w.handle(t, "GET /large", func(w http.ResponseWriter, r *http.Request) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		body := kit.NewNumbered(large)
+		w.Handle(t, "GET /large", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", fmt.Sprint(int64(large)))
 			_, err := io.Copy(w, body)
 			assert.NoError(t, err)
 		})
-		response, err := get(t.Context(), w.connect("caller.example"), "/large")
+		response, err := kit.Get(t.Context(), w.Connect("caller.example"), "/large")
 		require.NoError(t, err)
 		assert.EqualValues(t, large, response.ContentLength)
 		sum := sha256.New()
 		n, err := io.Copy(sum, response.Body)
 		require.NoError(t, err)
 		assert.EqualValues(t, large, n)
-		assert.Equal(t, body.sum.Sum(nil), sum.Sum(nil))
+		assert.Equal(t, body.Sum.Sum(nil), sum.Sum(nil))
 	})
 }
 
 // TestStream_Upload has such a request.
 func TestStream_Upload(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		w.handle(t, "POST /large", func(w http.ResponseWriter, r *http.Request) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		w.Handle(t, "POST /large", func(w http.ResponseWriter, r *http.Request) {
 			assert.EqualValues(t, -1, r.ContentLength)
 			sum := sha256.New()
 			n, err := io.Copy(sum, r.Body)
 			assert.NoError(t, err)
 			fmt.Fprintf(w, "%d %x", n, sum.Sum(nil))
 		})
-		body := newNumbered(large)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/large", io.NopCloser(body))
+		body := kit.NewNumbered(large)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/large", io.NopCloser(body))
 		require.NoError(t, err)
-		response, err := w.connect("caller.example").Do(request)
+		response, err := w.Connect("caller.example").Do(request)
 		require.NoError(t, err)
 		answer, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
-		assert.Equal(t, fmt.Sprintf("%d %x", int64(large), body.sum.Sum(nil)), string(answer))
+		assert.Equal(t, fmt.Sprintf("%d %x", int64(large), body.Sum.Sum(nil)), string(answer))
 	})
 }
 
@@ -147,17 +103,17 @@ func TestStream_Upload(t *testing.T) {
 // the end.
 func TestStream_Panic(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		w.handle(t, "GET /half", func(w http.ResponseWriter, r *http.Request) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		w.Handle(t, "GET /half", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, "half")
 			assert.NoError(t, http.NewResponseController(w).Flush())
 			panic("the other half is missing")
 		})
-		response, err := get(t.Context(), w.connect("caller.example"), "/half")
+		response, err := kit.Get(t.Context(), w.Connect("caller.example"), "/half")
 		require.NoError(t, err)
 		read, err := io.ReadAll(response.Body)
 		assert.Equal(t, "half", string(read))
-		checkError(t, err, http.StatusInternalServerError, bus.ExecutedYes)
+		kit.CheckError(t, err, http.StatusInternalServerError, bus.ExecutedYes)
 	})
 }
 
@@ -170,9 +126,9 @@ func TestStream_CallerLeaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			overBoth(t, func(t *testing.T, w *testBus) {
+			kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 				ended := make(chan error, 1)
-				w.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+				w.Handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
 					for {
 						if _, err := io.WriteString(w, strings.Repeat("x", 1000)+"\n"); err != nil {
 							break
@@ -183,7 +139,7 @@ func TestStream_CallerLeaves(t *testing.T) {
 				})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				response, err := get(ctx, w.connect("caller.example"), "/endless")
+				response, err := kit.Get(ctx, w.Connect("caller.example"), "/endless")
 				require.NoError(t, err)
 				_, err = response.Body.Read(make([]byte, 10))
 				require.NoError(t, err)
@@ -199,16 +155,16 @@ func TestStream_CallerLeaves(t *testing.T) {
 // TestStream_CloseNotify has a handler that learns of it as before there were contexts, as those of gin do.
 func TestStream_CloseNotify(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		left := make(chan bool, 1)
-		w.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+		w.Handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
 			notifier, ok := w.(interface{ CloseNotify() <-chan bool })
 			if assert.True(t, ok) {
 				assert.NoError(t, http.NewResponseController(w).Flush())
 				left <- <-notifier.CloseNotify()
 			}
 		})
-		response, err := get(t.Context(), w.connect("caller.example"), "/endless")
+		response, err := kit.Get(t.Context(), w.Connect("caller.example"), "/endless")
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		assert.True(t, <-left)
@@ -218,16 +174,16 @@ func TestStream_CloseNotify(t *testing.T) {
 // TestStream_UploadRefused has a handler that answers without reading its request.
 func TestStream_UploadRefused(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		w.handle(t, "POST /refuse", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusConflict) })
-		w.handle(t, "POST /small", func(w http.ResponseWriter, r *http.Request) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		w.Handle(t, "POST /refuse", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusConflict) })
+		w.Handle(t, "POST /small", func(w http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			w.WriteHeader(bus.StatusOf(err))
 		}, bus.MaxBodyBytes(100<<10))
 		for path, want := range map[string]int{"/refuse": http.StatusConflict, "/small": http.StatusRequestEntityTooLarge} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+path, io.NopCloser(newNumbered(1<<40)))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+path, io.NopCloser(kit.NewNumbered(1<<40)))
 			require.NoError(t, err)
-			response, err := w.connect("caller.example").Do(request)
+			response, err := w.Connect("caller.example").Do(request)
 			require.NoError(t, err, path)
 			assert.Equal(t, want, response.StatusCode, path)
 		}
@@ -237,44 +193,35 @@ func TestStream_UploadRefused(t *testing.T) {
 // TestStream_Function has a function whose arguments come as a stream.
 func TestStream_Function(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect("words.example"), words{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect("words.example"), kit.Words{})
 		for size, want := range map[int]int{1 << 20: http.StatusOK, 5 << 20: http.StatusRequestEntityTooLarge} {
 			text := `{"text":"` + strings.Repeat("a", size) + `"}`
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://words.example/length", io.NopCloser(io.MultiReader(strings.NewReader(text))))
 			require.NoError(t, err)
 			request.Header.Set("Content-Type", "application/json")
-			response, err := w.connect("caller.example").Do(request)
+			response, err := w.Connect("caller.example").Do(request)
 			require.NoError(t, err)
 			assert.Equal(t, want, response.StatusCode, size)
 		}
 	})
 }
 
-type words struct{}
-
-func (words) Length(text string) (length int) { return len(text) }
-
 // counter streams.
 type counter struct{ ended chan error }
 
-func (c counter) Count(ctx context.Context, n, size int, fail bool) iter.Seq2[tick, error] {
-	return func(yield func(tick, error) bool) {
+func (c counter) Count(ctx context.Context, n, size int, fail bool) iter.Seq2[kit.Tick, error] {
+	return func(yield func(kit.Tick, error) bool) {
 		for i := range n {
-			if !yield(tick{i, strings.Repeat("a", size)}, nil) {
+			if !yield(kit.Tick{N: i, Text: strings.Repeat("a", size)}, nil) {
 				c.ended <- context.Cause(ctx)
 				return
 			}
 		}
 		if fail {
-			yield(tick{}, bus.Errorf(http.StatusConflict, "no more than %d", n))
+			yield(kit.Tick{}, bus.Errorf(http.StatusConflict, "no more than %d", n))
 		}
 	}
-}
-
-type tick struct {
-	N    int    `json:"n"`
-	Text string `json:"text,omitempty"`
 }
 
 type countArguments struct {
@@ -286,10 +233,10 @@ type countArguments struct {
 // TestStream_Elements has a function that streams more elements than fit into the window.
 func TestStream_Elements(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		service := counter{make(chan error, 1)}
-		serve(t, w.connect("counter.example"), service)
-		count := bus.NewOperation[countArguments, tick](w.connect("caller.example"), "POST https://counter.example/count")
+		kit.Serve(t, w.Connect("counter.example"), service)
+		count := bus.NewOperation[countArguments, kit.Tick](w.Connect("caller.example"), "POST https://counter.example/count")
 		for _, n := range []int{0, 1, 20_000} {
 			next := 0
 			for each, err := range count.Stream(t.Context(), countArguments{N: n, Size: 100}) {
@@ -302,7 +249,7 @@ func TestStream_Elements(t *testing.T) {
 		next := 0
 		for each, err := range count.Stream(t.Context(), countArguments{N: 5, Fail: true}) {
 			if next == 5 {
-				checkError(t, err, http.StatusConflict, bus.ExecutedYes)
+				kit.CheckError(t, err, http.StatusConflict, bus.ExecutedYes)
 			} else {
 				require.NoError(t, err)
 				require.Equal(t, next, each.N)
@@ -315,8 +262,8 @@ func TestStream_Elements(t *testing.T) {
 			break
 		}
 		require.Error(t, <-service.ended)
-		for _, err := range bus.NewOperation[struct{}, tick](w.connect("caller.example"), "POST https://counter.example/openapi.json").Stream(t.Context(), struct{}{}) {
-			checkError(t, err, http.StatusMethodNotAllowed, bus.ExecutedNo)
+		for _, err := range bus.NewOperation[struct{}, kit.Tick](w.Connect("caller.example"), "POST https://counter.example/openapi.json").Stream(t.Context(), struct{}{}) {
+			kit.CheckError(t, err, http.StatusMethodNotAllowed, bus.ExecutedNo)
 		}
 	})
 }
@@ -324,9 +271,9 @@ func TestStream_Elements(t *testing.T) {
 // TestStream_Events has a caller that asks for events, and one that takes no stream.
 func TestStream_Events(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect("counter.example"), counter{})
-		caller := w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect("counter.example"), counter{})
+		caller := w.Connect("caller.example")
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://counter.example/count?n=2", nil)
 		require.NoError(t, err)
 		request.Header.Set("Accept", "text/event-stream")
@@ -340,8 +287,8 @@ func TestStream_Events(t *testing.T) {
 		response, err = caller.Do(request)
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusNoContent, response.StatusCode, "a browser does not run it again")
-		assert.Empty(t, bodyOf(t, response))
-		for response, err := range caller.Multicast(mustRequest(t, "https://counter.example/count?n=2")) {
+		assert.Empty(t, kit.BodyOf(t, response))
+		for response, err := range caller.Multicast(kit.MustRequest(t, "https://counter.example/count?n=2")) {
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusNotAcceptable, response.StatusCode)
 		}
@@ -353,19 +300,19 @@ func TestStream_Events(t *testing.T) {
 // TestStream_Controller has a handler use [http.ResponseController].
 func TestStream_Controller(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.handle(t, "* /controlled", func(w http.ResponseWriter, r *http.Request) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		b.Handle(t, "* /controlled", func(w http.ResponseWriter, r *http.Request) {
 			controller := http.NewResponseController(w)
 			require.ErrorIs(t, controller.EnableFullDuplex(), http.ErrNotSupported)
 			_, _, err := controller.Hijack()
 			require.ErrorIs(t, err, http.ErrNotSupported)
 			require.NoError(t, controller.Flush())
 			require.NoError(t, controller.SetWriteDeadline(time.Now().Add(time.Second)))
-			_, err = io.Copy(w, newNumbered(1<<40))
+			_, err = io.Copy(w, kit.NewNumbered(1<<40))
 			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 			panic(http.ErrAbortHandler)
 		})
-		response, err := get(t.Context(), b.connect("caller.example"), "/controlled")
+		response, err := kit.Get(t.Context(), b.Connect("caller.example"), "/controlled")
 		require.NoError(t, err)
 		time.Sleep(2 * time.Second)
 		_, err = io.Copy(io.Discard, response.Body)
@@ -377,8 +324,8 @@ func TestStream_Controller(t *testing.T) {
 func TestStream_ReadDeadline(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, plain *bustest.Bus) { // within the process the body is that of the caller
-		b := &testBus{plain, bus.WithoutShortCircuit()}
-		b.handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
+		b := &kit.World{Bus: plain, Transport: bus.WithoutShortCircuit()}
+		b.Handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
 			require.NoError(t, http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second)))
 			n, err := io.Copy(io.Discard, r.Body)
 			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -386,10 +333,10 @@ func TestStream_ReadDeadline(t *testing.T) {
 		})
 		read, write := io.Pipe()
 		go func() { _, _ = write.Write(make([]byte, 100_000)) }()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", read)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload", read)
 		require.NoError(t, err)
-		response, err := b.connect("caller.example").Do(request)
+		response, err := b.Connect("caller.example").Do(request)
 		require.NoError(t, err)
-		assert.Equal(t, "100000", bodyOf(t, response))
+		assert.Equal(t, "100000", kit.BodyOf(t, response))
 	})
 }

@@ -17,14 +17,15 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
 // TestStream_Parts answers with parts of a stream in any order.
 func TestStream_Parts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller := b.Connect("caller.example")
 		from := func(id string, part *wire.Response) *wire.Response {
 			part.FromID = id
 			return part
@@ -59,9 +60,9 @@ func TestStream_Parts(t *testing.T) {
 			{"another response", []*wire.Response{answerPart(1, 0, "a"), answerPart(0, 0, "whole")}, "a", 502, "the stream was replaced by another response"},
 			{"silence", []*wire.Response{answerPart(1, 0, "a")}, "a", 504, "nothing came of the stream of scripted.example for 20s"},
 		} {
-			a := newAnswerer(t, b.testBus, test.parts)
+			a := newAnswerer(t, b.World, test.parts)
 			var text []byte
-			response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
+			response, err := caller.Do(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET ")))
 			status := bus.StatusOf(err)
 			if err == nil {
 				text, err = io.ReadAll(response.Body)
@@ -90,14 +91,14 @@ func TestStream_Parts(t *testing.T) {
 // TestStream_Idle has a handler that is silent for an hour, and a caller that waits for it.
 func TestStream_Idle(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		b.Handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			time.Sleep(time.Hour)
 			assert.NoError(t, r.Context().Err())
 			fmt.Fprint(w, "at last")
 		})
-		response, err := get(t.Context(), b.connect("caller.example"), "/idle")
+		response, err := kit.Get(t.Context(), b.Connect("caller.example"), "/idle")
 		require.NoError(t, err)
 		began := time.Now()
 		text, err := io.ReadAll(response.Body)
@@ -111,9 +112,9 @@ func TestStream_Idle(t *testing.T) {
 // caller gets an error after what came before.
 func TestStream_ReaderStops(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		ended := make(chan error, 1)
-		b.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+		b.Handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
 			for {
 				if _, err := w.Write(make([]byte, 10_000)); err != nil {
 					ended <- err
@@ -122,7 +123,7 @@ func TestStream_ReaderStops(t *testing.T) {
 			}
 		})
 		began := time.Now()
-		response, err := get(t.Context(), b.connect("caller.example"), "/endless")
+		response, err := kit.Get(t.Context(), b.Connect("caller.example"), "/endless")
 		require.NoError(t, err)
 		require.ErrorIs(t, <-ended, bus.ErrTimeout)
 		assert.Less(t, time.Since(began), 30*time.Second)
@@ -136,8 +137,8 @@ func TestStream_ReaderStops(t *testing.T) {
 // TestStream_EndpointLimit has an endpoint whose handlers may be silent for a second.
 func TestStream_EndpointLimit(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.handle(t, "GET /slow", func(w http.ResponseWriter, r *http.Request) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		b.Handle(t, "GET /slow", func(w http.ResponseWriter, r *http.Request) {
 			for pause := 300 * time.Millisecond; ; pause *= 2 {
 				fmt.Fprint(w, pause, " ")
 				if http.NewResponseController(w).Flush() != nil {
@@ -149,32 +150,32 @@ func TestStream_EndpointLimit(t *testing.T) {
 				}
 			}
 		}, bus.TimeBudget(time.Second))
-		response, err := get(t.Context(), b.connect("caller.example"), "/slow")
+		response, err := kit.Get(t.Context(), b.Connect("caller.example"), "/slow")
 		require.NoError(t, err)
 		text, err := io.ReadAll(response.Body)
 		assert.Equal(t, "300ms 600ms 1.2s ", string(text))
-		checkError(t, err, http.StatusGatewayTimeout, bus.ExecutedYes)
+		kit.CheckError(t, err, http.StatusGatewayTimeout, bus.ExecutedYes)
 	})
 }
 
 // TestStream_CallerGone has a caller that vanishes without a word.
 func TestStream_CallerGone(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		ended := make(chan error, 1)
-		b.handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
+		b.Handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 			ended <- context.Cause(r.Context())
 		})
-		raw := rawClient(t, b.testBus)
+		raw := kit.RawClient(t, b.World)
 		request := wire.Request{
-			Method: "GET", Target: "/idle", Host: streamHost, FromHost: "gone.example", FromID: "g1aaaaaaaa", MsgID: strings.Repeat("m", 26),
+			Method: "GET", Target: "/idle", Host: kit.StreamHost, FromHost: "gone.example", FromID: "g1aaaaaaaa", MsgID: strings.Repeat("m", 26),
 			TimeBudget: 20 * time.Second, Window: 1000,
 		}
 		began := time.Now()
-		require.NoError(t, raw.Publish(subject.Subscription(b.Plane(), "443", streamHost, "GET", "idle"), wire.AppendRequest(nil, &request)))
-		flush(t, raw)
+		require.NoError(t, raw.Publish(subject.Subscription(b.Plane(), "443", kit.StreamHost, "GET", "idle"), wire.AppendRequest(nil, &request)))
+		kit.Flush(t, raw)
 		require.ErrorIs(t, <-ended, bus.ErrCallerLeft)
 		assert.Less(t, time.Since(began), 30*time.Second)
 	})
@@ -183,10 +184,10 @@ func TestStream_CallerGone(t *testing.T) {
 // TestStream_InstanceGone has an instance that vanishes in the middle of a stream.
 func TestStream_InstanceGone(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		a := newAnswerer(t, b.testBus, []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 0, "b")})
-		caller := b.connect("caller.example")
-		response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		a := newAnswerer(t, b.World, []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 0, "b")})
+		caller := b.Connect("caller.example")
+		response, err := caller.Do(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET ")))
 		require.NoError(t, err)
 		a.raw.Close()
 		began := time.Now()
@@ -202,23 +203,23 @@ func TestStream_InstanceGone(t *testing.T) {
 // TestStream_UploadTakerGone has an instance that takes the first part of a request, opens the window, and vanishes.
 func TestStream_UploadTakerGone(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		raw := rawClient(t, b.testBus)
-		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", scriptedHost, "POST", "upload"), func(message *nats.Msg) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		raw := kit.RawClient(t, b.World)
+		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", kit.ScriptedHost, "POST", "upload"), func(message *nats.Msg) {
 			var request wire.Request
 			if wire.ParseRequest(message.Data, &request) != nil {
 				return
 			}
-			ack := &wire.Response{Status: 202, OpCode: wire.OpAck, FromHost: scriptedHost, FromID: scriptedID, MsgID: request.MsgID, Queue: scriptedHost, Window: 1 << 30}
+			ack := &wire.Response{Status: 202, OpCode: wire.OpAck, FromHost: kit.ScriptedHost, FromID: kit.ScriptedID, MsgID: request.MsgID, Queue: kit.ScriptedHost, Window: 1 << 30}
 			_ = raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, ack))
 		})
 		require.NoError(t, err)
-		flush(t, raw)
-		caller, body := b.connect("caller.example"), newNumbered(1<<40)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+scriptedHost+"/upload", body)
+		kit.Flush(t, raw)
+		caller, body := b.Connect("caller.example"), kit.NewNumbered(1<<40)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.ScriptedHost+"/upload", body)
 		require.NoError(t, err)
 		_, err = caller.Do(request) //nolint:bodyclose // there is no response
-		checkError(t, err, http.StatusGatewayTimeout, bus.ExecutedUnknown)
+		kit.CheckError(t, err, http.StatusGatewayTimeout, bus.ExecutedUnknown)
 		require.ErrorIs(t, err, bus.ErrInstanceLost)
 		synctest.Wait()
 		checkNothingLeft(t, caller)
@@ -228,17 +229,17 @@ func TestStream_UploadTakerGone(t *testing.T) {
 // TestStream_UploadSourceFails has a body that cannot be read to its end: the handler gets no whole.
 func TestStream_UploadSourceFails(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		ended := make(chan error, 1)
-		b.handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
+		b.Handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			ended <- err
 		})
 		broken := errors.New("the source is broken")
-		body := io.MultiReader(newNumbered(1<<20), iotestError{broken})
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", body)
+		body := io.MultiReader(kit.NewNumbered(1<<20), iotestError{broken})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload", body)
 		require.NoError(t, err)
-		_, err = b.connect("caller.example").Do(request) //nolint:bodyclose // there is no response
+		_, err = b.Connect("caller.example").Do(request) //nolint:bodyclose // there is no response
 		if err != nil {                                  // within the process the handler itself has read the error, and may have answered
 			require.ErrorIs(t, err, broken)
 		}
@@ -253,16 +254,16 @@ func (e iotestError) Read([]byte) (int, error) { return 0, e.err }
 // TestStream_Close closes both ends in the middle of a stream.
 func TestStream_Close(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		begun := make(chan struct{})
-		service := b.handle(t, "GET /slow", func(w http.ResponseWriter, r *http.Request) {
+		service := b.Handle(t, "GET /slow", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, "a")
 			_ = http.NewResponseController(w).Flush()
 			close(begun)
 			time.Sleep(5 * time.Second)
 			fmt.Fprint(w, "b")
 		})
-		response, err := get(t.Context(), b.connect("caller.example"), "/slow")
+		response, err := kit.Get(t.Context(), b.Connect("caller.example"), "/slow")
 		require.NoError(t, err)
 		<-begun
 		closed := make(chan error, 1)
@@ -277,14 +278,14 @@ func TestStream_Close(t *testing.T) {
 // TestStream_CloseCutsOff has a stream that lasts longer than Close may.
 func TestStream_CloseCutsOff(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		service := b.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		service := b.Handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, "a")
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 			panic(http.ErrAbortHandler)
 		})
-		response, err := get(t.Context(), b.connect("caller.example"), "/endless")
+		response, err := kit.Get(t.Context(), b.Connect("caller.example"), "/endless")
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
@@ -298,9 +299,9 @@ func TestStream_CloseCutsOff(t *testing.T) {
 // TestStream_CloseDuringUpload closes a service in the middle of a request.
 func TestStream_CloseDuringUpload(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		begun := make(chan struct{})
-		service := b.handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
+		service := b.Handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
 			close(begun)
 			n, err := io.Copy(io.Discard, r.Body)
 			assert.NoError(t, err)
@@ -316,11 +317,11 @@ func TestStream_CloseDuringUpload(t *testing.T) {
 			_, _ = write.Write(make([]byte, 100_000))
 			_ = write.Close()
 		}()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", read)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload", read)
 		require.NoError(t, err)
-		response, err := b.connect("caller.example").Do(request)
+		response, err := b.Connect("caller.example").Do(request)
 		require.NoError(t, err)
-		assert.Equal(t, "200000", bodyOf(t, response))
+		assert.Equal(t, "200000", kit.BodyOf(t, response))
 		require.NoError(t, <-closed)
 	})
 }
@@ -337,14 +338,14 @@ func TestStream_InterceptorDropsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bubble) {
+			kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 				ended := make(chan struct{})
-				b.handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
+				b.Handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
 					_ = http.NewResponseController(w).Flush()
 					<-r.Context().Done()
 					close(ended)
 				})
-				caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+				caller := b.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {
 						if err := next(ctx, call); err != nil {
 							return err
@@ -353,7 +354,7 @@ func TestStream_InterceptorDropsIt(t *testing.T) {
 						return drop(call)
 					}
 				}))
-				_, _ = get(t.Context(), caller, "/idle") //nolint:bodyclose // there is none
+				_, _ = kit.Get(t.Context(), caller, "/idle") //nolint:bodyclose // there is none
 				<-ended
 				synctest.Wait()
 				checkNothingLeft(t, caller)
@@ -365,12 +366,12 @@ func TestStream_InterceptorDropsIt(t *testing.T) {
 // TestStream_SlowReader has a caller that reads a byte a second: it is slow, and not gone.
 func TestStream_SlowReader(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.handle(t, "GET /large", func(w http.ResponseWriter, r *http.Request) {
-			_, err := io.Copy(w, newNumbered(3<<20))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		b.Handle(t, "GET /large", func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(w, kit.NewNumbered(3<<20))
 			assert.NoError(t, err)
 		})
-		response, err := get(t.Context(), b.connect("caller.example"), "/large")
+		response, err := kit.Get(t.Context(), b.Connect("caller.example"), "/large")
 		require.NoError(t, err)
 		for range 100 {
 			_, err := io.ReadFull(response.Body, make([]byte, 1))
@@ -386,16 +387,16 @@ func TestStream_SlowReader(t *testing.T) {
 // TestStream_UploadLength has a body that is not as long as it was announced: no handler takes it for the whole.
 func TestStream_UploadLength(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		ended := make(chan error, 1)
-		b.handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
+		b.Handle(t, "POST /upload", func(w http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			ended <- err
 			w.WriteHeader(bus.StatusOf(err))
 		})
-		caller := b.connect("caller.example")
+		caller := b.Connect("caller.example")
 		for _, size := range []int64{40<<20 - 1, 40<<20 + 1} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", newNumbered(size))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload", kit.NewNumbered(size))
 			require.NoError(t, err)
 			request.ContentLength = 40 << 20
 			response, err := caller.Do(request)
@@ -411,17 +412,17 @@ func TestStream_UploadLength(t *testing.T) {
 func TestStream_Closing(t *testing.T) {
 	t.Parallel()
 	assert.Nil(t, bus.Closing(t.Context()))
-	inBubble(t, func(t *testing.T, b *bubble) {
-		service := b.handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		service := b.Handle(t, "GET /endless", func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			<-bus.Closing(r.Context())
 			fmt.Fprint(w, "bye")
 		})
-		response, err := get(t.Context(), b.connect("caller.example"), "/endless")
+		response, err := kit.Get(t.Context(), b.Connect("caller.example"), "/endless")
 		require.NoError(t, err)
 		closed := make(chan error, 1)
 		go func() { closed <- service.Close(t.Context()) }()
-		assert.Equal(t, "bye", bodyOf(t, response))
+		assert.Equal(t, "bye", kit.BodyOf(t, response))
 		require.NoError(t, <-closed)
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -52,10 +53,10 @@ func countPrefix(texts []string, prefix string) (count int) {
 // the account of the sender, others find room, and their time is bounded.
 func TestStreamLimit_CollectedBodies(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect(wordsHost)
-		serve(t, callee, words{})
-		s, body := newSender(t, b.testBus, callee), strings.Repeat("b", 900_000)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect(wordsHost)
+		kit.Serve(t, callee, kit.Words{})
+		s, body := newSender(t, b.World, callee), strings.Repeat("b", 900_000)
 		for i := range 100 {
 			part := s.to(wordsHost, "/length", 1, body)
 			part.MsgID, part.TimeBudget = fmt.Sprintf("m%d", i), 10*time.Minute
@@ -66,7 +67,7 @@ func TestStreamLimit_CollectedBodies(t *testing.T) {
 		assert.Less(t, rejected, 90)
 		assert.LessOrEqual(t, bus.HeldByParts(callee), memoryOfSender)
 		var out struct{ Length int }
-		require.NoError(t, b.connect("caller.example").Call(t.Context(), "https://"+wordsHost+"/length", bus.Args{"text": "four"}, &out))
+		require.NoError(t, b.Connect("caller.example").Call(t.Context(), "https://"+wordsHost+"/length", bus.Args{"text": "four"}, &out))
 		assert.Equal(t, 4, out.Length)
 		time.Sleep(61 * time.Second)
 		assert.Equal(t, 100-rejected, countPrefix(s.heard(), "408 "))
@@ -78,22 +79,22 @@ func TestStreamLimit_CollectedBodies(t *testing.T) {
 // find room.
 func TestStreamLimit_Handlers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example", bus.WithMaxHandlers(16))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example", bus.WithMaxHandlers(16))
 		handleBytes(t, callee)
 		require.NoError(t, callee.Handle("GET", "/events", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := http.NewResponseController(w).Flush(); err == nil {
 				<-r.Context().Done()
 			}
 		})))
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		for i := range 40 {
 			part := s.part(1, 0, "a")
 			part.MsgID, part.TimeBudget = fmt.Sprintf("m%d", i), 10*time.Minute
 			s.send(part)
 		}
 		assert.Equal(t, 34, countPrefix(s.heard(), "503 "), "six are half of three quarters")
-		caller := b.connect("caller.example")
+		caller := b.Connect("caller.example")
 		checkEcho(t, caller, 1000)
 		for i := range 20 {
 			request := s.to("bytes.example", "/events", 0, "")
@@ -114,12 +115,12 @@ func TestStreamLimit_Handlers(t *testing.T) {
 // them.
 func TestStreamLimit_Control(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example")
-		s := newSender(t, b.testBus, callee)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example")
+		s := newSender(t, b.World, callee)
 		to, err := subject.Address{Port: 888, Host: "bytes.example", Method: "GET", Path: "/ping"}.Subject(s.plane)
 		require.NoError(t, err)
-		idle := b.goroutines()
+		idle := b.Goroutines()
 		for i := range 1000 {
 			part := s.to("bytes.example:888", "/ping", 1, "a")
 			part.Method, part.MsgID = http.MethodGet, fmt.Sprintf("m%d", i)
@@ -128,7 +129,7 @@ func TestStreamLimit_Control(t *testing.T) {
 		answers := s.heard()
 		assert.Equal(t, 1000, countPrefix(answers, "400 "))
 		assert.Contains(t, answers[1], "requests to port 888 have no body that is a stream")
-		assert.LessOrEqual(t, b.goroutines(), idle)
+		assert.LessOrEqual(t, b.Goroutines(), idle)
 		checkNothingLeft(t, callee)
 	})
 }
@@ -136,13 +137,13 @@ func TestStreamLimit_Control(t *testing.T) {
 // TestStreamLimit_SlowReaders has a sender that asks for large responses, and opens its window by a byte.
 func TestStreamLimit_SlowReaders(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example")
 		handleBytes(t, callee)
 		require.NoError(t, callee.Handle("GET", "/pieces", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.CopyBuffer(struct{ io.Writer }{w}, io.LimitReader(neverEnds{}, 1_100_000), make([]byte, 32<<10))
 		})))
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		for i := range 200 {
 			request := s.to("bytes.example", "/pieces", 0, "")
 			request.Method, request.Fragment, request.Window, request.MsgID = http.MethodGet, wire.Fragment{}, 1, fmt.Sprintf("m%d", i)
@@ -151,7 +152,7 @@ func TestStreamLimit_SlowReaders(t *testing.T) {
 		assert.Zero(t, countPrefix(s.heard(), "503 "), "a handler waits, and keeps little")
 		assert.LessOrEqual(t, bus.HeldByParts(callee), memoryOfSender)
 		assert.Greater(t, bus.HeldByParts(callee), 1<<20)
-		checkEcho(t, b.connect("caller.example"), 1000)
+		checkEcho(t, b.Connect("caller.example"), 1000)
 		time.Sleep(30 * time.Second)
 		checkNothingLeft(t, callee)
 	})
@@ -165,14 +166,14 @@ func (neverEnds) Read(data []byte) (int, error) { return len(data), nil }
 // TestStreamLimit_BudgetOfEndpoint has an upload that drips parts without content: the endpoint's budget ends it.
 func TestStreamLimit_BudgetOfEndpoint(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		ended := make(chan error, 1)
-		callee := b.connect("bytes.example")
+		callee := b.Connect("bytes.example")
 		require.NoError(t, callee.Handle("POST", "/echo", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			ended <- err
 		}), bus.TimeBudget(time.Second)))
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		began := time.Now()
 		for number := range 10 {
 			body := "a"
@@ -193,14 +194,14 @@ func TestStreamLimit_BudgetOfEndpoint(t *testing.T) {
 // TestStream_WrongParts holds that a handler reads an unexpected end where parts contradict each other.
 func TestStream_WrongParts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		ended := make(chan error, 1)
-		callee := b.connect("bytes.example")
+		callee := b.Connect("bytes.example")
 		require.NoError(t, callee.Handle("POST", "/echo", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			ended <- err
 		})))
-		s := newSender(t, b.testBus, callee)
+		s := newSender(t, b.World, callee)
 		for i, change := range []func(first, second *wire.Request){
 			func(_, second *wire.Request) { second.Target = "/echo?another=query" },
 			func(first, _ *wire.Request) { first.ContentLength = 10 },
@@ -222,8 +223,8 @@ func TestStream_WrongParts(t *testing.T) {
 // goes on.
 func TestStream_SlowUpload(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.handle(t, "POST /slow", func(w http.ResponseWriter, r *http.Request) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		b.Handle(t, "POST /slow", func(w http.ResponseWriter, r *http.Request) {
 			n, err := io.Copy(io.Discard, r.Body)
 			fmt.Fprint(w, n, err)
 		})
@@ -235,9 +236,9 @@ func TestStream_SlowUpload(t *testing.T) {
 			}
 			_ = writer.Close()
 		}()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/slow", reader)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/slow", reader)
 		require.NoError(t, err)
-		response, err := b.connect("caller.example").Do(request)
+		response, err := b.Connect("caller.example").Do(request)
 		require.NoError(t, err)
 		answer, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
@@ -248,11 +249,11 @@ func TestStream_SlowUpload(t *testing.T) {
 // TestStream_DeadlineOfCaller holds that the deadline of a caller is no word of the service.
 func TestStream_DeadlineOfCaller(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		serve(t, b.connect("counter.example"), unending{})
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		kit.Serve(t, b.Connect("counter.example"), unending{})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		count := bus.NewOperation[struct{}, int](b.connect("caller.example"), "POST https://counter.example/count")
+		count := bus.NewOperation[struct{}, int](b.Connect("caller.example"), "POST https://counter.example/count")
 		var last error
 		for _, last = range count.Stream(ctx, struct{}{}) {
 			_ = last // that of the end counts
@@ -288,9 +289,9 @@ func (unending) Burst() iter.Seq2[int, error] {
 // TestStream_PanicAfterElements holds that the elements before a panic arrive.
 func TestStream_PanicAfterElements(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		serve(t, w.connect("counter.example"), unending{})
-		burst := bus.NewOperation[struct{}, int](w.connect("caller.example"), "POST https://counter.example/burst")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		kit.Serve(t, w.Connect("counter.example"), unending{})
+		burst := bus.NewOperation[struct{}, int](w.Connect("caller.example"), "POST https://counter.example/burst")
 		for range 20 {
 			var elements int
 			var last error
@@ -300,7 +301,7 @@ func TestStream_PanicAfterElements(t *testing.T) {
 				}
 			}
 			assert.Equal(t, 5, elements)
-			checkError(t, last, http.StatusInternalServerError, bus.ExecutedYes)
+			kit.CheckError(t, last, http.StatusInternalServerError, bus.ExecutedYes)
 		}
 	})
 }
@@ -308,8 +309,8 @@ func TestStream_PanicAfterElements(t *testing.T) {
 // TestCancel_AfterLateAck has an ack that comes when the caller has left: the instance is told.
 func TestCancel_AfterLateAck(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		raw := rawClient(t, b.testBus)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		raw := kit.RawClient(t, b.World)
 		requests, cancels := make(chan *nats.Msg, 1), make(chan *nats.Msg, 2)
 		for published, channel := range map[string]chan *nats.Msg{
 			".443.example.late.|.GET.late":               requests,
@@ -321,7 +322,7 @@ func TestCancel_AfterLateAck(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		caller := b.connect("caller.example")
+		caller := b.Connect("caller.example")
 		go func() { ended <- caller.Call(ctx, "GET https://late.example/late", nil, nil) }()
 		var request wire.Request
 		require.NoError(t, wire.ParseRequest((<-requests).Data, &request))
@@ -344,16 +345,16 @@ func TestCancel_AfterLateAck(t *testing.T) {
 // TestStream_UploadSourceEnds holds that a handler reads an unexpected end of a body whose source has failed.
 func TestStream_UploadSourceEnds(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		ended := make(chan error, 1)
-		b.handle(t, "POST /upload", func(_ http.ResponseWriter, r *http.Request) {
+		b.Handle(t, "POST /upload", func(_ http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			ended <- err
 		})
-		body := io.MultiReader(io.LimitReader(newNumbered(1<<20), 1<<20), iotestError{errors.New("the client is gone")})
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+streamHost+"/upload", body)
+		body := io.MultiReader(io.LimitReader(kit.NewNumbered(1<<20), 1<<20), iotestError{errors.New("the client is gone")})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload", body)
 		require.NoError(t, err)
-		_, err = b.connect("caller.example").Do(request) //nolint:bodyclose // there is none
+		_, err = b.Connect("caller.example").Do(request) //nolint:bodyclose // there is none
 		require.ErrorContains(t, err, "the client is gone")
 		require.ErrorIs(t, <-ended, io.ErrUnexpectedEOF)
 	})
@@ -362,17 +363,17 @@ func TestStream_UploadSourceEnds(t *testing.T) {
 // TestStream_TokenExpires holds that streams, in either direction, end with the token of their caller.
 func TestStream_TokenExpires(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		i := newIssuer(t)
-		callee := b.connect("counter.example", i.trust())
-		serve(t, callee, unending{})
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		i := kit.NewIssuer(t)
+		callee := b.Connect("counter.example", i.Trust())
+		kit.Serve(t, callee, unending{})
 		ended := make(chan error, 1)
 		require.NoError(t, callee.Handle("POST", "/upload", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			ended <- err
 		})))
-		caller, began := b.connect("caller.example"), time.Now()
-		ctx := bus.WithActor(t.Context(), i.token(claims.Claims{"exp": began.Add(time.Minute).Unix()}))
+		caller, began := b.Connect("caller.example"), time.Now()
+		ctx := bus.WithActor(t.Context(), i.Token(claims.Claims{"exp": began.Add(time.Minute).Unix()}))
 		var last error
 		for _, last = range bus.NewOperation[struct{}, int](caller, "POST https://counter.example/count").Stream(ctx, struct{}{}) {
 			_ = last // that of the end counts
@@ -380,7 +381,7 @@ func TestStream_TokenExpires(t *testing.T) {
 		require.ErrorContains(t, last, "401 Unauthorized: the token has expired, and the stream ends with it")
 		assert.InDelta(t, 90, time.Since(began).Seconds(), 2, "with 30 s of leeway")
 
-		ctx = bus.WithActor(t.Context(), i.token(claims.Claims{"exp": time.Now().Add(time.Minute).Unix()}))
+		ctx = bus.WithActor(t.Context(), i.Token(claims.Claims{"exp": time.Now().Add(time.Minute).Unix()}))
 		reader, writer := io.Pipe()
 		go func() {
 			for {
@@ -403,13 +404,13 @@ func TestStream_TokenExpires(t *testing.T) {
 // TestLimit_WholeBodies holds that large bodies of handlers that run count, too, and that the sender alone has to wait.
 func TestLimit_WholeBodies(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect("bytes.example")
 		handleBytes(t, callee)
 		require.NoError(t, callee.Handle("POST", "/slow", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 		})))
-		s, body := newSender(t, b.testBus, callee), strings.Repeat("b", 900_000)
+		s, body := newSender(t, b.World, callee), strings.Repeat("b", 900_000)
 		for i := range 100 {
 			request := s.to("bytes.example", "/slow", 0, body)
 			request.Fragment, request.MsgID = wire.Fragment{}, fmt.Sprintf("m%d", i)
@@ -417,7 +418,7 @@ func TestLimit_WholeBodies(t *testing.T) {
 		}
 		assert.Equal(t, 59, countPrefix(s.heard(), "503 "))
 		assert.LessOrEqual(t, bus.HeldByParts(callee), memoryOfSender)
-		checkEcho(t, b.connect("caller.example"), 1_000_000)
+		checkEcho(t, b.Connect("caller.example"), 1_000_000)
 		time.Sleep(11 * time.Second)
 		checkNothingLeft(t, callee)
 	})
@@ -426,11 +427,11 @@ func TestLimit_WholeBodies(t *testing.T) {
 // TestStreamLimit_Announced holds that a body that announces more than its endpoint takes is refused before it is sent.
 func TestStreamLimit_Announced(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect(wordsHost)
-		serve(t, callee, words{})
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect(wordsHost)
+		kit.Serve(t, callee, kit.Words{})
 		handleBytes(t, callee, bus.MaxBodyBytes(4<<20))
-		caller, began := b.connect("caller.example"), time.Now()
+		caller, began := b.Connect("caller.example"), time.Now()
 		for _, path := range []string{"/length", "/echo"} {
 			reader, writer := io.Pipe()
 			body := io.MultiReader(strings.NewReader(strings.Repeat(" ", 64<<10)), reader)
@@ -451,20 +452,20 @@ func TestStreamLimit_Announced(t *testing.T) {
 // again.
 func TestStreamLimit_Executed(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect(streamHost, bus.WithMaxHandlers(16))
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		callee := b.Connect(kit.StreamHost, bus.WithMaxHandlers(16))
 		require.NoError(t, callee.Handle("GET", "/events", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := http.NewResponseController(w).Flush(); err == nil {
 				<-r.Context().Done()
 			}
 		})))
-		caller := b.connect("caller.example")
+		caller := b.Connect("caller.example")
 		for range 6 {
-			response, err := get(t.Context(), caller, "/events")
+			response, err := kit.Get(t.Context(), caller, "/events")
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = response.Body.Close() })
 		}
-		response, err := get(t.Context(), caller, "/events")
+		response, err := kit.Get(t.Context(), caller, "/events")
 		require.NoError(t, err)
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)

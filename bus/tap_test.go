@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // tapOf asks one instance for its calls.
@@ -46,12 +47,12 @@ func newTapOf(t *testing.T, from, at *bus.Conn) *tapOf {
 
 func TestTap(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		w.AllowUnknownFields()
-		caller, callee := newCalculator(t, w)
-		add(t, caller, calculatorHost) // before a client taps
-		served, made := newTapOf(t, w.connect("tap.example"), callee), newTapOf(t, w.connect("tap.example"), caller)
-		_ = caller.Call(t.Context(), calculatorURL+"/divide?secret=1", bus.Args{"x": 1}, nil)
+		caller, callee := kit.NewCalculator(t, w)
+		kit.Add(t, caller, kit.CalculatorHost) // before a client taps
+		served, made := newTapOf(t, w.Connect("tap.example"), callee), newTapOf(t, w.Connect("tap.example"), caller)
+		_ = caller.Call(t.Context(), kit.CalculatorURL+"/divide?secret=1", bus.Args{"x": 1}, nil)
 		_ = caller.Call(t.Context(), "https://nobody.example/x", nil, nil)
 		answer, err := served.ask(t.Context(), 10*time.Second)
 		if err != nil || len(answer.Calls) != 1 || answer.Missed != 0 {
@@ -60,7 +61,7 @@ func TestTap(t *testing.T) {
 		got := answer.Calls[0]
 		assert.Equal(t, "caller.example", got.From, "served")
 		assert.Equal(t, caller.ID(), got.FromID, "served")
-		assert.Equal(t, calculatorHost, got.To, "served")
+		assert.Equal(t, kit.CalculatorHost, got.To, "served")
 		assert.Equal(t, callee.ID(), got.ToID, "served")
 		assert.Equal(t, 443, got.Port, "served")
 		assert.Equal(t, "POST", got.Method, "served")
@@ -70,15 +71,15 @@ func TestTap(t *testing.T) {
 		assert.NotEmpty(t, got.MsgID, "served")
 		assert.Equal(t, 1, got.Depth, "served")
 		assert.False(t, got.Ended.IsZero(), "served")
-		_ = caller.Call(t.Context(), calculatorURL+"/nothing", nil, nil)
-		_ = caller.Call(t.Context(), "DELETE "+calculatorURL+"/divide", nil, nil)
+		_ = caller.Call(t.Context(), kit.CalculatorURL+"/nothing", nil, nil)
+		_ = caller.Call(t.Context(), "DELETE "+kit.CalculatorURL+"/divide", nil, nil)
 		if answer, err = made.ask(t.Context(), 0); err != nil || len(answer.Calls) != 3 {
 			t.Fatal(answer, err)
 		}
 		for i, want := range []struct {
 			to     string
 			status int
-		}{{"nobody.example", 503}, {calculatorHost, 404}, {calculatorHost, 405}} {
+		}{{"nobody.example", 503}, {kit.CalculatorHost, 404}, {kit.CalculatorHost, 405}} {
 			got := answer.Calls[i]
 			assert.Equal(t, want.to, got.To, "made")
 			assert.Empty(t, got.ToID, "made")
@@ -90,7 +91,7 @@ func TestTap(t *testing.T) {
 			answer, _ := served.ask(t.Context(), 10*time.Second)
 			told <- answer
 		}()
-		add(t, caller, calculatorHost)
+		kit.Add(t, caller, kit.CalculatorHost)
 		answer = <-told
 		require.Len(t, answer.Calls, 1)
 		assert.Equal(t, "/add", answer.Calls[0].Path)
@@ -103,16 +104,16 @@ func TestTap(t *testing.T) {
 // TestTap_IsBounded makes more calls than are kept, and comes back too late.
 func TestTap_IsBounded(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
-	callee, caller := b.Connect(calculatorHost), b.Connect("caller.example")
-	serve(t, callee, calculator{callee.ID()})
+	b := kit.NewBus(t)
+	callee, caller := b.Connect(kit.CalculatorHost), b.Connect("caller.example")
+	kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
 	tapped := newTapOf(t, b.Connect("tap.example"), callee)
-	add(t, caller, calculatorHost) // so that what is kept does not begin at a round number
+	kit.Add(t, caller, kit.CalculatorHost) // so that what is kept does not begin at a round number
 	_, err := tapped.ask(t.Context(), 0)
 	require.NoError(t, err)
 	const kept, more = 4096, 10
 	for range kept + more {
-		add(t, caller, calculatorHost)
+		kit.Add(t, caller, kit.CalculatorHost)
 	}
 	answer, err := tapped.ask(t.Context(), 0)
 	require.NoError(t, err)
@@ -129,14 +130,14 @@ func TestTap_IsBounded(t *testing.T) {
 // records.
 func TestTap_KeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	for _, shortCircuit := range []bool{true, false} {
-		b := newBus(t)
-		callee, caller := b.Connect("library.example"), b.Connect("caller.example", withShortCircuit(shortCircuit))
+		b := kit.NewBus(t)
+		callee, caller := b.Connect("library.example"), b.Connect("caller.example", kit.WithShortCircuit(shortCircuit))
 		require.NoError(t, callee.Handle(http.MethodGet, "/books/{id}", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 		newTapOf(t, b.Connect("tap.example"), callee)
 		const calls, size = 200, 64 << 10
 		before := memoryInUse()
 		for id := range calls {
-			do(t, caller, http.MethodGet, fmt.Sprintf("https://library.example/books/%d?q=%s", id, strings.Repeat("q", size)), "", "")
+			kit.Do(t, caller, http.MethodGet, fmt.Sprintf("https://library.example/books/%d?q=%s", id, strings.Repeat("q", size)), "", "")
 		}
 		if kept := memoryInUse() - before; kept > calls*size/2 {
 			t.Errorf("short circuit %t: %d calls keep %d bytes", shortCircuit, calls, kept)
@@ -147,9 +148,9 @@ func TestTap_KeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures th
 // TestTap_DoesNotHoldClose closes an instance while a client waits for its calls.
 func TestTap_DoesNotHoldClose(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		_, callee := newCalculator(t, w)
-		tapped := newTapOf(t, w.connect("tap.example"), callee)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		_, callee := kit.NewCalculator(t, w)
+		tapped := newTapOf(t, w.Connect("tap.example"), callee)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := tapped.ask(t.Context(), 10*time.Second)
@@ -171,9 +172,9 @@ func TestTap_DoesNotHoldClose(t *testing.T) {
 func TestTap_BoundsWaitingReaders(t *testing.T) {
 	t.Parallel()
 	const most = 64
-	overBoth(t, func(t *testing.T, w *testBus) {
-		caller, callee := newCalculator(t, w)
-		asked := newTapOf(t, w.connect("tap.example"), callee)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		caller, callee := kit.NewCalculator(t, w)
+		asked := newTapOf(t, w.Connect("tap.example"), callee)
 		ended := make(chan error, 2*most)
 		for range 2 * most {
 			one := *asked
@@ -187,7 +188,7 @@ func TestTap_BoundsWaitingReaders(t *testing.T) {
 				t.Errorf("one too many: %v", err)
 			}
 		}
-		add(t, caller, calculatorHost)
+		kit.Add(t, caller, kit.CalculatorHost)
 		for range most {
 			if err := <-ended; err != nil {
 				t.Errorf("one that waits: %v", err)
@@ -199,11 +200,11 @@ func TestTap_BoundsWaitingReaders(t *testing.T) {
 // TestTap_DoesNotHoldMulticasts taps a caller that knows who will answer it.
 func TestTap_DoesNotHoldMulticasts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		caller, all := b.connect("caller.example"), b.newCalculators(3)
-		gather(t.Context(), t, caller, everything)
-		gather(t.Context(), t, caller, everything)
-		tapped := newTapOf(t, b.connect("tap.example"), caller)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, all := b.Connect("caller.example"), b.NewCalculators(3)
+		kit.Gather(t.Context(), t, caller, kit.Everything)
+		kit.Gather(t.Context(), t, caller, kit.Everything)
+		tapped := newTapOf(t, b.Connect("tap.example"), caller)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := tapped.ask(t.Context(), 10*time.Second)
@@ -211,10 +212,10 @@ func TestTap_DoesNotHoldMulticasts(t *testing.T) {
 		}()
 		synctest.Wait()
 		began := time.Now()
-		got := gather(t.Context(), t, caller, everything)
+		got := kit.Gather(t.Context(), t, caller, kit.Everything)
 		took := time.Since(began)
-		require.Len(t, got.ids, len(all))
-		assert.Empty(t, got.errors)
+		require.Len(t, got.IDs, len(all))
+		assert.Empty(t, got.Errors)
 		assert.LessOrEqual(t, took, time.Millisecond)
 		assert.NoError(t, <-ended)
 	})

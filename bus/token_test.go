@@ -19,19 +19,20 @@ import (
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // setKeys has connections verify the issuer's tokens as their environment says.
-func (i *issuer) setKeys(t *testing.T) {
+func setKeys(i *kit.Issuer, t *testing.T) {
 	t.Helper()
-	t.Setenv("BUS_JWKS", i.keySet)
-	t.Setenv("BUS_JWT_ISSUER", issuerName)
-	t.Setenv("BUS_JWT_AUDIENCE", audienceName)
+	t.Setenv("BUS_JWKS", i.KeySet)
+	t.Setenv("BUS_JWT_ISSUER", kit.IssuerName)
+	t.Setenv("BUS_JWT_AUDIENCE", kit.AudienceName)
 }
 
 // verifiersAtWork is how many keep their keys fresh in this process.
 func verifiersAtWork() int {
-	return strings.Count(string(stacks(true)), "claims.(*Verifier).startRefresh.func1(")
+	return strings.Count(string(kit.Stacks(true)), "claims.(*Verifier).startRefresh.func1(")
 }
 
 // awaitVerifiers waits until so many are at work: their goroutines start and end when they get to it.
@@ -47,57 +48,57 @@ func awaitVerifiers(t *testing.T, want int) {
 }
 
 func TestKeys_OfTheEnvironment(t *testing.T) {
-	newIssuer(t).setKeys(t) // an option wins over it
-	i := newIssuer(t)
-	i.setKeys(t)
-	w := &testBus{newBus(t), withShortCircuit(true)}
-	conn := w.connect(vaultHost)
+	setKeys(kit.NewIssuer(t), t) // an option wins over it
+	i := kit.NewIssuer(t)
+	setKeys(i, t)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: kit.WithShortCircuit(true)}
+	conn := w.Connect(kit.VaultHost)
 	serveVault(t, conn)
 	awaitVerifiers(t, 3) // those of the issuers, and the connection's
-	for token, status := range map[string]int{"": 401, i.token(nil): 403, i.keeper(): 200} {
-		if got := statusOf(t, bus.WithActor(t.Context(), token), conn, "GET", vaultURL+"/open"); got != status {
+	for token, status := range map[string]int{"": 401, i.Token(nil): 403, i.Keeper(): 200} {
+		if got := kit.StatusOf(t, bus.WithActor(t.Context(), token), conn, "GET", kit.VaultURL+"/open"); got != status {
 			t.Errorf("status %d, want %d", got, status)
 		}
 	}
-	for name, token := range i.badTokens() {
-		if got := statusOf(t, bus.WithActor(t.Context(), token), conn, "GET", vaultURL+"/weigh"); got != 401 {
+	for name, token := range i.BadTokens() {
+		if got := kit.StatusOf(t, bus.WithActor(t.Context(), token), conn, "GET", kit.VaultURL+"/weigh"); got != 401 {
 			t.Errorf("%s: status %d", name, got)
 		}
 	}
 	assert.NoError(t, conn.Close(t.Context()))
 	awaitVerifiers(t, 2)
-	if _, err := conn.VerifyToken(t.Context(), i.keeper()); bus.StatusOf(err) != 401 {
+	if _, err := conn.VerifyToken(t.Context(), i.Keeper()); bus.StatusOf(err) != 401 {
 		t.Errorf("after Close: %v", err)
 	}
 }
 
 func TestKeys_OfAnOption(t *testing.T) {
-	newIssuer(t).setKeys(t)
-	w := &testBus{newBus(t), withShortCircuit(true)}
-	i := newIssuer(t)
-	first, second := w.connect(vaultHost, i.trust()), w.connect("other.example", i.trust())
+	setKeys(kit.NewIssuer(t), t)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: kit.WithShortCircuit(true)}
+	i := kit.NewIssuer(t)
+	first, second := w.Connect(kit.VaultHost, i.Trust()), w.Connect("other.example", i.Trust())
 	awaitVerifiers(t, 2) // those of the issuers
 	assert.NoError(t, first.Close(t.Context()))
-	verified, err := second.VerifyToken(t.Context(), i.keeper())
+	verified, err := second.VerifyToken(t.Context(), i.Keeper())
 	require.NoError(t, err, "it is closed with the first connection")
 	assert.Equal(t, "ada", verified["sub"], "it is closed with the first connection")
 }
 
 func TestKeys_Unreachable(t *testing.T) {
-	b := newBus(t)
+	b := kit.NewBus(t)
 	for keySet, want := range map[string]string{
 		filepath.Join(t.TempDir(), "none"): "connect vault.example: BUS_JWKS: key set file ",
 		t.TempDir():                        "connect vault.example: BUS_JWKS: key set file ",
 		"ftp://id.example/keys":            "connect vault.example: BUS_JWKS: key set: neither http nor https; write https://host/path, or the path of a file",
 	} {
 		t.Setenv("BUS_JWKS", keySet)
-		conn, err := bus.Connect(t.Context(), vaultHost, b.Options()...)
+		conn, err := bus.Connect(t.Context(), kit.VaultHost, b.Options()...)
 		require.Error(t, err, keySet)
 		assert.True(t, strings.HasPrefix(err.Error(), want), err.Error())
 		if err == nil {
 			_ = conn.Close(t.Context())
 		}
-		_, err = bus.Connect(t.Context(), vaultHost, bus.WithBroker(newUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+		_, err = bus.Connect(t.Context(), kit.VaultHost, bus.WithBroker(kit.NewUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
 		require.Error(t, err, "%s, without a broker", keySet)
 		assert.True(t, strings.HasPrefix(err.Error(), want), err.Error())
 	}
@@ -107,15 +108,15 @@ func TestKeys_Unreachable(t *testing.T) {
 // TestKeys_Forgotten holds that a connection which would accept no token, though it is told whose, says so at once;
 // unless it is told not by the environment alone.
 func TestKeys_Forgotten(t *testing.T) {
-	i, w := newIssuer(t), &testBus{newBus(t), withShortCircuit(true)}
-	for name, value := range map[string]string{"BUS_JWT_ISSUER": issuerName, "BUS_JWT_AUDIENCE": audienceName} {
+	i, w := kit.NewIssuer(t), &kit.World{Bus: kit.NewBus(t), Transport: kit.WithShortCircuit(true)}
+	for name, value := range map[string]string{"BUS_JWT_ISSUER": kit.IssuerName, "BUS_JWT_AUDIENCE": kit.AudienceName} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
 			want := "connect vault.example: " + name + " is set, and BUS_JWKS is not, without which no token is accepted: set BUS_JWKS, or unset " + name
-			_, err := bus.Connect(t.Context(), vaultHost, w.Options()...)
+			_, err := bus.Connect(t.Context(), kit.VaultHost, w.Options()...)
 			assert.EqualError(t, err, want)
-			for option, verifier := range map[string]*claims.Verifier{"keys": i.verifier, "none": new(claims.Verifier)} {
-				conn, err := bus.Connect(t.Context(), vaultHost, append(w.Options(), bus.WithVerifier(verifier))...)
+			for option, verifier := range map[string]*claims.Verifier{"keys": i.Verifier, "none": new(claims.Verifier)} {
+				conn, err := bus.Connect(t.Context(), kit.VaultHost, append(w.Options(), bus.WithVerifier(verifier))...)
 				if err != nil {
 					t.Fatalf("%s: %v", option, err)
 				}
@@ -127,9 +128,9 @@ func TestKeys_Forgotten(t *testing.T) {
 
 // TestKeys_WithoutABroker are not kept fresh.
 func TestKeys_WithoutABroker(t *testing.T) {
-	i := newIssuer(t)
-	i.setKeys(t)
-	if _, err := bus.Connect(t.Context(), vaultHost, bus.WithBroker(newUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Millisecond)); err == nil {
+	i := kit.NewIssuer(t)
+	setKeys(i, t)
+	if _, err := bus.Connect(t.Context(), kit.VaultHost, bus.WithBroker(kit.NewUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Millisecond)); err == nil {
 		t.Error("connected to nowhere")
 	}
 	awaitVerifiers(t, 1) // that of the issuer
@@ -137,32 +138,34 @@ func TestKeys_WithoutABroker(t *testing.T) {
 
 // TestClose_VerifiesToTheEnd closes a service while a handler of it runs, which then calls its own host.
 func TestClose_VerifiesToTheEnd(t *testing.T) {
-	i := newIssuer(t)
-	i.setKeys(t)
-	for name, transport := range transports() {
+	i := kit.NewIssuer(t)
+	setKeys(i, t)
+	for name, transport := range kit.Transports() {
 		t.Run(name, func(t *testing.T) {
-			w := transport(newBus(t))
-			callee := w.connect(vaultHost)
+			w := transport(kit.NewBus(t))
+			callee := w.Connect(kit.VaultHost)
 			serveVault(t, callee)
 			begun, finish := make(chan struct{}), make(chan struct{})
 			err := callee.Handle("GET", "/slow", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				close(begun)
 				<-finish
-				if err := callee.Call(r.Context(), vaultURL+"/open", nil, nil); err != nil {
+				if err := callee.Call(r.Context(), kit.VaultURL+"/open", nil, nil); err != nil {
 					bus.WriteError(w, r, err)
 				}
 			}))
 			require.NoError(t, err)
-			caller := w.connect("caller.example")
+			caller := w.Connect("caller.example")
 			answer := make(chan int)
-			go func() { answer <- statusOf(t, bus.WithActor(t.Context(), i.keeper()), caller, "GET", vaultURL+"/slow") }()
+			go func() {
+				answer <- kit.StatusOf(t, bus.WithActor(t.Context(), i.Keeper()), caller, "GET", kit.VaultURL+"/slow")
+			}()
 			<-begun
 			closed := make(chan error)
 			go func() { closed <- callee.Close(context.Background()) }()
-			for bus.StatusOf(callee.Call(t.Context(), vaultURL+"/weigh", nil, nil)) != 503 {
+			for bus.StatusOf(callee.Call(t.Context(), kit.VaultURL+"/weigh", nil, nil)) != 503 {
 				continue // until Close has begun
 			}
-			for bus.StatusOf(caller.Call(t.Context(), vaultURL+"/weigh", nil, nil)) != 503 {
+			for bus.StatusOf(caller.Call(t.Context(), kit.VaultURL+"/weigh", nil, nil)) != 503 {
 				continue // until nothing comes any more
 			}
 			close(finish)
@@ -177,34 +180,34 @@ func TestClose_VerifiesToTheEnd(t *testing.T) {
 // TestKeysRotate has an issuer change its keys while a service runs.
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		i := newIssuer(t)
-		serveVault(t, b.connect(vaultHost, i.trust()))
-		caller := b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		i := kit.NewIssuer(t)
+		serveVault(t, b.Connect(kit.VaultHost, i.Trust()))
+		caller := b.Connect("caller.example")
 		check := func(when, token string, want int) {
 			t.Helper()
-			if got := statusOf(t, bus.WithActor(t.Context(), token), caller, "GET", vaultURL+"/open"); got != want {
+			if got := kit.StatusOf(t, bus.WithActor(t.Context(), token), caller, "GET", kit.VaultURL+"/open"); got != want {
 				t.Errorf("%s: status %d, want %d", when, got, want)
 			}
 		}
 		keeper := claims.Claims{"roles": []string{"keeper"}, "level": 3}
-		renewed := newKey(t)
-		by := map[*claimstest.Key]string{i.key: i.sign(i.key, keeper), renewed: i.sign(renewed, keeper)}
+		renewed := kit.NewKey(t)
+		by := map[*claimstest.Key]string{i.Key: i.Sign(i.Key, keeper), renewed: i.Sign(renewed, keeper)}
 		publish := func(keys ...*claimstest.Key) {
 			t.Helper()
-			if err := claimstest.WriteKeySet(i.keySet, keys...); err != nil {
+			if err := claimstest.WriteKeySet(i.KeySet, keys...); err != nil {
 				t.Fatal(err)
 			}
 		}
-		check("the first key", by[i.key], 200)
+		check("the first key", by[i.Key], 200)
 		check("a key that is not published", by[renewed], 401)
 		time.Sleep(time.Minute)
-		publish(i.key, renewed)
+		publish(i.Key, renewed)
 		check("both are published, by the second", by[renewed], 200)
-		check("both are published, by the first", by[i.key], 200)
+		check("both are published, by the first", by[i.Key], 200)
 		publish(renewed)
 		time.Sleep(5 * time.Minute)
-		check("the first is published no more", by[i.key], 401)
+		check("the first is published no more", by[i.Key], 401)
 		check("the second still is", by[renewed], 200)
 		time.Sleep(time.Hour)
 		check("an hour later", by[renewed], 401)
@@ -215,47 +218,47 @@ func TestKeysRotate(t *testing.T) {
 // service behind it verifies the token, and nothing in between has its claims.
 func TestToken_PassedOnUnverified(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
 		var seen []bool
-		middle := w.connect("middle.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		middle := w.Connect("middle.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, x *bus.Exchange) error {
 				_, known := bus.ClaimsOf(ctx)
 				seen = append(seen, known)
 				return next(ctx, x)
 			}
 		}))
-		serveVault(t, w.connect(vaultHost, i.trust()))
-		caller := w.connect("caller.example")
+		serveVault(t, w.Connect(kit.VaultHost, i.Trust()))
+		caller := w.Connect("caller.example")
 		require.NoError(t, middle.Handle("POST", "/relay", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if said, known := bus.ClaimsOf(r.Context()); known {
 				t.Errorf("claims %v", said)
 			}
-			_, _ = fmt.Fprint(w, bus.StatusOf(middle.Call(r.Context(), vaultURL+"/open", nil, nil)))
+			_, _ = fmt.Fprint(w, bus.StatusOf(middle.Call(r.Context(), kit.VaultURL+"/open", nil, nil)))
 		})))
-		_, anonymous := do(t, caller, "GET", "https://middle.example/openapi.json", "", "")
-		tokens := i.badTokens()
+		_, anonymous := kit.Do(t, caller, "GET", "https://middle.example/openapi.json", "", "")
+		tokens := i.BadTokens()
 		want := map[string]string{"none": "401", "without the claims": "403", "with them": "200"}
-		tokens["none"], tokens["without the claims"], tokens["with them"] = "", i.token(nil), i.keeper()
+		tokens["none"], tokens["without the claims"], tokens["with them"] = "", i.Token(nil), i.Keeper()
 		for name, token := range tokens {
 			ctx := bus.WithActor(t.Context(), token)
 			for _, size := range []int{1, 2 << 20} { // in one message, and in parts
-				request := mustRequest(t, "https://middle.example/relay").WithContext(ctx)
+				request := kit.MustRequest(t, "https://middle.example/relay").WithContext(ctx)
 				request.Method, request.Body, request.ContentLength = "POST", io.NopCloser(strings.NewReader(strings.Repeat("x", size))), int64(size)
 				request.Header = http.Header{"Content-Type": {"text/plain"}}
 				response, err := caller.Do(request)
 				require.NoError(t, err, name)
-				assert.Equal(t, cmp.Or(want[name], "401"), readAll(t, response), "%s, %d bytes", name, size)
+				assert.Equal(t, cmp.Or(want[name], "401"), kit.BodyOf(t, response), "%s, %d bytes", name, size)
 			}
-			response, err := caller.Do(mustRequest(t, "https://middle.example/openapi.json").WithContext(ctx))
+			response, err := caller.Do(kit.MustRequest(t, "https://middle.example/openapi.json").WithContext(ctx))
 			require.NoError(t, err, name)
-			assert.Equal(t, anonymous, readAll(t, response), name)
+			assert.Equal(t, anonymous, kit.BodyOf(t, response), name)
 		}
 		assert.NotContains(t, seen, true)
 		require.NoError(t, middle.Handle("GET", "/private", http.NotFoundHandler(), bus.RequireClaims("true")))
-		assert.Equal(t, 401, statusOf(t, bus.WithActor(t.Context(), i.keeper()), caller, "POST", "https://middle.example/relay"))
-		assert.Equal(t, 401, statusOf(t, bus.WithActor(t.Context(), i.keeper()), caller, "GET", "https://middle.example/private"))
-		assert.Equal(t, 200, statusOf(t, t.Context(), caller, "POST", "https://middle.example/relay"))
+		assert.Equal(t, 401, kit.StatusOf(t, bus.WithActor(t.Context(), i.Keeper()), caller, "POST", "https://middle.example/relay"))
+		assert.Equal(t, 401, kit.StatusOf(t, bus.WithActor(t.Context(), i.Keeper()), caller, "GET", "https://middle.example/private"))
+		assert.Equal(t, 200, kit.StatusOf(t, t.Context(), caller, "POST", "https://middle.example/relay"))
 	})
 }
 
@@ -274,16 +277,16 @@ func (careless) Print(ctx context.Context) (context string) {
 // is written, answered and documented for any part of one.
 func TestToken_IsNotLogged(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		i := newIssuer(t)
-		written := new(lines)
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		i := kit.NewIssuer(t)
+		written := new(kit.Lines)
 		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
-		callee, unkeyed := w.connect("careless.example", i.trust(), loud), w.connect("unkeyed.example", loud)
-		serve(t, callee, careless{}, bus.Method("Take", bus.RequireClaims(keepers)))
-		serve(t, unkeyed, careless{})
-		caller := w.connect("caller.example", loud)
-		tokens := i.badTokens()
-		tokens["good"], tokens["good, and of no use"] = i.keeper(), i.token(nil)
+		callee, unkeyed := w.Connect("careless.example", i.Trust(), loud), w.Connect("unkeyed.example", loud)
+		kit.Serve(t, callee, careless{}, bus.Method("Take", bus.RequireClaims(kit.Keepers)))
+		kit.Serve(t, unkeyed, careless{})
+		caller := w.Connect("caller.example", loud)
+		tokens := i.BadTokens()
+		tokens["good"], tokens["good, and of no use"] = i.Keeper(), i.Token(nil)
 		delete(tokens, "no token at all") // which has no parts to look for
 		for _, token := range tokens {
 			ctx := bus.WithActor(t.Context(), token)
@@ -293,10 +296,10 @@ func TestToken_IsNotLogged(t *testing.T) {
 				"careless.example/nothing", "careless.example:444/take", "careless.example:888/ping",
 				"unkeyed.example/take", "unkeyed.example/openapi.json", "absent.example/",
 			} {
-				response, err := caller.Do(mustRequest(t, "https://"+url).WithContext(ctx))
+				response, err := caller.Do(kit.MustRequest(t, "https://"+url).WithContext(ctx))
 				_, _ = fmt.Fprintf(written, "%v %+v\n", err, err)
 				if err == nil {
-					_, _ = fmt.Fprintf(written, "%s %v\n", readAll(t, response), response.Header)
+					_, _ = fmt.Fprintf(written, "%s %v\n", kit.BodyOf(t, response), response.Header)
 				}
 			}
 			_, _ = fmt.Fprintf(written, "%v\n", caller.Call(bus.WithActor(t.Context(), "Bearer "+token), "https://careless.example/take", nil, nil))
@@ -308,9 +311,9 @@ func TestToken_IsNotLogged(t *testing.T) {
 }
 
 // sendBroken publishes messages that cannot be read, each with a token in it.
-func sendBroken(t *testing.T, w *testBus, tokens map[string]string) {
+func sendBroken(t *testing.T, w *kit.World, tokens map[string]string) {
 	t.Helper()
-	raw := rawClient(t, w)
+	raw := kit.RawClient(t, w)
 	for _, token := range tokens {
 		for _, line := range []string{
 			"Bus-Actor: %s\r\nBus-Actor: %[1]s", "Bus-Actor:\r\n %s", "Bus-Actor : %s", "%s", "Bus-Call-Depth: x\r\nBus-Actor: %s", "\x00Bus-Actor: %s",
@@ -359,11 +362,11 @@ func TestToken_IsInNoContext(t *testing.T) {
 // says.
 func TestClaims_AreACopy(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	w := &testBus{newBus(t), withShortCircuit(true)}
-	conn := w.connect(vaultHost, i.trust())
+	i := kit.NewIssuer(t)
+	w := &kit.World{Bus: kit.NewBus(t), Transport: kit.WithShortCircuit(true)}
+	conn := w.Connect(kit.VaultHost, i.Trust())
 	serveVault(t, conn)
-	token := i.token(claims.Claims{"roles": []any{"cook"}, "level": 1})
+	token := i.Token(claims.Claims{"roles": []any{"cook"}, "level": 1})
 	promote := func(said claims.Claims) {
 		said["roles"].([]any)[0], said["level"] = "keeper", 9
 	}
@@ -372,14 +375,14 @@ func TestClaims_AreACopy(t *testing.T) {
 		promote(said)
 	})))
 	as := bus.WithActor(t.Context(), token)
-	if status := statusOf(t, as, conn, "GET", vaultURL+"/promote"); status != 200 {
+	if status := kit.StatusOf(t, as, conn, "GET", kit.VaultURL+"/promote"); status != 200 {
 		t.Fatalf("status %d", status)
 	}
 	verified, err := conn.VerifyToken(t.Context(), token)
 	require.NoError(t, err)
 	require.Equal(t, 1.0, verified["level"])
 	promote(verified)
-	if status := statusOf(t, as, conn, "GET", vaultURL+"/open"); status != 403 {
+	if status := kit.StatusOf(t, as, conn, "GET", kit.VaultURL+"/open"); status != 403 {
 		t.Errorf("a handler has let its caller in: status %d", status)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // tracedRelay calls the calculator, to make a chain of three.
@@ -17,26 +18,26 @@ type tracedRelay struct{ conn *bus.Conn }
 
 // Divide has another service divide.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) error {
-	return r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
+	return r.conn.Call(ctx, kit.CalculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }
 
 // TestTrace_UntracedChainForwards has headers travel on where no spans are made, and errors tell the trace all the
 // same.
 func TestTrace_UntracedChainForwards(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		between, callee := w.connect("relay.example"), w.connect(calculatorHost)
-		serve(t, between, tracedRelay{between})
-		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		between, callee := w.Connect("relay.example"), w.Connect(kit.CalculatorHost)
+		kit.Serve(t, between, tracedRelay{between})
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
+		caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				call.Request.Header.Add("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 				return next(ctx, call)
 			}
 		}))
 		err := caller.Call(t.Context(), "https://relay.example/divide", bus.Args{"x": 1}, nil)
-		failed := asBusError(t, err)
-		assert.Equal(t, calculatorHost, failed.Host)
+		failed := kit.AsBusError(t, err)
+		assert.Equal(t, kit.CalculatorHost, failed.Host)
 		assert.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", failed.TraceID)
 	})
 }

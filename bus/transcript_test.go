@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestTranscript holds what one call looks like on the wire, byte for byte: docs/reference/wire.md shows the same.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
-	w := &testBus{transport: bus.WithoutShortCircuit()}
-	w.Bus = newBus(t)
-	caller, callee := newCalculator(t, w)
-	requests, answers := tap(t, w, w.Plane()+".443.>"), tap(t, w, w.Plane()+".r.example.caller.*")
+	w := &kit.World{Transport: bus.WithoutShortCircuit()}
+	w.Bus = kit.NewBus(t)
+	caller, callee := kit.NewCalculator(t, w)
+	requests, answers := kit.Tap(t, w, w.Plane()+".443.>"), kit.Tap(t, w, w.Plane()+".r.example.caller.*")
 	var out struct{ Sum int }
-	require.NoError(t, caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 5, "y": 6}, &out))
+	require.NoError(t, caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 5, "y": 6}, &out))
 	request := <-requests
 	id := regexp.MustCompile(`Bus-Msg-Id: ([A-Z2-7]{26})\r\n`).FindSubmatch(request.Data)
 	if id == nil {
@@ -81,24 +82,4 @@ Bus-Queue: calculator.example
 Content-Type: application/json
 
 {"sum":11}`)
-}
-
-// tap listens to what passes on a broker, from a connection of its own.
-func tap(t *testing.T, w *testBus, subject string) <-chan *nats.Msg {
-	t.Helper()
-	raw := rawClient(t, w)
-	heard := make(chan *nats.Msg, 1024)
-	_, err := raw.ChanSubscribe(subject, heard)
-	require.NoError(t, err)
-	require.NoError(t, raw.Flush())
-	return heard
-}
-
-// rawClient is a NATS client that knows nothing of the bus.
-func rawClient(t *testing.T, w *testBus) *nats.Conn {
-	t.Helper()
-	raw, err := nats.Connect("", nats.InProcessServer(w.Broker()))
-	require.NoError(t, err)
-	t.Cleanup(raw.Close)
-	return raw
 }

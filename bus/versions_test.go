@@ -11,24 +11,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestVersions_NotServed holds that the answer to a call that no instance serves does not depend on which of two
 // versions is asked.
 func TestVersions_NotServed(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for _, method := range []string{"GET", "POST"} { // two versions
-			require.NoError(t, w.connect("shelf.example").Handle(method, "/books", http.NotFoundHandler()))
+			require.NoError(t, w.Connect("shelf.example").Handle(method, "/books", http.NotFoundHandler()))
 		}
-		caller := w.connect("caller.example")
+		caller := w.Connect("caller.example")
 		for range 20 {
 			err := caller.Call(t.Context(), "DELETE https://shelf.example/books", nil, nil)
-			checkError(t, err, 405, bus.ExecutedNo)
-			response, _ := do(t, caller, "DELETE", "https://shelf.example/books", "", "")
+			kit.CheckError(t, err, 405, bus.ExecutedNo)
+			response, _ := kit.Do(t, caller, "DELETE", "https://shelf.example/books", "", "")
 			require.Equal(t, "GET, HEAD, POST", response.Header.Get("Allow"))
 			err = caller.Call(t.Context(), "DELETE https://shelf.example/shelves", nil, nil)
-			checkError(t, err, 404, bus.ExecutedNo)
+			kit.CheckError(t, err, 404, bus.ExecutedNo)
 		}
 	})
 }
@@ -37,17 +38,17 @@ func TestVersions_NotServed(t *testing.T) {
 // registers, until it leaves.
 func TestVersions_AreLogged(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		log := new(lines)
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		log := new(kit.Lines)
 		connect := func(version string) *bus.Conn {
-			return b.connect(calculatorHost, bus.WithVersion(version), bus.WithLogger(zerolog.New(log)))
+			return b.Connect(kit.CalculatorHost, bus.WithVersion(version), bus.WithLogger(zerolog.New(log)))
 		}
 		first, same := connect("1"), connect("1")
 		for _, conn := range []*bus.Conn{first, same} {
-			serve(t, conn, calculator{})
+			kit.Serve(t, conn, kit.Calculator{})
 		}
 		time.Sleep(2 * time.Second)
-		hellos := b.listen(b.Plane() + ".888.all.|.POST.hello")
+		hellos := b.Listen(b.Plane() + ".888.all.|.POST.hello")
 		second := connect("2")
 		for _, path := range []string{"/a", "/b", "/c"} {
 			require.NoError(t, second.Handle("GET", path, http.NotFoundHandler()))
@@ -57,7 +58,7 @@ func TestVersions_AreLogged(t *testing.T) {
 		synctest.Wait()
 		for _, conn := range []*bus.Conn{first, same} {
 			assert.Equal(t, []string{second.ID() + " (version 2)"}, conn.DifferingInstances())
-			assert.Equal(t, 1, log.count(`"id":"`+conn.ID()+`","instances":["`+second.ID()+` (version 2)"]`), log)
+			assert.Equal(t, 1, log.Count(`"id":"`+conn.ID()+`","instances":["`+second.ID()+` (version 2)"]`), log)
 		}
 		assert.Empty(t, second.DifferingInstances(), "no one answers")
 		assert.NoError(t, second.Close(t.Context()))
@@ -69,15 +70,15 @@ func TestVersions_AreLogged(t *testing.T) {
 // TestDigest_TellsDocumentsApart holds what changes the digest of a ping.
 func TestDigest_TellsDocumentsApart(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
+	b := kit.NewBus(t)
 	digest := func(serve func(*bus.Conn), options ...bus.ConnectOption) string {
-		conn := b.Connect(calculatorHost, options...)
+		conn := b.Connect(kit.CalculatorHost, options...)
 		serve(conn)
 		var told struct{ Digest string }
-		require.NoError(t, conn.Call(t.Context(), "GET https://"+conn.ID()+"."+calculatorHost+":888/ping", nil, &told))
+		require.NoError(t, conn.Call(t.Context(), "GET https://"+conn.ID()+"."+kit.CalculatorHost+":888/ping", nil, &told))
 		return told.Digest
 	}
-	sums := func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, calculator{})) }
+	sums := func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{})) }
 	first := digest(sums)
 	assert.Regexp(t, "^[0-9a-f]{16}$", first)
 	assert.Empty(t, digest(func(*bus.Conn) {}), "nothing is served")
@@ -94,8 +95,8 @@ func TestDigest_TellsDocumentsApart(t *testing.T) {
 			_ = bus.DigestOf(conn) // it is not kept
 			require.NoError(t, conn.Handle("GET", "/more", http.NotFoundHandler()))
 		}), false},
-		{"claims", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, calculator{}, bus.RequireClaims("true"))) }), false},
-		{"another port", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, calculator{}, bus.Port(444))) }), false},
+		{"claims", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{}, bus.RequireClaims("true"))) }), false},
+		{"another port", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{}, bus.Port(444))) }), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -14,13 +14,14 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestWatchEvent gets every event beside the service that subscribes, until it stops, and the publisher does not learn
 // of it.
 func TestWatchEvent(t *testing.T) {
 	t.Parallel()
-	b := newBus(t)
+	b := kit.NewBus(t)
 	watching := b.Connect("watcher.example")
 	events := newParcels(t, b.Connect(parcelsHost))
 	sent, lost := bus.NewEvent[bus.Args](events, "/on-sent"), bus.NewEvent[bus.Args](events, "/on-lost")
@@ -62,10 +63,10 @@ func TestWatchEvent(t *testing.T) {
 // longer than for an ack.
 func TestWatchEvent_Alone(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		lost := bus.NewEvent[bus.Args](newParcels(t, b.connect(parcelsHost, bus.WithAckWait(time.Second))), "/on-lost")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		lost := bus.NewEvent[bus.Args](newParcels(t, b.Connect(parcelsHost, bus.WithAckWait(time.Second))), "/on-lost")
 		heard := 0
-		stop, err := b.connect("watcher.example").WatchEvent(t.Context(), parcelsHost, "on-lost", func(bus.WatchedEvent) { heard++ })
+		stop, err := b.Connect("watcher.example").WatchEvent(t.Context(), parcelsHost, "on-lost", func(bus.WatchedEvent) { heard++ })
 		require.NoError(t, err)
 		began := time.Now()
 		for response, err := range lost.Outcomes(t.Context(), bus.Args{"number": 7}) {
@@ -80,7 +81,7 @@ func TestWatchEvent_Alone(t *testing.T) {
 
 func TestWatchEvent_Refuses(t *testing.T) {
 	t.Parallel()
-	b := newBus(t, broker.Listen("127.0.0.1:0"), broker.Config(`authorization { users: [ {user: a, password: a, permissions: {subscribe: {deny: ["*.417.>"]}}} ] }`))
+	b := kit.NewBus(t, broker.Listen("127.0.0.1:0"), broker.Config(`authorization { users: [ {user: a, password: a, permissions: {subscribe: {deny: ["*.417.>"]}}} ] }`))
 	watching := b.Connect("watcher.example", bus.WithURL("nats://a:a@"+b.Broker().URL()[len("nats://"):]))
 	for _, test := range []struct {
 		name, publisher, event string
@@ -92,7 +93,7 @@ func TestWatchEvent_Refuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := watching.WatchEvent(t.Context(), test.publisher, test.event, func(bus.WatchedEvent) {})
-			checkError(t, err, test.status, bus.ExecutedNo)
+			kit.CheckError(t, err, test.status, bus.ExecutedNo)
 		})
 	}
 	require.NoError(t, watching.Close(t.Context()))
@@ -103,9 +104,9 @@ func TestWatchEvent_Refuses(t *testing.T) {
 // TestDescribePublication tells who may see an event, as for publishing it by hand.
 func TestDescribePublication(t *testing.T) {
 	t.Parallel()
-	i := newIssuer(t)
-	b := newBus(t, broker.JetStream(t.TempDir()))
-	newParcels(t, b.Connect(parcelsHost, i.trust()), bus.RequireClaims(keepers), bus.Durable())
+	i := kit.NewIssuer(t)
+	b := kit.NewBus(t, broker.JetStream(t.TempDir()))
+	newParcels(t, b.Connect(parcelsHost, i.Trust()), bus.RequireClaims(kit.Keepers), bus.Durable())
 	caller := b.Connect("caller.example")
 	for _, test := range []struct {
 		name, token, event string
@@ -113,10 +114,10 @@ func TestDescribePublication(t *testing.T) {
 		text               string
 	}{
 		{"no token", "", "on-sent", 401, "a token is required; send it as Authorization: Bearer …"},
-		{"another", i.token(claims.Claims{"roles": []string{"guest"}}), "on-sent", 403, "the claims of the token do not give access"},
+		{"another", i.Token(claims.Claims{"roles": []string{"guest"}}), "on-sent", 403, "the claims of the token do not give access"},
 		{"invalid", "x", "on-sent", 401, "token"},
-		{"unknown", i.keeper(), "on-sennt", 404, "parcels.example publishes no event on-sennt; it has on-lost, on-sent; did you mean on-sent?"},
-		{"keeper", i.keeper(), "on-sent", 200, `{"publisher":"parcels.example","event":"on-sent","durable":true,"key":"number"}`},
+		{"unknown", i.Keeper(), "on-sennt", 404, "parcels.example publishes no event on-sennt; it has on-lost, on-sent; did you mean on-sent?"},
+		{"keeper", i.Keeper(), "on-sent", 200, `{"publisher":"parcels.example","event":"on-sent","durable":true,"key":"number"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), test.token), http.MethodGet, "https://parcels.example:888/publish/"+test.event, nil)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // broken are handlers whose answers end before they are complete.
@@ -70,9 +71,9 @@ func broken(t *testing.T) map[string]http.Handler {
 // either.
 func TestWeb_ResponseEndsEarly(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		logged := new(lines)
-		conn := w.connect("web.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		logged := new(kit.Lines)
+		conn := w.Connect("web.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
 		want := map[string]string{
 			"/announced": "the handler gave no answer", "/chunked": "the handler gave no answer",
 			"/file":    "the handler announced 7 bytes with Content-Length and wrote 1; write as many, or leave it out",
@@ -83,14 +84,14 @@ func TestWeb_ResponseEndsEarly(t *testing.T) {
 		for path, handler := range broken(t) {
 			require.NoError(t, conn.Handle("*", path, handler))
 			err := conn.Call(t.Context(), "GET https://web.example"+path, nil, nil)
-			checkError(t, err, 500, bus.ExecutedYes)
-			failed := asBusError(t, err)
+			kit.CheckError(t, err, 500, bus.ExecutedYes)
+			failed := kit.AsBusError(t, err)
 			if !strings.Contains(failed.Detail, want[path]) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
-		closeConn(t, conn)
-		if count := logged.count(`"level":"error"`); count != 4 {
+		kit.CloseConn(t, conn)
+		if count := logged.Count(`"level":"error"`); count != 4 {
 			t.Errorf("%d errors are logged, want those of four lengths:\n%s", count, logged)
 		}
 	})
@@ -100,8 +101,8 @@ func TestWeb_ResponseEndsEarly(t *testing.T) {
 // that others arrive.
 func TestWeb_ContentLengthsThatDoNotCount(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		for path, handler := range map[string]http.HandlerFunc{
 			"/exact":       func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "4"); body(w) },
 			"/none":        func(w http.ResponseWriter, _ *http.Request) { body(w) },
@@ -115,7 +116,7 @@ func TestWeb_ContentLengthsThatDoNotCount(t *testing.T) {
 			},
 		} {
 			require.NoError(t, conn.Handle("*", path, handler))
-			response, text := do(t, conn, http.MethodGet, "https://web.example"+path, "", "")
+			response, text := kit.Do(t, conn, http.MethodGet, "https://web.example"+path, "", "")
 			if response.StatusCode >= 400 || text != "body" && path != "/nocontent" && path != "/notmodified" {
 				t.Errorf("%s: %d %q", path, response.StatusCode, text)
 			}
@@ -136,8 +137,8 @@ func status(status int) http.HandlerFunc {
 // TestWeb_WrappersOfNetHTTP holds that what net/http has to wrap a handler works on the bus.
 func TestWeb_WrappersOfNetHTTP(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		limited := func(w http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 3))
@@ -160,7 +161,7 @@ func TestWeb_WrappersOfNetHTTP(t *testing.T) {
 			"/server":  {http.HandlerFunc(server), "200 body"},
 		} {
 			require.NoError(t, conn.Handle("*", path, test.handler))
-			response, text := do(t, conn, http.MethodPost, "https://web.example"+path, "text/plain", "body")
+			response, text := kit.Do(t, conn, http.MethodPost, "https://web.example"+path, "text/plain", "body")
 			if got := response.Status[:4] + text; got != test.want {
 				t.Errorf("%s: %q, want %q", path, got, test.want)
 			}
@@ -172,8 +173,8 @@ func TestWeb_WrappersOfNetHTTP(t *testing.T) {
 // answer only if it is as long as announced, or has no body.
 func TestWeb_ResponseAfterTheContextEnded(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		conn, caller := b.connect("web.example"), b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		conn, caller := b.Connect("web.example"), b.Connect("caller.example")
 		for path, test := range map[string]struct {
 			announce string
 			status   int
@@ -214,8 +215,8 @@ func wantExecuted(t *testing.T, what string, caller *bus.Conn, address string, s
 // TestWeb_ResponseAfterCloseGaveUp holds the same for a handler that Close does not wait for any longer.
 func TestWeb_ResponseAfterCloseGaveUp(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		conn, caller := b.connect("web.example"), b.connect("caller.example")
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		conn, caller := b.Connect("web.example"), b.Connect("caller.example")
 		half := func(w http.ResponseWriter, r *http.Request) {
 			body(w)
 			<-r.Context().Done()
@@ -233,8 +234,8 @@ func TestWeb_ResponseAfterCloseGaveUp(t *testing.T) {
 // TestWeb_GuessedContentType compares with what net/http does when a handler does not say which type its body has.
 func TestWeb_GuessedContentType(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		const zipped = "\x1f\x8b\x08\x00"
 		for path, test := range map[string]struct {
 			handler http.HandlerFunc
@@ -251,7 +252,7 @@ func TestWeb_GuessedContentType(t *testing.T) {
 			"/nothing": {func(http.ResponseWriter, *http.Request) {}, nil},
 		} {
 			require.NoError(t, conn.Handle(http.MethodGet, path, test.handler))
-			response, _ := do(t, conn, http.MethodGet, "https://web.example"+path, "", "")
+			response, _ := kit.Do(t, conn, http.MethodGet, "https://web.example"+path, "", "")
 			if got := response.Header["Content-Type"]; len(got) != len(test.want) || len(got) > 0 && got[0] != test.want[0] {
 				t.Errorf("%s: %q, want %q", path, got, test.want)
 			}
@@ -273,12 +274,12 @@ func (empty) Web(w http.ResponseWriter, r *http.Request) {
 // TestWeb_StatusesWithoutContent answers with statuses that have no body, whatever a handler returns or writes.
 func TestWeb_StatusesWithoutContent(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("empty.example")
-		serve(t, conn, empty{})
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("empty.example")
+		kit.Serve(t, conn, empty{})
 		for _, status := range []string{"204", "205", "304"} {
 			for _, path := range []string{"/function", "/web"} {
-				response, text := do(t, conn, http.MethodGet, "https://empty.example"+path+"?status="+status, "", "")
+				response, text := kit.Do(t, conn, http.MethodGet, "https://empty.example"+path+"?status="+status, "", "")
 				assert.Equal(t, status, response.Status[:3], path)
 				assert.Empty(t, text, path)
 				assert.Empty(t, response.Header.Get("Content-Type"), path)
@@ -291,11 +292,11 @@ func TestWeb_StatusesWithoutContent(t *testing.T) {
 // does.
 func TestWeb_ContentLengthOfHead(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		require.NoError(t, conn.Handle(http.MethodGet, "/text", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { body(w) })))
-		_, text := do(t, conn, http.MethodGet, "https://web.example/text", "", "")
-		head, nothing := do(t, conn, http.MethodHead, "https://web.example/text", "", "")
+		_, text := kit.Do(t, conn, http.MethodGet, "https://web.example/text", "", "")
+		head, nothing := kit.Do(t, conn, http.MethodHead, "https://web.example/text", "", "")
 		assert.Equal(t, int64(len(text)), head.ContentLength)
 		assert.Empty(t, nothing)
 	})
@@ -305,8 +306,8 @@ func TestWeb_ContentLengthOfHead(t *testing.T) {
 // as in a server of net/http.
 func TestWeb_UploadsLeaveNoFiles(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		var stored string
 		upload := func(_ http.ResponseWriter, r *http.Request) {
 			assert.NoError(t, r.ParseMultipartForm(1))
@@ -333,7 +334,7 @@ func TestWeb_UploadsLeaveNoFiles(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, parts.Close())
 			stored = ""
-			do(t, conn, http.MethodPost, "https://web.example"+path, parts.FormDataContentType(), form.String())
+			kit.Do(t, conn, http.MethodPost, "https://web.example"+path, parts.FormDataContentType(), form.String())
 			_, err = os.Stat(stored)
 			assert.NotEmpty(t, stored, path)
 			assert.ErrorIs(t, err, fs.ErrNotExist, path)
@@ -345,9 +346,9 @@ func TestWeb_UploadsLeaveNoFiles(t *testing.T) {
 // that asks for its document.
 func TestRefusedHTTPMethods(t *testing.T) {
 	t.Parallel()
-	conn := bustest.New(t).Connect(calculatorHost)
+	conn := bustest.New(t).Connect(kit.CalculatorHost)
 	as := func(method string, options ...bus.MethodOption) error {
-		return bus.Serve(conn, calculator{}, bus.Method("Add", append(options, bus.HTTPMethod(method))...))
+		return bus.Serve(conn, kit.Calculator{}, bus.Method("Add", append(options, bus.HTTPMethod(method))...))
 	}
 	for _, refused := range []struct {
 		name string
@@ -371,8 +372,8 @@ func TestRefusedHTTPMethods(t *testing.T) {
 // something else. Each call reaches one endpoint, which gets what was written.
 func TestWeb_PathsThatLookAlike(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("paths.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("paths.example"), w.Connect("caller.example")
 		for _, path := range []string{"/a/b", "/a.b", "/{x}", "/{x}/c", "/{p+}"} {
 			err := callee.Handle(http.MethodGet, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "text/plain")
@@ -416,7 +417,7 @@ func TestWeb_PathsThatLookAlike(t *testing.T) {
 			"/😀":                  "/{x} 😀",
 			"/\u1f600":            "/{x} \u1f600", // which one truncation takes for the one before
 		} {
-			if _, got := do(t, caller, http.MethodGet, "https://paths.example"+path, "", ""); got != want {
+			if _, got := kit.Do(t, caller, http.MethodGet, "https://paths.example"+path, "", ""); got != want {
 				t.Errorf("%q reaches %q, want %q", path, got, want)
 			}
 		}
@@ -430,8 +431,8 @@ func TestWeb_PathsThatLookAlike(t *testing.T) {
 // cannot hold becomes a blank, and no byte makes another header.
 func TestWeb_EveryByteArrives(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		callee, caller := w.connect("bytes.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee, caller := w.Connect("bytes.example"), w.Connect("caller.example")
 		err := callee.Handle(http.MethodPost, "/at/{x}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for name := range r.Header {
 				w.Header().Add("X-Names", name)
@@ -460,7 +461,7 @@ func checkByte(t *testing.T, caller interface {
 	request.Header["Z"+c+"z"] = []string{"1"}
 	response, err := caller.Do(request)
 	require.NoError(t, err)
-	if got, want := readAll(t, response), c+"|"+c+"|"+c; got != want {
+	if got, want := kit.BodyOf(t, response), c+"|"+c+"|"+c; got != want {
 		t.Errorf("byte %q arrives as %q", c, got)
 	}
 	value := "a" + c + "b"

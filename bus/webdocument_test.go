@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/reflectapi"
 )
 
 func TestDocument_WebEndpointDescribesItself(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	conn := w.connect("web.example")
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	conn := w.Connect("web.example")
 	require.NoError(t, conn.Handle("*", "/notes", http.NotFoundHandler(), bus.ListedMethods("GET", "POST"),
 		bus.QueryParam("topic", "of the notes", true), bus.Consumes("text/plain"), bus.Produces("text/plain", "application/json")))
 	require.NoError(t, conn.Handle("*", "/any", http.NotFoundHandler()))
@@ -39,7 +40,7 @@ func TestDocument_WebEndpointDescribesItself(t *testing.T) {
 
 func TestHandle_WebDescriptionsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	conn := newBus(t).Connect("web.example")
+	conn := kit.NewBus(t).Connect("web.example")
 	one := func(option bus.HandleOption) []bus.HandleOption { return []bus.HandleOption{option} }
 	for _, test := range []struct {
 		name, method string
@@ -64,16 +65,16 @@ func TestHandle_WebDescriptionsThatAreRefused(t *testing.T) {
 			require.ErrorContains(t, conn.Handle(test.method, "/notes", http.NotFoundHandler(), test.options...), test.want)
 		})
 	}
-	err := bus.Serve(conn, calculator{}, bus.Method("Add", bus.Produces("text/plain")))
+	err := bus.Serve(conn, kit.Calculator{}, bus.Method("Add", bus.Produces("text/plain")))
 	require.ErrorContains(t, err, "describe web endpoints: leave them out")
-	err = bus.Serve(conn, calculator{}, bus.Method("Add", bus.FormField("x", "string", "")))
+	err = bus.Serve(conn, kit.Calculator{}, bus.Method("Add", bus.FormField("x", "string", "")))
 	require.ErrorContains(t, err, "describe web endpoints: leave them out")
 }
 
 func TestDocument_Form(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	conn := w.connect("web.example")
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	conn := w.Connect("web.example")
 	require.NoError(t, conn.Handle("*", "/upload", http.NotFoundHandler(), bus.FormField("title", "string", "required maxLength=80 title of the page"),
 		bus.FormField("tags", "[]string", ""), bus.FormField("pages", "integer", "minimum=1 optional how many"), bus.FormField("photo", "image/png,image/jpeg", "required the photo"),
 		bus.FormField("more", "[]file", "other files"), bus.Consumes("text/csv")))
@@ -120,8 +121,8 @@ func (anyPhotoPages) Upload(http.ResponseWriter, *http.Request) {}
 
 func TestDocument_FormOfDirectives(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	conn := w.connect("pages.example")
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	conn := w.Connect("pages.example")
 	err := bus.Serve[photoPages](conn, anyPhotoPages{}, bus.Method("Upload", bus.FormField("photo", "file", "")))
 	require.ErrorContains(t, err, `form field "photo": it is declared twice`)
 	require.NoError(t, bus.Serve[photoPages](conn, anyPhotoPages{}, bus.Method("Upload", bus.FormField("more", "[]file", ""))))

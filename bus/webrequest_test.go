@@ -16,26 +16,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestHead_OfPeers holds what peers get that write HEAD in the request line, as no connection of ours does, with
 // Bus-Method, or not at all, as older ones do.
 func TestHead_OfPeers(t *testing.T) {
 	t.Parallel()
-	w := &testBus{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
-	require.NoError(t, w.connect("web.example").Handle("*", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
+	require.NoError(t, w.Connect("web.example").Handle("*", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "4")
 		w.Header().Set("X-Method", r.Method)
 		body(w)
 	})))
-	peer := newHostile(t, w)
+	peer := kit.NewHostile(t, w)
 	for _, test := range []struct{ name, method, start, want, announced, body string }{
 		{"HEAD", "HEAD", "HEAD / HTTP/1.1", "HEAD", "4", ""},
 		{"Bus-Method", "GET", "GET / HTTP/1.1\nBus-Method: HEAD", "HEAD", "4", ""},
 		{"GET", "GET", "GET / HTTP/1.1", "GET", "", "body"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			response, text := peer.send("443.example.web.|."+test.method+".%", request(test.start, "web.example"))
+			response, text := peer.Send("443.example.web.|."+test.method+".%", kit.RawRequest(test.start, "web.example"))
 			assert.Equal(t, http.StatusOK, response.StatusCode, text)
 			assert.Equal(t, test.want, response.Header.Get("X-Method"))
 			assert.Equal(t, test.announced, response.Header.Get("Bus-Content-Length"))
@@ -43,7 +44,7 @@ func TestHead_OfPeers(t *testing.T) {
 		})
 	}
 	for _, method := range []string{"GET", "DELETE", "head", ""} {
-		response, text := peer.send("443.example.web.|.GET.%", request("GET / HTTP/1.1\nBus-Method: "+method, "web.example"))
+		response, text := peer.Send("443.example.web.|.GET.%", kit.RawRequest("GET / HTTP/1.1\nBus-Method: "+method, "web.example"))
 		assert.Equal(t, http.StatusBadRequest, response.StatusCode, method)
 		assert.Contains(t, text, "only HEAD is, on GET", method)
 	}
@@ -90,13 +91,13 @@ func TestHead_Handlers(t *testing.T) {
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		require.NoError(t, conn.Handle("*", "/{path+}", mux))
 		for _, path := range []string{
 			"/mux/get", "/mux/head", "/mux/post", "/file", "/empty", "/announced", "/body", "/nothing", "/notfound", "/notmodified", "/nocontent",
 		} {
-			here, nothing := do(t, conn, http.MethodHead, "https://web.example"+path, "", "")
+			here, nothing := kit.Do(t, conn, http.MethodHead, "https://web.example"+path, "", "")
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodHead, server.URL+path, http.NoBody)
 			require.NoError(t, err)
 			there, err := server.Client().Do(request)
@@ -115,13 +116,13 @@ func TestHead_Handlers(t *testing.T) {
 // TestHead_BadLengths holds that what is no length is not announced.
 func TestHead_BadLengths(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn := w.connect("web.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn := w.Connect("web.example")
 		require.NoError(t, conn.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", r.URL.Query().Get("length"))
 		})))
 		for _, length := range []string{"-1", "four", "1000000000000000000", "99999999999999999999", "4\r\nX-A: b", "0x4"} {
-			response, _ := do(t, conn, http.MethodHead, "https://web.example/?length="+url.QueryEscape(length), "", "")
+			response, _ := kit.Do(t, conn, http.MethodHead, "https://web.example/?length="+url.QueryEscape(length), "", "")
 			assert.Equal(t, http.StatusOK, response.StatusCode, length)
 			assert.Equal(t, int64(-1), response.ContentLength, length)
 			assert.Empty(t, response.Header.Values("Content-Length"), length)
@@ -132,7 +133,7 @@ func TestHead_BadLengths(t *testing.T) {
 // TestHead_Functions holds that a function serves HEAD as GET, and that interceptors can tell them apart.
 func TestHead_Functions(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		var heads []bool
 		note := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, x *bus.Exchange) error {
@@ -141,10 +142,10 @@ func TestHead_Functions(t *testing.T) {
 				return next(ctx, x)
 			}
 		}
-		conn := w.connect(calculatorHost)
-		serve(t, conn, calculator{}, bus.Intercept(note))
-		got, text := do(t, conn, http.MethodGet, calculatorURL+"/add?x=5&y=6", "", "")
-		head, nothing := do(t, conn, http.MethodHead, calculatorURL+"/add?x=5&y=6", "", "")
+		conn := w.Connect(kit.CalculatorHost)
+		kit.Serve(t, conn, kit.Calculator{}, bus.Intercept(note))
+		got, text := kit.Do(t, conn, http.MethodGet, kit.CalculatorURL+"/add?x=5&y=6", "", "")
+		head, nothing := kit.Do(t, conn, http.MethodHead, kit.CalculatorURL+"/add?x=5&y=6", "", "")
 		assert.Equal(t, int64(len(text)), head.ContentLength)
 		assert.Equal(t, got.Header["Content-Length"], head.Header["Content-Length"])
 		assert.Empty(t, nothing)
@@ -175,8 +176,8 @@ func tell(w http.ResponseWriter, r *http.Request) {
 func TestWeb_Request_AsFromNetHTTP(t *testing.T) {
 	t.Parallel()
 	secure := true
-	overBoth(t, func(t *testing.T, w *testBus) {
-		conn, caller := w.connect("web.example"), w.connect("caller.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		conn, caller := w.Connect("web.example"), w.Connect("caller.example")
 		for _, port := range []int{443, 444} {
 			require.NoError(t, conn.Handle("*", "/", http.HandlerFunc(tell), bus.Port(port)))
 			require.NoError(t, conn.Handle("*", "/{path+}", http.HandlerFunc(tell), bus.Port(port)))
@@ -235,8 +236,8 @@ func TestWeb_Request_AsFromNetHTTP(t *testing.T) {
 // TestWeb_Request_InAChain holds that a call which a service makes for a client outside comes from that service.
 func TestWeb_Request_InAChain(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
-		front, back := w.connect("front.example"), w.connect("back.example")
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		front, back := w.Connect("front.example"), w.Connect("back.example")
 		require.NoError(t, back.Handle("GET", "/", http.HandlerFunc(tell)))
 		require.NoError(t, front.Handle("GET", "/", &httputil.ReverseProxy{Transport: front, Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "https", Host: "back.example"})
@@ -245,7 +246,7 @@ func TestWeb_Request_InAChain(t *testing.T) {
 		require.NoError(t, err)
 		request.Header.Set("X-Forwarded-For", "203.0.113.7")
 		request.Header.Set("X-Forwarded-Proto", "http")
-		response, err := w.connect("caller.example").Do(request)
+		response, err := w.Connect("caller.example").Do(request)
 		require.NoError(t, err)
 		var got seenRequest
 		require.NoError(t, json.NewDecoder(response.Body).Decode(&got))

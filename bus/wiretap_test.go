@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // wireTap stands between a client and the broker, and notes what the client asks for.
@@ -20,17 +22,17 @@ type wireTap struct {
 	url    string
 
 	mu   sync.Mutex // protects seen
-	seen map[operation]bool
+	seen map[kit.Operation]bool
 }
 
 // tapped returns a way to the broker on which operations are noted.
-func (e *enforcing) tapped(user string) *wireTap {
-	e.t.Helper()
-	listener, err := new(net.ListenConfig).Listen(e.t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(e.t, err)
-	address, err := url.Parse(e.as(user))
-	require.NoError(e.t, err)
-	tapped := &wireTap{t: e.t, broker: address.Host, seen: make(map[operation]bool)}
+func tapped(e *kit.Enforcing, user string) *wireTap {
+	e.T.Helper()
+	listener, err := new(net.ListenConfig).Listen(e.T.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(e.T, err)
+	address, err := url.Parse(e.As(user))
+	require.NoError(e.T, err)
+	tapped := &wireTap{t: e.T, broker: address.Host, seen: make(map[kit.Operation]bool)}
 	address.Host = listener.Addr().String()
 	tapped.url = address.String()
 	var clients sync.WaitGroup
@@ -43,7 +45,7 @@ func (e *enforcing) tapped(user string) *wireTap {
 			clients.Go(func() { tapped.relay(client) })
 		}
 	})
-	e.t.Cleanup(func() {
+	e.T.Cleanup(func() {
 		_ = listener.Close()
 		clients.Wait()
 	})
@@ -80,29 +82,29 @@ func (w *wireTap) read(from io.Reader) {
 		}
 		switch fields[0] {
 		case "PUB", "HPUB":
-			size := number(w.t, fields[len(fields)-1])
+			size := kit.Number(w.t, fields[len(fields)-1])
 			if _, err := reader.Discard(size + len("\r\n")); err != nil {
 				return
 			}
-			w.note(operation{verb: "PUB", subject: fields[1]})
+			w.note(kit.Operation{Verb: "PUB", Subject: fields[1]})
 		case "SUB":
-			o := operation{verb: "SUB", subject: fields[1]}
+			o := kit.Operation{Verb: "SUB", Subject: fields[1]}
 			if len(fields) == 4 {
-				o.queue = fields[2]
+				o.Queue = fields[2]
 			}
 			w.note(o)
 		}
 	}
 }
 
-func (w *wireTap) note(o operation) {
+func (w *wireTap) note(o kit.Operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen[o] = true
 }
 
 // operations returns what was noted.
-func (w *wireTap) operations() (all []operation) {
+func (w *wireTap) operations() (all []kit.Operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for o := range w.seen {

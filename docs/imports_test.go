@@ -17,6 +17,7 @@ import (
 // package below. What no row allows, such as importing an example, is
 // forbidden. Tests may import what they need: those of bus/faulttest import
 // nats-server, as only bus/broker does otherwise. No client imports bus/faulttest.
+// bus/test/kit is what the tests beside bus and those below bus/test share, and nothing else imports it.
 //
 // An example's interface is in a package of its own, which callers import: it
 // needs no more than the generated client in it does. mocks comes below these:
@@ -58,6 +59,8 @@ const importTable = `
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi/schema restmap restmap/openapi
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
+	bus/test/kit:       bus bus/broker bus/bustest bus/claims bus/claims/claimstest bus/internal/natsconn bus/internal/worker bus/subject bus/wire
+	bus/test/...:
 	portal/internal/outside: bus bus/subject bus/wire
 	portal/internal/plane: bus bus/subject bus/wire
 	portal/ingress:     bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside portal/internal/plane restmap/openapi

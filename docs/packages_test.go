@@ -37,7 +37,7 @@ func TestPackagePicture(t *testing.T) {
 
 // isPictured reports whether a package is shown.
 func isPictured(name string) bool {
-	for _, prefix := range []string{"examples/", "benchmarks", "mocks", "docs", "bus/faulttest", "bus/internal/test", "portal/internal/portaltest", "bus/internal/natsconn/", "bus/claims/"} {
+	for _, prefix := range []string{"examples/", "benchmarks", "mocks", "docs", "bus/faulttest", "bus/test/", "bus/internal/test", "portal/internal/portaltest", "bus/internal/natsconn/", "bus/claims/"} {
 		if strings.HasPrefix(name, prefix) {
 			return false
 		}
