@@ -1,4 +1,4 @@
-package bus_test
+package permissions_test
 
 import (
 	"context"

@@ -1,4 +1,6 @@
-package bus_test
+// Package permissions_test holds connections to what the broker allows them, and the permissions that bus prints to
+// what they need.
+package permissions_test
 
 import (
 	"context"
