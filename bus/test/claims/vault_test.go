@@ -1,4 +1,4 @@
-package bus_test
+package claims_test
 
 import (
 	"context"

@@ -1,4 +1,5 @@
-package bus_test
+// Package claims_test has calls with tokens: who verifies them, what they allow, and how they are passed on.
+package claims_test
 
 import (
 	"cmp"

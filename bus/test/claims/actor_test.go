@@ -1,4 +1,4 @@
-package bus_test
+package claims_test
 
 import (
 	"context"
@@ -217,11 +217,11 @@ func TestClaims_InOnePlace(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for place, err := range map[string]error{
-				"serve bus_test.securedService on vault.example: ": bus.Serve(conn, securedService{}, test.first, bus.Method("Who", open), test.second),
-				"securedService.Open: ":                            bus.Serve(conn, securedService{}, bus.Method("Open", test.first, bus.Undocumented(), test.second)),
-				"securedService.Who: ":                             bus.Serve(conn, securedService{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
-				"handle GET /x on vault.example: GET /x: ":         conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
-				"to the events of vault: ":                         bus.Subscribe(conn, "vault", kit.Happening{}, test.first, test.second),
+				"serve claims_test.securedService on vault.example: ": bus.Serve(conn, securedService{}, test.first, bus.Method("Who", open), test.second),
+				"securedService.Open: ":                               bus.Serve(conn, securedService{}, bus.Method("Open", test.first, bus.Undocumented(), test.second)),
+				"securedService.Who: ":                                bus.Serve(conn, securedService{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
+				"handle GET /x on vault.example: GET /x: ":            conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
+				"to the events of vault: ":                            bus.Subscribe(conn, "vault", kit.Happening{}, test.first, test.second),
 			} {
 				assert.ErrorContains(t, err, place+test.want)
 			}
