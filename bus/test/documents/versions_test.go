@@ -1,4 +1,4 @@
-package bus_test
+package documents_test
 
 import (
 	"net/http"
@@ -65,42 +65,4 @@ func TestVersions_AreLogged(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, first.DifferingInstances())
 	})
-}
-
-// TestDigest_TellsDocumentsApart holds what changes the digest of a ping.
-func TestDigest_TellsDocumentsApart(t *testing.T) {
-	t.Parallel()
-	b := kit.NewBus(t)
-	digest := func(serve func(*bus.Conn), options ...bus.ConnectOption) string {
-		conn := b.Connect(kit.CalculatorHost, options...)
-		serve(conn)
-		var told struct{ Digest string }
-		require.NoError(t, conn.Call(t.Context(), "GET https://"+conn.ID()+"."+kit.CalculatorHost+":888/ping", nil, &told))
-		return told.Digest
-	}
-	sums := func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{})) }
-	first := digest(sums)
-	assert.Regexp(t, "^[0-9a-f]{16}$", first)
-	assert.Empty(t, digest(func(*bus.Conn) {}), "nothing is served")
-	for _, test := range []struct {
-		name  string
-		other string
-		same  bool
-	}{
-		{"another instance", digest(sums), true},
-		{"another version of the same", digest(sums, bus.WithVersion("2")), true},
-		{"another address", digest(sums, bus.WithBaseURL("https://api.example.com")), true},
-		{"one more endpoint", digest(func(conn *bus.Conn) {
-			sums(conn)
-			_ = bus.DigestOf(conn) // it is not kept
-			require.NoError(t, conn.Handle("GET", "/more", http.NotFoundHandler()))
-		}), false},
-		{"claims", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{}, bus.RequireClaims("true"))) }), false},
-		{"another port", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{}, bus.Port(444))) }), false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, test.same, test.other == first)
-		})
-	}
 }

@@ -1,4 +1,5 @@
-package bus_test
+// Package documents_test reads the documents that a service writes of itself.
+package documents_test
 
 import (
 	"encoding/json"
@@ -88,32 +89,6 @@ func TestDocument_NamesTheAddressItWasReachedAt(t *testing.T) {
 		require.NoError(t, err)
 		if got := document.Servers[0].URL; got != "https://api.example:8443/bus" {
 			t.Errorf("behind an ingress: %s", got)
-		}
-	})
-}
-
-func TestDiscovery(t *testing.T) {
-	t.Parallel()
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		caller, callee := kit.NewCalculator(t, w)
-		ids := kit.MulticastIDs(t, caller, "https://all:888/ping")
-		if len(ids) != 2 {
-			t.Errorf("ping answered by %v", ids)
-		}
-		_, body := kit.Do(t, caller, "GET", "https://calculator.example:888/ping", "", "")
-		if want := `{"host":"calculator.example","id":"` + callee.ID() + `","version":"","ports":[443],"digest":"` + bus.DigestOf(callee) + `"}`; body != want {
-			t.Errorf("ping: %s, want %s", body, want)
-		}
-		_, body = kit.Do(t, caller, "GET", "https://calculator.example:888/allow?port=443&path=/add", "", "")
-		if body != `{"methods":["GET","HEAD","POST"]}` {
-			t.Errorf("allow: %s", body)
-		}
-		for _, path := range []string{"/nothing", "/metrics"} { // the latter is not asked of all
-			err := caller.Call(t.Context(), "GET https://all:888"+path, nil, nil)
-			kit.CheckError(t, err, 404, bus.ExecutedNo)
-			if ids := kit.MulticastIDs(t, caller, "https://all:888"+path); len(ids) != 2 {
-				t.Errorf("all:888%s is answered by %v", path, ids)
-			}
 		}
 	})
 }
@@ -466,18 +441,4 @@ func TestDocument_WarnsOfConflicts(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestDocument_ComparesFewEndpoints holds that registering an endpoint does not take longer the more others there are.
-func TestDocument_ComparesFewEndpoints(t *testing.T) {
-	t.Parallel()
-	conn := kit.NewBus(t).Connect("files.example")
-	for _, path := range []string{"/a", "/b", "/a/{x}", "/a/{y+}", "/a/{x}/c", "/{x}/b"} {
-		require.NoError(t, conn.Handle("GET", path, http.NotFoundHandler()))
-	}
-	for path, others := range map[string]int{"/a": 1, "/c": 0, "/a/{z}": 2, "/{z}/b": 1} {
-		if compared := bus.BesideInDocuments(conn, 443, path); compared != others {
-			t.Errorf("%s is compared with %d others, want %d", path, compared, others)
-		}
-	}
 }

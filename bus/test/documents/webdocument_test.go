@@ -1,4 +1,4 @@
-package bus_test
+package documents_test
 
 import (
 	"encoding/json"
