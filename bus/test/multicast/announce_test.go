@@ -1,4 +1,4 @@
-package bus_test
+package multicast_test
 
 import (
 	"fmt"
