@@ -1,4 +1,4 @@
-package bus_test
+package streams_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -20,73 +19,6 @@ import (
 	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
-
-// TestStream_Parts answers with parts of a stream in any order.
-func TestStream_Parts(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		caller := b.Connect("caller.example")
-		from := func(id string, part *wire.Response) *wire.Response {
-			part.FromID = id
-			return part
-		}
-		announced := func(length string, part *wire.Response) *wire.Response {
-			part.ContentLength = length
-			return part
-		}
-		malformed := answerPart(2, 0, "b")
-		malformed.OpCode = "Nope"
-		failed := answerPart(0, 0, `{"title":"x","status":409,"detail":"no more"}`)
-		failed.Status, failed.Header = 409, wire.Header{{Name: "Content-Type", Value: "application/problem+json"}}
-		for _, test := range []struct {
-			name   string
-			parts  []*wire.Response
-			read   string
-			status int
-			told   string
-		}{
-			{"as they should be", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 0, "b"), answerPart(3, 3, "c")}, "abc", 200, ""},
-			{"alive between", []*wire.Response{answerPart(1, 0, ""), answerPart(2, 0, ""), answerPart(3, 0, "a"), answerPart(4, 4, "")}, "a", 200, ""},
-			{"repeated", []*wire.Response{answerPart(1, 0, "a"), answerPart(1, 0, "x"), answerPart(2, 2, "b"), answerPart(2, 2, "b")}, "ab", 200, ""},
-			{"forged", []*wire.Response{answerPart(1, 0, "a"), from("s2aaaaaaaa", answerPart(2, 0, "x")), answerPart(2, 2, "b")}, "ab", 200, ""},
-			{"lost", []*wire.Response{answerPart(1, 0, "a"), answerPart(3, 3, "c")}, "a", 502, "part 2 was lost on the way"},
-			{"the first is lost", []*wire.Response{answerPart(2, 0, "b"), answerPart(3, 3, "c")}, "", 502, "part 1 was lost on the way"},
-			{"reordered", []*wire.Response{answerPart(1, 0, "a"), answerPart(3, 0, "c"), answerPart(2, 0, "b")}, "a", 502, "part 2 was lost on the way"},
-			{"another count", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 7, "b")}, "a", 502, "part 2 of the stream says that it has 7 parts"},
-			{"longer than announced", []*wire.Response{announced("1", answerPart(1, 0, "a")), answerPart(2, 2, "b")}, "a", 502, "not as long as announced: 1 bytes"},
-			{"shorter than announced", []*wire.Response{announced("3", answerPart(1, 0, "a")), answerPart(2, 2, "b")}, "a", 502, "not as long as announced: 3 bytes"},
-			{"malformed", []*wire.Response{answerPart(1, 0, "a"), malformed}, "a", 502, "the response is malformed"},
-			{"an error", []*wire.Response{answerPart(1, 0, "a"), failed}, "a", 409, "no more"},
-			{"another response", []*wire.Response{answerPart(1, 0, "a"), answerPart(0, 0, "whole")}, "a", 502, "the stream was replaced by another response"},
-			{"silence", []*wire.Response{answerPart(1, 0, "a")}, "a", 504, "nothing came of the stream of scripted.example for 20s"},
-		} {
-			a := newAnswerer(t, b.World, test.parts)
-			var text []byte
-			response, err := caller.Do(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET ")))
-			status := bus.StatusOf(err)
-			if err == nil {
-				text, err = io.ReadAll(response.Body)
-				if status = response.StatusCode; err != nil {
-					status = bus.StatusOf(err)
-				} else if status >= 400 {
-					err, text = errors.New(string(text)), nil
-				}
-			}
-			assert.Equal(t, test.status, status, test.name)
-			if test.told != "" {
-				assert.ErrorContains(t, err, test.told, test.name)
-			} else {
-				require.NoError(t, err, test.name)
-			}
-			assert.Equal(t, test.read, string(text), test.name)
-			synctest.Wait()
-			checkNothingLeft(t, caller)
-			assert.Zero(t, caller.PendingCalls(), test.name)
-			a.raw.Close()
-			synctest.Wait()
-		}
-	})
-}
 
 // TestStream_Idle has a handler that is silent for an hour, and a caller that waits for it.
 func TestStream_Idle(t *testing.T) {
@@ -178,51 +110,6 @@ func TestStream_CallerGone(t *testing.T) {
 		kit.Flush(t, raw)
 		require.ErrorIs(t, <-ended, bus.ErrCallerLeft)
 		assert.Less(t, time.Since(began), 30*time.Second)
-	})
-}
-
-// TestStream_InstanceGone has an instance that vanishes in the middle of a stream.
-func TestStream_InstanceGone(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		a := newAnswerer(t, b.World, []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 0, "b")})
-		caller := b.Connect("caller.example")
-		response, err := caller.Do(kit.MustRequest(t, strings.TrimPrefix(kit.ScriptedURL, "GET ")))
-		require.NoError(t, err)
-		a.raw.Close()
-		began := time.Now()
-		text, err := io.ReadAll(response.Body)
-		assert.Equal(t, "ab", string(text))
-		require.ErrorIs(t, err, bus.ErrInstanceLost)
-		assert.Less(t, time.Since(began), 12*time.Second)
-		synctest.Wait()
-		checkNothingLeft(t, caller)
-	})
-}
-
-// TestStream_UploadTakerGone has an instance that takes the first part of a request, opens the window, and vanishes.
-func TestStream_UploadTakerGone(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		raw := kit.RawClient(t, b.World)
-		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", kit.ScriptedHost, "POST", "upload"), func(message *nats.Msg) {
-			var request wire.Request
-			if wire.ParseRequest(message.Data, &request) != nil {
-				return
-			}
-			ack := &wire.Response{Status: 202, OpCode: wire.OpAck, FromHost: kit.ScriptedHost, FromID: kit.ScriptedID, MsgID: request.MsgID, Queue: kit.ScriptedHost, Window: 1 << 30}
-			_ = raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, ack))
-		})
-		require.NoError(t, err)
-		kit.Flush(t, raw)
-		caller, body := b.Connect("caller.example"), kit.NewNumbered(1<<40)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.ScriptedHost+"/upload", body)
-		require.NoError(t, err)
-		_, err = caller.Do(request) //nolint:bodyclose // there is no response
-		kit.CheckError(t, err, http.StatusGatewayTimeout, bus.ExecutedUnknown)
-		require.ErrorIs(t, err, bus.ErrInstanceLost)
-		synctest.Wait()
-		checkNothingLeft(t, caller)
 	})
 }
 
@@ -324,43 +211,6 @@ func TestStream_CloseDuringUpload(t *testing.T) {
 		assert.Equal(t, "200000", kit.BodyOf(t, response))
 		require.NoError(t, <-closed)
 	})
-}
-
-// TestStream_InterceptorDropsIt has interceptors that do not pass on a stream: it ends.
-func TestStream_InterceptorDropsIt(t *testing.T) {
-	t.Parallel()
-	for name, drop := range map[string]func(call *bus.Exchange) error{
-		"for an error": func(*bus.Exchange) error { return bus.Errorf(http.StatusTeapot, "dropped") },
-		"for another response": func(call *bus.Exchange) error {
-			call.Response = &wire.Response{Status: http.StatusNoContent}
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-				ended := make(chan struct{})
-				b.Handle(t, "GET /idle", func(w http.ResponseWriter, r *http.Request) {
-					_ = http.NewResponseController(w).Flush()
-					<-r.Context().Done()
-					close(ended)
-				})
-				caller := b.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
-					return func(ctx context.Context, call *bus.Exchange) error {
-						if err := next(ctx, call); err != nil {
-							return err
-						}
-						assert.NotNil(t, call.Response.Stream)
-						return drop(call)
-					}
-				}))
-				_, _ = kit.Get(t.Context(), caller, "/idle") //nolint:bodyclose // there is none
-				<-ended
-				synctest.Wait()
-				checkNothingLeft(t, caller)
-			})
-		})
-	}
 }
 
 // TestStream_SlowReader has a caller that reads a byte a second: it is slow, and not gone.

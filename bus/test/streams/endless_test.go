@@ -1,4 +1,4 @@
-package bus_test
+package streams_test
 
 import (
 	"context"
