@@ -1,4 +1,4 @@
-package bus_test
+package observing_test
 
 import (
 	"bytes"

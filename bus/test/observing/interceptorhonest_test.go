@@ -1,4 +1,4 @@
-package bus_test
+package observing_test
 
 import (
 	"context"
@@ -9,11 +9,9 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/test/kit"
-	"github.com/busline/busline/bus/wire"
 )
 
 // TestInterceptor_RefusalHasNotRun holds what is said of calls that an interceptor refuses, on either side: no handler
@@ -136,38 +134,6 @@ func TestInterceptor_RetryIsHonest(t *testing.T) {
 	}
 }
 
-// TestInterceptor_WithoutAnswer counts and answers alike what an interceptor lets end with neither a response nor an
-// error.
-func TestInterceptor_WithoutAnswer(t *testing.T) {
-	t.Parallel()
-	swallow := func(next bus.CallFunc) bus.CallFunc {
-		return func(ctx context.Context, call *bus.Exchange) error {
-			_ = next(ctx, call)
-			call.Response = nil
-			return nil
-		}
-	}
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		callee, quiet := w.Connect(kit.CalculatorHost), w.Connect("quiet.example", bus.WithInterceptors(swallow))
-		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
-		kit.Serve(t, quiet, kit.Calculator{ID: quiet.ID()})
-		for caller, host := range map[*bus.Conn]string{w.Connect("caller.example"): "quiet.example", quiet: kit.CalculatorHost} {
-			err := caller.Call(t.Context(), "https://"+host+"/add", bus.Args{"x": 1}, nil)
-			got := kit.ExecutedOf(t, err)
-			assert.Equal(t, http.StatusInternalServerError, bus.StatusOf(err), host)
-			assert.NotEqual(t, bus.ExecutedNo, got, host)
-		}
-		made := quiet.Traffic().Made
-		require.Len(t, made, 1)
-		assert.Equal(t, int64(1), made[0].Failed)
-		for _, served := range quiet.Traffic().Served {
-			if served.Path == "/add" && served.Failed != 1 {
-				t.Errorf("served %+v", served)
-			}
-		}
-	})
-}
-
 // TestInterceptor_Copies hands on a copy of the exchange, from which nothing comes back: what has run is not called not
 // executed all the same.
 func TestInterceptor_Copies(t *testing.T) {
@@ -188,32 +154,6 @@ func TestInterceptor_Copies(t *testing.T) {
 				got := kit.ExecutedOf(t, err)
 				assert.Equal(t, http.StatusInternalServerError, bus.StatusOf(err), "%s%s", host, path)
 				assert.NotEqual(t, bus.ExecutedNo, got, "%s%s", host, path)
-			}
-		}
-	})
-}
-
-// TestInterceptor_Recovers has one make an answer of a panic, which is then no failure.
-func TestInterceptor_Recovers(t *testing.T) {
-	t.Parallel()
-	recovering := func(next bus.CallFunc) bus.CallFunc {
-		return func(ctx context.Context, call *bus.Exchange) (err error) {
-			defer func() {
-				if recover() != nil {
-					call.Response = &wire.Response{Status: http.StatusNoContent}
-				}
-			}()
-			return next(ctx, call)
-		}
-	}
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		w.AllowWrongResponses() // a 204
-		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(recovering))
-		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
-		assert.NoError(t, w.Connect("caller.example").Call(t.Context(), kit.CalculatorURL+"/panic", nil, nil))
-		for _, served := range callee.Traffic().Served {
-			if served.Path == "/panic" && (served.Failed != 0 || served.Total() != 1) {
-				t.Errorf("counted %+v", served)
 			}
 		}
 	})
