@@ -1,4 +1,4 @@
-package bus_test
+package serving_test
 
 import (
 	"context"
@@ -98,15 +98,15 @@ func TestMistakes_Serve(t *testing.T) {
 		{"small letters", func() error { return bus.Serve(conn, smallLetters{}) },
 			"method Read: httpresponsebody has no meaning in this spelling: write httpResponseBody"},
 		{"a value without the methods of its pointer", func() error { return bus.Serve(conn, valueReceiver{}) },
-			`method Add has a pointer receiver: pass a *bus_test.valueReceiver, or leave it out with bus.ExcludeMethods("Add")`},
+			`method Add has a pointer receiver: pass a *serving_test.valueReceiver, or leave it out with bus.ExcludeMethods("Add")`},
 		{"an error that is not last", func() error { return bus.Serve(conn, earlyError{}) },
 			`method Add: result err is an error: it can only be the last result; change it, or leave it out with bus.ExcludeMethods("Add")`},
 		{"a channel", func() error { return bus.Serve(conn, watcher{}) },
-			`method Watch: result changes is a channel, which cannot tell an error: for a stream return an iter.Seq2[bus_test.good, error]; change it, or leave it out with bus.ExcludeMethods("Watch")`},
+			`method Watch: result changes is a channel, which cannot tell an error: for a stream return an iter.Seq2[serving_test.good, error]; change it, or leave it out with bus.ExcludeMethods("Watch")`},
 		{"a keyword in a tag, misspelled", func() error { return bus.Serve(conn, mistagged{}) },
-			`method Order: argument line: field bus_test.misspelledTag.Price: jsonschema "minimun=1": is not a keyword; use one of required, nullable, title, description, multipleOf, minimum, maximum, exclusiveMaximum, exclusiveMinimum, default, example, enum`},
+			`method Order: argument line: field serving_test.misspelledTag.Price: jsonschema "minimun=1": is not a keyword; use one of required, nullable, title, description, multipleOf, minimum, maximum, exclusiveMaximum, exclusiveMinimum, default, example, enum`},
 		{"a default that is not applied", func() error { return bus.Serve(conn, defaulted{}) },
-			"method Order: argument line: field bus_test.deadDefault.Size: default=20 is not applied, because a missing value is 0: remove it from the tag, or make the field a pointer and set the default in code when it is nil"},
+			"method Order: argument line: field serving_test.deadDefault.Size: default=20 is not applied, because a missing value is 0: remove it from the tag, or make the field a pointer and set the default in code when it is nil"},
 		{"arguments without names", func() error { return bus.Serve(conn, withoutNames{}) },
 			`method Add: arguments 1 and 2 are unnamed in mistakes_test.go: name them, as in (a int, b int), or give them with bus.ParamNames("Add", …)`},
 		{"an option of a misspelled method", func() error { return bus.Serve(conn, adder{}, bus.Method("Ad", bus.NoQueue())) },
@@ -124,7 +124,7 @@ func TestMistakes_Serve(t *testing.T) {
 		{"without the interface of its client", func() error {
 			return bus.Serve(conn, onlyList{}, bus.ParamNames("List", "filter, size", "httpResponseBody"))
 		},
-			"method List is List(filter string, size int) (httpResponseBody []good), but List(filter string, limit int) (httpResponseBody []good) for the clients of bus_test.goodsWithPages, and what has another name gets lost: give the interface as the type parameter, [bus_test.goodsWithPages], or use the same names"},
+			"method List is List(filter string, size int) (httpResponseBody []good), but List(filter string, limit int) (httpResponseBody []good) for the clients of serving_test.goodsWithPages, and what has another name gets lost: give the interface as the type parameter, [serving_test.goodsWithPages], or use the same names"},
 	} {
 		t.Run(mistake.name, func(t *testing.T) {
 			err := mistake.serve()

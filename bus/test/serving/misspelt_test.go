@@ -1,4 +1,4 @@
-package bus_test
+package serving_test
 
 import (
 	"context"
@@ -124,42 +124,6 @@ func TestMisspelt_Path(t *testing.T) {
 			assert.Equal(t, "pages.example serves nothing at "+path+" on port 443"+want, failed.Detail)
 		}
 	}
-}
-
-// An event by hand whose name resembles one of the publisher is refused in tests, and logged elsewhere.
-func TestMisspelt_Event(t *testing.T) {
-	t.Parallel()
-	b := bustest.New(t)
-	publish := func(log *kit.Lines, event string) error {
-		conn := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
-		events, err := conn.NewPublisher(ordersHost)
-		require.NoError(t, err)
-		bus.NewEvent[orderedArguments](events, "/on-ordered")
-		defer bus.FlushLog(conn)
-		return conn.Publish(t.Context(), "https://"+ordersHost+":417/"+event, nil)
-	}
-	log := new(kit.Lines)
-	require.ErrorContains(t, publish(log, "on-orderd"), "400 Bad Request: orders.example publishes no event at /on-orderd; did you mean on-ordered?")
-	require.NoError(t, publish(log, "on-ordered"))
-	require.NoError(t, publish(log, "on-something-else"))
-	b.AllowUnknownFields()
-	require.NoError(t, publish(log, "on-orderd"))
-	assert.Equal(t, 1, log.Count("did you mean on-ordered?"), log)
-}
-
-// On a bus of bustest an event with a misspelt argument reaches no handler.
-func TestMisspelt_ArgumentOfEvent(t *testing.T) {
-	t.Parallel()
-	b := bustest.New(t)
-	sink := newSink()
-	subscribe(t, b.Connect("mailer.example"), sink)
-	events, err := b.Connect(ordersHost).NewPublisher(ordersHost)
-	require.NoError(t, err)
-	for outcome, err := range bus.NewEvent[bus.Args](events, "/on-ordered").Outcomes(t.Context(), bus.Args{"numbr": 1}) {
-		require.ErrorContains(t, err, `numbr`, outcome)
-		return
-	}
-	t.Error("no outcome")
 }
 
 // A variable that is none, and resembles one, is told once for each process.

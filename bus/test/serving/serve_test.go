@@ -1,4 +1,5 @@
-package bus_test
+// Package serving_test registers endpoints, calls them and closes their connections: functions, handlers and programs.
+package serving_test
 
 import (
 	"context"
@@ -159,7 +160,7 @@ func TestServe_RefusesWhatIsNotMeant(t *testing.T) {
 	for _, method := range []string{"Close", "MarshalText", "Reset", "ServeHTTP", "Shutdown", "Start", "String"} {
 		lines = append(lines, fmt.Sprintf("method %[1]s would be served to callers: leave it out with bus.ExcludeMethods(%[1]q), or add bus.Method(%[1]q) if that is intended", method))
 	}
-	require.EqualError(t, bus.Serve(conn, new(store)), "serve *bus_test.store on store.example: "+strings.Join(lines, "\n"))
+	require.EqualError(t, bus.Serve(conn, new(store)), "serve *serving_test.store on store.example: "+strings.Join(lines, "\n"))
 	require.NoError(t, bus.Serve[shelfAPI](conn, new(store)))
 	require.NoError(t, bus.Serve(conn, new(store), bus.Port(445), bus.ExcludeMethods("Close", "String", "MarshalText", "Start"), bus.Method("Shutdown"), bus.Method("Reset"), bus.Method("ServeHTTP")))
 }
@@ -197,7 +198,7 @@ func TestServe_WarnsOfTags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			logged := new(kit.Lines)
 			require.NoError(t, try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))))
-			assert.Equal(t, 1, logged.Count("type bus_test.draft: the validate or binding tag of Text is ignored"))
+			assert.Equal(t, 1, logged.Count("type serving_test.draft: the validate or binding tag of Text is ignored"))
 			assert.Equal(t, 1, logged.Count("\n"))
 		})
 	}
@@ -318,8 +319,8 @@ func TestArguments_HaveTags(t *testing.T) {
 			{"nothing", nil, ""},
 			{"itself", Endless{X: 1}, ""},
 			{"JSON of its own", ownJSON{1, 2}, ""},
-			{"none", bare{1}, `field X of bus_test.bare has no json tag`},
-			{"none, embedded", aroundB{&bare{1}, 2}, `field X of bus_test.bare has no json tag`},
+			{"none", bare{1}, `field X of serving_test.bare has no json tag`},
+			{"none, embedded", aroundB{&bare{1}, 2}, `field X of serving_test.bare has no json tag`},
 			{"two that hide each other", struct {
 				waysLimit
 				*WaysPaging
