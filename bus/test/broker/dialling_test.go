@@ -1,4 +1,4 @@
-package bus_test
+package broker_test
 
 import (
 	"context"
@@ -354,28 +354,4 @@ func TestWithNATSOptions_Refused(t *testing.T) {
 		_, err := bus.Connect(t.Context(), "one.example", options...)
 		assert.ErrorContains(t, err, want)
 	}
-}
-
-// TestWithJetStreamDomain stores events in the hub from a leaf node that has no JetStream.
-func TestWithJetStreamDomain(t *testing.T) {
-	t.Parallel()
-	address := kit.FreeAddress(t)
-	hub, err := broker.Start(broker.Config(fmt.Sprintf("jetstream { domain: hub, store_dir: %q }, leafnodes { listen: %q }", t.TempDir(), address)))
-	require.NoError(t, err)
-	defer hub.Close()
-	b := kit.NewBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q }] }", "nats://"+address)))
-	option := bus.WithJetStreamDomain("hub")
-	source := b.Connect(ordersHost, option)
-	assert.Equal(t, "$JS.hub.API", source.JetStreamPrefix())
-	var ordered bus.Event[orderedArguments]
-	require.EventuallyWithT(t, func(c *assert.CollectT) { // until the leaf node is connected
-		events, err := source.NewPublisher(ordersHost, bus.Durable())
-		if assert.NoError(c, err) {
-			ordered = bus.NewEvent[orderedArguments](events, "/on-ordered")
-		}
-	}, 20*time.Second, 10*time.Millisecond)
-	mailer := subscribe(t, b.Connect("mailer.example", option), newSink(), bus.Durable())
-	fire(t, ordered, 1, 2)
-	mailer.await(t, 2)
-	assert.Equal(t, []int{1, 2}, mailer.taken())
 }

@@ -1,4 +1,4 @@
-package bus_test
+package broker_test
 
 import (
 	"bytes"
@@ -82,27 +82,6 @@ func TestOutage_EndsCalls(t *testing.T) {
 			t.Errorf("a call that stays in the process: %v", err)
 		}
 		time.Sleep(10 * time.Second) // for what was cut off
-	})
-}
-
-// TestOutage_LateResponseIsLost has a handler be done when the broker is away, and away for too long.
-func TestOutage_LateResponseIsLost(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		caller := b.Connect("caller.example")
-		callee, way := b.ConnectFragile("slow.example")
-		kit.ServeSlow(t, callee)
-		time.AfterFunc(100*time.Millisecond, func() { way.Cut(true) })
-		begun := time.Now()
-		err := caller.Call(t.Context(), kit.SlowURL+"200ms", nil, nil)
-		kit.WantFailed(t, "the call", err, 504, bus.ErrInstanceLost)
-		if took := time.Since(begun); took != 1400*time.Millisecond {
-			t.Errorf("the call ended after %s", took)
-		}
-		time.Sleep(time.Second) // the grace is over
-		if left := bus.RunningRequests(callee); left != 0 {
-			t.Errorf("%d requests run", left)
-		}
 	})
 }
 
@@ -192,64 +171,6 @@ func TestOutage_CallsSurviveACut(t *testing.T) {
 
 // onlyBroker hides that a broker may be quiet.
 type onlyBroker struct{ nats.InProcessConnProvider }
-
-// TestOutage_ClosedConnectionIsMadeAnew has a client publish what makes the broker close the connection, which nats.go
-// does not open again.
-func TestOutage_ClosedConnectionIsMadeAnew(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		other := b.Connect("other.example", bus.WithoutSharing())
-		shared, callee := b.Connect("caller.example"), b.Connect("slow.example")
-		kit.ServeSlow(t, callee)
-		known := bus.KnownSubscriptions(shared)
-		for round := range 3 {
-			before := shared.NATS()
-			calls := make(chan error, 2)
-			for _, caller := range []*bus.Conn{shared, other} {
-				go func() { calls <- caller.Call(t.Context(), kit.SlowURL+"5s", nil, nil) }()
-			}
-			time.Sleep(time.Second)
-			require.NoError(t, before.Publish(strings.Repeat("x", 5000), nil))
-			synctest.Wait()
-			if !before.IsClosed() {
-				t.Fatal("the broker has not closed the connection")
-			}
-			time.Sleep(time.Second)
-			after := shared.NATS()
-			assert.NotSame(t, before, after, "the broker connection was not made anew")
-			assert.True(t, after.IsConnected(), "the broker connection was not made anew")
-			assert.Same(t, after, callee.NATS(), "the broker connection was not made anew")
-			assert.True(t, shared.Connected(), "the broker connection was not made anew")
-			for range 2 {
-				if err := <-calls; err != nil {
-					t.Errorf("a call under way: %v", err)
-				}
-			}
-			for _, caller := range []*bus.Conn{shared, other} {
-				for _, host := range []string{"slow.example", callee.ID() + ".slow.example"} {
-					if err := caller.Call(t.Context(), "GET https://"+host+"/slow?for=1s", nil, nil); err != nil {
-						t.Errorf("%s is called: %v", host, err)
-					}
-					if ids := kit.MulticastIDs(t, caller, "https://"+host+"/all?for=1s"); len(ids) != 1 {
-						t.Errorf("%s is answered by %v", host, ids)
-					}
-				}
-			}
-			if made := callee.Stats().Reconnects; made != int64(round+1) {
-				t.Errorf("made anew %d times, want %d", made, round+1)
-			}
-			if now := bus.KnownSubscriptions(shared); now != known {
-				t.Errorf("%d subscriptions are known, and %d before", now, known)
-			}
-			late := b.Connect("late.example")
-			kit.ServeSlow(t, late)
-			if late.NATS() != shared.NATS() {
-				t.Error("who comes later has a link of its own")
-			}
-			known = bus.KnownSubscriptions(shared)
-		}
-	})
-}
 
 // TestOutage_ClosedGivenConnection is for the application to make anew.
 func TestOutage_ClosedGivenConnection(t *testing.T) {

@@ -1,4 +1,5 @@
-package bus_test
+// Package broker_test has connections to brokers that are late, refuse, fall silent, move or go away.
+package broker_test
 
 import (
 	"context"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -259,78 +259,6 @@ func TestNoConnection(t *testing.T) {
 		},
 		"503 Service Unavailable: https://x.example:417/on-y cannot be called without a connection": func() error {
 			return (*bus.Conn)(nil).Publish(t.Context(), "https://x.example:417/on-y", nil)
-		},
-	} {
-		err := try()
-		assert.EqualError(t, err, want)
-	}
-}
-
-const noHandler = " returned nil in place of a handler: have it return one that calls next, or next itself"
-
-// TestNoOption hands over options that are nil, as a function may return that has none to set.
-func TestNoOption(t *testing.T) {
-	t.Parallel()
-	b := bustest.New(t)
-	conn := b.Connect("wrapper.example")
-	var composed atomic.Int64
-	passing := func(next bus.CallFunc) bus.CallFunc { return next }
-	ending := func(bus.CallFunc) bus.CallFunc { return nil }
-	serverOnly := func(next bus.CallFunc) bus.CallFunc { // composed once by Connect, and then for each endpoint
-		if composed.Add(1) > 1 {
-			return nil
-		}
-		return next
-	}
-	late := b.Connect("late.example", bus.WithInterceptors(serverOnly))
-	for want, try := range map[string]func() error{
-		"connect none.example: option 2 is nil: leave it out": func() error {
-			_, err := bus.Connect(t.Context(), "none.example", bus.WithPlane("p"), nil)
-			return err
-		},
-		"serve kit.Wrapper on wrapper.example: option 1 is nil: leave it out": func() error {
-			return bus.Serve(conn, kit.Wrapper{}, nil, bus.AllowAnonymous())
-		},
-		`serve kit.Wrapper on wrapper.example: bus.Method("Wrapped"): option 2 is nil: leave it out`: func() error {
-			return bus.Serve(conn, kit.Wrapper{}, bus.Method("Wrapped", bus.AllowAnonymous(), nil))
-		},
-		"subscribe kit.Wrapper of wrapper.example to the events of source.example: option 1 is nil: leave it out": func() error {
-			return bus.Subscribe(conn, "source.example", kit.Wrapper{}, nil)
-		},
-		"400 Bad Request: events of wrapper.example: option 2 is nil: leave it out": func() error {
-			_, err := conn.NewPublisher("wrapper.example", bus.Durable(), nil)
-			return err
-		},
-		"connect none.example: interceptor 2 is nil: leave it out of bus.WithInterceptors": func() error {
-			_, err := bus.Connect(t.Context(), "none.example", bus.WithInterceptors(passing, nil))
-			return err
-		},
-		"connect none.example: interceptor 1 is nil: leave it out of bus.WithObservers": func() error {
-			_, err := bus.Connect(t.Context(), "none.example", bus.WithObservers(nil))
-			return err
-		},
-		"serve kit.Wrapper on wrapper.example: Wrapper.Wrapped: interceptor 1 is nil: leave it out of bus.Intercept": func() error {
-			return bus.Serve(conn, kit.Wrapper{}, bus.Intercept(nil))
-		},
-		"connect none.example: interceptor 2 of bus.WithInterceptors" + noHandler: func() error {
-			_, err := bus.Connect(t.Context(), "none.example", append(b.Options(), bus.WithInterceptors(passing, ending))...)
-			return err
-		},
-		"serve kit.Wrapper on wrapper.example: Wrapper.Wrapped: interceptor 2 of bus.Intercept" + noHandler: func() error {
-			return bus.Serve(conn, kit.Wrapper{}, bus.Intercept(passing), bus.Method("Wrapped", bus.Intercept(ending)))
-		},
-		"subscribe *bus_test.sink of wrapper.example to the events of source.example: sink.OnCancelled: interceptor 1 of bus.Intercept" + noHandler: func() error {
-			return bus.Subscribe(conn, "source.example", newSink(), bus.Intercept(ending))
-		},
-		"handle GET /x on late.example: GET /x: interceptor 1 of bus.WithInterceptors" + noHandler: func() error {
-			return late.Handle("GET", "/x", http.NotFoundHandler())
-		},
-		"serve kit.Wrapper on wrapper.example: bus.SourceFS: the file system is nil; give it an embed.FS": func() error {
-			return bus.Serve(conn, kit.Wrapper{}, bus.SourceFS(nil))
-		},
-		"option 1 is nil: leave it out": func() error { return bus.CheckNames(kit.Wrapper{}, nil) },
-		"handle GET /x on wrapper.example: option 1 is nil: leave it out": func() error {
-			return conn.Handle("GET", "/x", http.NotFoundHandler(), nil)
 		},
 	} {
 		err := try()

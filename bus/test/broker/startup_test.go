@@ -1,4 +1,4 @@
-package bus_test
+package broker_test
 
 import (
 	"context"
