@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"net"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,620 +19,6 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/test/kit"
 )
-
-// conflictError is an error of an application that knows its status.
-type conflictError struct{ cause error }
-
-func (conflictError) Error() string   { return "somebody was faster" }
-func (e conflictError) Unwrap() error { return e.cause }
-func (conflictError) StatusCode() int { return http.StatusConflict }
-
-func TestStatusOf(t *testing.T) {
-	t.Parallel()
-	missing := bus.Errorf(http.StatusNotFound, "no product 7")
-	for _, test := range []struct {
-		name   string
-		err    error
-		status int
-	}{
-		{"none", nil, 200},
-		{"of the bus", missing, 404},
-		{"wrapped", fmt.Errorf("loading: %w", missing), 404},
-		{"an application's", conflictError{}, 409},
-		{"the outermost one counts", conflictError{missing}, 409},
-		{"and the other way round", bus.Errorf(http.StatusBadGateway, "asked: %w", conflictError{}), 502},
-		{"a deadline", fmt.Errorf("waiting: %w", context.DeadlineExceeded), 504},
-		{"a cancellation", context.Canceled, 503},
-		{"a caller who has left", fmt.Errorf("waiting: %w", bus.ErrCallerLeft), 503},
-		{"anything else", errors.New("the disk is full"), 500},
-		{"a status that stands for no error", bus.Errorf(200, "fine"), 500},
-		{"of the bus, without a status", &bus.Error{Detail: "no status"}, 500},
-		{"of the bus, with that of success", fmt.Errorf("loading: %w", &bus.Error{Status: 200}), 500},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			if got := bus.StatusOf(test.err); got != test.status {
-				t.Errorf("%s: %d, want %d", test.name, got, test.status)
-			}
-		})
-	}
-}
-
-// TestError_TextOfEnums holds what loggers that write JSON make of them, and that it can be read again.
-func TestError_TextOfEnums(t *testing.T) {
-	t.Parallel()
-	type call struct {
-		Side     bus.Side
-		Executed bus.Executed
-	}
-	all := []call{{bus.ClientSide, bus.ExecutedNo}, {bus.ServerSide, bus.ExecutedYes}, {bus.ClientSide, bus.ExecutedUnknown}}
-	text, err := json.Marshal(all)
-	want := `[{"Side":"client","Executed":"no"},{"Side":"server","Executed":"yes"},{"Side":"client","Executed":"unknown"}]`
-	require.NoError(t, err)
-	assert.Equal(t, want, string(text))
-	var again []call
-	err = json.Unmarshal(text, &again)
-	require.NoError(t, err, "read again")
-	assert.Equal(t, all, again, "read again")
-	for _, bad := range []string{`{"Side":"none"}`, `{"Executed":"2"}`} {
-		if err := json.Unmarshal([]byte(bad), new(call)); err == nil {
-			t.Errorf("%s was read", bad)
-		}
-	}
-}
-
-func TestIsInternal(t *testing.T) {
-	t.Parallel()
-	late := fmt.Errorf("dialling: %w", context.DeadlineExceeded)
-	for _, test := range []struct {
-		name string
-		err  error
-		want bool
-	}{
-		{"none", nil, false},
-		{"with a status", bus.Errorf(http.StatusNotFound, "no product 7"), false},
-		{"of status 500", bus.Errorf(http.StatusInternalServerError, "broken"), true},
-		{"without a status", errors.New("the disk is full"), true},
-		{"a deadline", late, true},
-		{"a cancellation", fmt.Errorf("reading: %w", context.Canceled), true},
-		{"that of a context", context.Canceled, false},
-		{"the cause of a context", bus.ErrCallerLeft, false},
-		{"a cause that is wrapped", fmt.Errorf("reading: %w", bus.ErrCallerLeft), true},
-		{"a deadline with a status", bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", late), false},
-		{"an application's", conflictError{late}, false},
-		{"a status that is wrapped", fmt.Errorf("loading: %w", bus.Errorf(http.StatusGatewayTimeout, "late")), false},
-		{"made of parts", &bus.Error{Status: http.StatusServiceUnavailable, Detail: "busy"}, false},
-		{"a status that is none", bus.Errorf(200, "fine"), true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			if got := bus.IsInternal(test.err); got != test.want {
-				t.Errorf("%s: %t, want %t", test.name, got, test.want)
-			}
-		})
-	}
-}
-
-// TestTimeouts holds that an HTTP client over the bus recognises the end of time, and nothing else, as one.
-func TestTimeouts(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack)
-		client := http.Client{Transport: b.Connect("caller.example")}
-		for url, timeout := range map[string]bool{strings.TrimPrefix(kit.ScriptedURL, "GET "): true, "https://nobody.example/x": false} {
-			_, err := client.Do(kit.MustRequest(t, url)) //nolint:bodyclose // there is no response
-			failed, _ := errors.AsType[net.Error](err)
-			require.NotNil(t, failed, url)
-			assert.Equal(t, timeout, failed.Timeout(), url)
-		}
-	})
-}
-
-func TestErrorf_KeepsItsCauses(t *testing.T) {
-	t.Parallel()
-	one, two := errors.New("one"), errors.New("two")
-	err := bus.Errorf(http.StatusConflict, "%w and %w", one, two)
-	assert.ErrorIs(t, err, one)
-	assert.ErrorIs(t, err, two)
-	assert.EqualError(t, err, "409 Conflict: one and two")
-}
-
-func TestError_TextOfAWrappedErrorTravels(t *testing.T) {
-	t.Parallel()
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		conn := w.Connect("wrapper.example")
-		kit.Serve(t, conn, kit.Wrapper{})
-		err := conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
-		failed, _ := errors.AsType[*bus.Error](err)
-		require.NotNil(t, failed)
-		assert.Equal(t, 404, failed.Status)
-		assert.Equal(t, "loading order 7: no product 7", failed.Detail)
-	})
-}
-
-// clueless returns errors that no status makes errors.
-type clueless struct{}
-
-func (clueless) Fail(status int) error { return &bus.Error{Status: status, Detail: "no product 7"} }
-
-func (c clueless) Wrapped(status int) error { return fmt.Errorf("order 7: %w", c.Fail(status)) }
-
-func (clueless) Custom(status int) error { return custom(status) }
-
-// custom is an error type with a status of its own.
-type custom int
-
-func (custom) Error() string     { return "custom" }
-func (c custom) StatusCode() int { return int(c) }
-
-func TestError_IsNeverASuccess(t *testing.T) {
-	t.Parallel()
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		logged := new(kit.Lines)
-		conn := w.Connect("clueless.example", bus.WithLogger(zerolog.New(logged)))
-		kit.Serve(t, conn, clueless{})
-		statuses := []int{0, 200, 302, 600, -1}
-		for _, status := range statuses {
-			for path, detail := range map[string]string{"fail": "no product 7", "wrapped": "order 7: no product 7", "custom": "custom"} {
-				err := conn.Call(t.Context(), "https://clueless.example/"+path, bus.Args{"status": status}, nil)
-				failed, _ := errors.AsType[*bus.Error](err)
-				require.NotNil(t, failed, "%s with status %d", path, status)
-				assert.Equal(t, 500, failed.Status, "%s with status %d", path, status)
-				assert.Equal(t, detail, failed.Detail, "%s with status %d", path, status)
-			}
-		}
-		kit.CloseConn(t, conn)
-		for _, status := range statuses {
-			if count := logged.Count(fmt.Sprintf(`"detail":"the handler returned an error with status %d, which is none; use 400 to 599: `, status)); count != 3 {
-				t.Errorf("status %d is told %d times:\n%s", status, count, logged)
-			}
-		}
-	})
-}
-
-func TestServe_ErrorWithoutAnError(t *testing.T) {
-	t.Parallel()
-	recorder := httptest.NewRecorder()
-	bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), nil)
-	assert.Equal(t, http.StatusInternalServerError, recorder.Code)
-	assert.Contains(t, recorder.Body.String(), "nil error")
-}
-
-// dialler fails with the text of some driver.
-type dialler struct{}
-
-func (dialler) Dial(why string) error {
-	cause := map[string]error{"late": context.DeadlineExceeded, "left": context.Canceled, "lost": io.EOF}[why]
-	return fmt.Errorf("dialling secret@db.internal: %w", cause)
-}
-
-// TestError_TextOfADriverIsInternal holds that a text without a status of its own is logged where it arose, and that
-// the far end of a chain knows what it is.
-func TestError_TextOfADriverIsInternal(t *testing.T) {
-	t.Parallel()
-	for why, status := range map[string]int{"late": 504, "left": 503, "lost": 500} {
-		t.Run(why, func(t *testing.T) {
-			kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-				logged := new(kit.Lines)
-				kit.Serve(t, w.Connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
-				caller := w.Connect("caller.example")
-				require.NoError(t, caller.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					bus.WriteError(w, r, caller.Call(r.Context(), "https://dialler.example/dial", bus.Args{"why": why}, nil))
-				})))
-				err := caller.Call(t.Context(), "GET https://caller.example/", nil, nil)
-				failed, _ := errors.AsType[*bus.Error](err)
-				require.NotNil(t, failed)
-				assert.Equal(t, status, failed.Status)
-				assert.True(t, strings.HasPrefix(failed.Detail, "dialling secret@db.internal: "), failed.Detail)
-				assert.True(t, bus.IsInternal(err))
-				line := logged.Line(t, "request failed")
-				assert.Equal(t, "error", line["level"])
-				assert.Equal(t, failed.Detail, line["detail"])
-				assert.Equal(t, float64(status), line["status"])
-			})
-		})
-	}
-}
-
-// TestError_OfACallerThatLeft has a caller go away from a handler that heeds its context: no caller is left who would
-// look for the reason, so that it is logged for debugging alone.
-func TestError_OfACallerThatLeft(t *testing.T) {
-	t.Parallel()
-	for path, detail := range map[string]string{"wait": "waiting: context canceled", "explain": "waiting: the caller stopped waiting"} {
-		kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-			logged := new(kit.Lines)
-			callee := b.Connect("patient.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
-			kit.Serve(t, callee, patient{})
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(time.Second/2, cancel) // not before it has an ack
-			err := b.Connect("caller.example").Call(ctx, "https://patient.example/"+path, nil, nil)
-			assert.Equal(t, 503, bus.StatusOf(err), "the call")
-			assert.False(t, bus.IsInternal(err), "the call")
-			synctest.Wait()
-			line := logged.Line(t, "request failed")
-			assert.Equal(t, "debug", line["level"])
-			assert.Equal(t, detail, line["detail"])
-			assert.Equal(t, 503.0, line["status"])
-		})
-	}
-}
-
-// patient waits for the end of its context.
-type patient struct{}
-
-func (patient) Wait(ctx context.Context) error {
-	<-ctx.Done()
-	return fmt.Errorf("waiting: %w", ctx.Err())
-}
-
-func (patient) Explain(ctx context.Context) error {
-	<-ctx.Done()
-	return fmt.Errorf("waiting: %w", context.Cause(ctx))
-}
-
-// TestError_OfAContext has a handler return what its context says when its time is over: that is no error to be
-// looked into, and no secret.
-func TestError_OfAContext(t *testing.T) {
-	t.Parallel()
-	for end, status := range map[error]int{context.DeadlineExceeded: 504, context.Canceled: 503} {
-		kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-			logged := new(kit.Lines)
-			kit.Serve(t, w.Connect("ended.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), over{end})
-			err := w.Connect("caller.example").Call(t.Context(), "https://ended.example/end", nil, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			require.NotNil(t, failed)
-			assert.Equal(t, status, failed.Status)
-			assert.Equal(t, end.Error(), failed.Detail)
-			assert.False(t, bus.IsInternal(err))
-			if line := logged.Line(t, "request failed"); line["level"] != "debug" {
-				t.Errorf("logged is %v", line)
-			}
-		})
-	}
-}
-
-// over returns what a context says that has ended.
-type over struct{ why error }
-
-func (o over) End() error { return o.why }
-
-const (
-	soldOut = "https://shop.example/problems/sold-out"
-	stopped = "https://shop.example/problems/stopped"
-)
-
-// shortage are the details of soldOut.
-type shortage struct {
-	SKU   string            `json:"sku"`
-	Left  uint64            `json:"left"`
-	Where []string          `json:"where"`
-	Price json.Number       `json:"price"`
-	More  map[string]string `json:"more"`
-}
-
-// precise has numbers that a float64 would round.
-var precise = shortage{"t\"é\u2028", math.MaxUint64, []string{"a", "b"}, "1.10", map[string]string{"title": "nested names are free"}}
-
-// merchant fails in two ways with one status, and is three services in a row.
-type merchant struct{ conn *bus.Conn }
-
-func (merchant) Order(why string) error {
-	switch why {
-	case "sold out":
-		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise)
-	case "stopped":
-		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no longer made"), stopped, nil)
-	case "plain":
-		return bus.Errorf(http.StatusConflict, "no")
-	case "literal":
-		return &bus.Error{Status: http.StatusConflict, Type: stopped}
-	case "internal":
-		return bus.ErrorWithDetails(errors.New("the disk is full"), soldOut, precise)
-	case "wrapped":
-		return fmt.Errorf("order 7: %w", bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
-	case "another status":
-		return bus.Errorf(http.StatusBadGateway, "asked: %w", bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
-	default:
-		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, map[string]any{"id": 7, "left": 1, "title": "Sold out"})
-	}
-}
-
-func (s merchant) Relay(ctx context.Context, why string, hops int) error {
-	path := "order"
-	if hops > 0 {
-		path = "relay"
-	}
-	return s.conn.Call(ctx, "https://shop.example/"+path, bus.Args{"why": why, "hops": hops - 1}, nil)
-}
-
-// TestDetails_Travel holds what arrives at the far end of a chain of calls, from a handler that passes on the errors of
-// others.
-func TestDetails_Travel(t *testing.T) {
-	t.Parallel()
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		w.AllowUnknownFields()
-		conn := w.Connect("shop.example")
-		kit.Serve(t, conn, merchant{conn})
-		caller := w.Connect("caller.example")
-		for _, test := range []struct {
-			name     string
-			status   int
-			kind     string
-			detail   string
-			details  bool
-			internal bool
-		}{
-			{"sold out", 409, soldOut, "none left", true, false},
-			{"stopped", 409, stopped, "no longer made", false, false},
-			{"plain", 409, "", "no", false, false},
-			{"literal", 409, stopped, "", false, false},
-			{"internal", 500, soldOut, "the disk is full", true, true},
-			{"wrapped", 409, soldOut, "order 7: none left", true, false},
-			{"another status", 502, "", "asked: none left", false, false},
-		} {
-			t.Run(test.name, func(t *testing.T) {
-				for hops := range 3 {
-					err := caller.Call(t.Context(), "https://shop.example/relay", bus.Args{"why": test.name, "hops": hops}, nil)
-					failed := kit.AsBusError(t, err)
-					assert.Equal(t, test.status, failed.Status, "%s over %d hops", test.name, hops)
-					assert.Equal(t, test.kind, failed.Type, "%s over %d hops", test.name, hops)
-					assert.Equal(t, test.detail, failed.Detail, "%s over %d hops", test.name, hops)
-					assert.Equal(t, test.internal, bus.IsInternal(err), "%s over %d hops", test.name, hops)
-					assert.Equal(t, "/order", failed.Path, "%s over %d hops", test.name, hops)
-					assert.Equal(t, "shop.example", failed.Host, "%s over %d hops", test.name, hops)
-					var got shortage
-					err = failed.DecodeDetails(&got)
-					if test.details && (err != nil || fmt.Sprint(got) != fmt.Sprint(precise)) {
-						t.Errorf("%s over %d hops: %+v, %v", test.name, hops, got, err)
-					}
-					if !test.details && (err == nil || err.Error() != "the error has no details") {
-						t.Errorf("%s over %d hops has details: %+v, %v", test.name, hops, got, err)
-					}
-				}
-			})
-		}
-	})
-}
-
-// TestDetails_AreNotShared holds that what one who gets an error does with its details is seen by no other.
-func TestDetails_AreNotShared(t *testing.T) {
-	t.Parallel()
-	given := map[string]any{"where": []string{"a"}}
-	err := bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, given)
-	given["where"].([]string)[0] = "changed"
-	failed := kit.AsBusError(t, err)
-	for range 2 {
-		var members map[string]json.RawMessage
-		err := failed.DecodeDetails(&members)
-		require.NoError(t, err, members)
-		assert.Equal(t, `["a"]`, string(members["where"]), members)
-		copy(members["where"], `["b"]`)
-		members["more"] = nil
-	}
-}
-
-func TestErrors_OfOneTypeAreAlike(t *testing.T) {
-	t.Parallel()
-	kind := &bus.Error{Type: soldOut}
-	wrapped := bus.Errorf(http.StatusBadGateway, "asked: %w", merchant{}.Order("sold out"))
-	for _, test := range []struct {
-		name        string
-		err, target error
-		want        bool
-	}{
-		{"the same", merchant{}.Order("sold out"), kind, true},
-		{"wrapped", merchant{}.Order("wrapped"), kind, true},
-		{"inside another", wrapped, kind, true},
-		{"another", merchant{}.Order("stopped"), kind, false},
-		{"none", merchant{}.Order("plain"), kind, false},
-		{"neither", merchant{}.Order("plain"), &bus.Error{Status: http.StatusConflict}, false},
-		{"no error", errors.New("x"), kind, false},
-		{"a sentinel", merchant{}.Order("sold out"), bus.ErrTimeout, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			if got := errors.Is(test.err, test.target); got != test.want {
-				t.Errorf("%s: %t", test.name, got)
-			}
-		})
-	}
-}
-
-func TestWithDetails(t *testing.T) {
-	t.Parallel()
-	if err := bus.ErrorWithDetails(nil, soldOut, precise); err != nil {
-		t.Errorf("no error became %v", err)
-	}
-	cause := errors.New("cause")
-	before := bus.Errorf(http.StatusConflict, "no: %w", cause)
-	after := bus.ErrorWithDetails(bus.ErrorWithDetails(before, stopped, map[string]int{"a": 1}), soldOut, nil)
-	failed := kit.AsBusError(t, after)
-	assert.Equal(t, soldOut, failed.Type)
-	require.Error(t, failed.DecodeDetails(&struct{}{}))
-	assert.Equal(t, "no: cause", failed.Detail)
-	assert.ErrorIs(t, after, cause)
-	if kit.AsBusError(t, before).Type != "" {
-		t.Error("the error was changed")
-	}
-	failed = kit.AsBusError(t, bus.ErrorWithDetails(conflictError{cause}, soldOut, nil))
-	assert.Equal(t, 409, failed.Status)
-	assert.ErrorIs(t, failed, cause)
-}
-
-// cyclic refers to itself.
-type cyclic struct{ Next *cyclic }
-
-// TestDetails_LeftOut holds which details do not travel, and how an author is told.
-func TestDetails_LeftOut(t *testing.T) {
-	t.Parallel()
-	endless := new(cyclic)
-	endless.Next = endless
-	nested := any(1)
-	for range 70 {
-		nested = []any{nested}
-	}
-	var nothing *shortage
-	for _, test := range []struct {
-		name    string
-		details any
-		want    string // JSON; "" for none
-		told    string // of DecodeDetails, when there are none
-	}{
-		{"nothing", nil, "", "the error has no details"},
-		{"a nil pointer", nothing, "", "the error has no details"},
-		{"an empty object", struct{}{}, "", "the error has no details"},
-		{"a nil map", map[string]int(nil), "", "the error has no details"},
-		{"a list", []int{1}, "", "left out: []int is no JSON object"},
-		{"a text", "x", "", "left out: string is no JSON object"},
-		{"a function", map[string]any{"a": func() {}}, "", "left out: map[string]interface {} is no JSON object"},
-		{"not a number", map[string]float64{"a": math.NaN()}, "", "left out: map[string]float64 is no JSON object"},
-		{"endless", endless, "", "left out: *bus_test.cyclic is no JSON object"},
-		{"too deep", map[string]any{"a": nested}, "", "nests deeper than 64 levels"},
-		{"too large", map[string]string{"a": strings.Repeat("x", 64<<10)}, "", "they are 65544 bytes of JSON; the limit is 65536"},
-		{"not UTF-8", map[string]string{"a": "x\xffy"}, `{"a":"x�y"}`, ""},
-		{"names of others", map[string]any{"id": 7, "status": 1, "ID": 8, "": nil}, `{"":null,"ID":8}`, ""},
-		{"only others", map[string]any{"errors": 7, "title": 1}, "", "left out: every error has members of these names: errors, title"},
-		{"digits", map[string]json.Number{"a": "1e400", "b": "0.10", "c": "12345678901234567890123"}, `{"a":1e400,"b":0.10,"c":12345678901234567890123}`, ""},
-		{"raw", json.RawMessage(`{ "a": [1.50] }`), `{"a":[1.50]}`, ""},
-		{"almost too long", map[string]string{"a": strings.Repeat("x", 64<<10-8)}, `{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`, ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			failed := kit.AsBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
-			assert.Equal(t, soldOut, failed.Type, test.name)
-			assert.Equal(t, 409, failed.Status, test.name)
-			members := map[string]json.RawMessage{}
-			err := failed.DecodeDetails(&members)
-			if test.want == "" {
-				assert.ErrorContains(t, err, test.told, test.name)
-				return
-			}
-			got, failure := json.Marshal(members)
-			require.NoError(t, err, test.name)
-			require.NoError(t, failure, test.name)
-			assert.Equal(t, test.want, string(got), test.name)
-		})
-	}
-}
-
-func TestDetails_ThatDoNotFit(t *testing.T) {
-	t.Parallel()
-	failed := kit.AsBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, map[string]string{"left": "many"}))
-	for told, into := range map[string]any{
-		"do not fit *bus_test.shortage: /left expects": new(shortage), "do not fit bus_test.shortage: ": shortage{},
-		"do not fit <nil>: ": nil, "do not fit *int: ": (*int)(nil), "do not fit *string: ": new(string),
-	} {
-		err := failed.DecodeDetails(into)
-		assert.ErrorContains(t, err, told, "into %T", into)
-	}
-}
-
-// TestDetails_LeftOutAreLogged holds that the author of a handler is told once for each answer, from a method and from
-// a web handler.
-func TestDetails_LeftOutAreLogged(t *testing.T) {
-	t.Parallel()
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		for host, path := range map[string]string{"shop.example": "/order?why=reserved", "web.example": "/web"} {
-			logged := new(kit.Lines)
-			conn := w.Connect(host, bus.WithLogger(zerolog.New(logged)))
-			kit.Serve(t, conn, merchant{conn})
-			require.NoError(t, conn.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				bus.WriteError(w, r, merchant{}.Order("reserved"))
-			})))
-			failed := kit.AsBusError(t, conn.Call(t.Context(), "GET https://"+host+path, nil, nil))
-			got := shortage{}
-			err := failed.DecodeDetails(&got)
-			require.NoError(t, err, path)
-			assert.Equal(t, uint64(1), got.Left, path)
-			assert.Equal(t, conn.ID(), failed.ID, path)
-			kit.CloseConn(t, conn)
-			line := logged.Line(t, "details of an error left out")
-			assert.Equal(t, "warn", line["level"], path)
-			assert.Equal(t, "every error has members of these names: id, title", line["reason"], path)
-			assert.Equal(t, failed.MsgID, line["msgId"], path)
-		}
-	})
-}
-
-// TestForeignProblems holds what arrives of a problem that an http.Handler writes by itself, and what is passed on.
-func TestForeignProblems(t *testing.T) {
-	t.Parallel()
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		conn := w.Connect("web.example")
-		var body string
-		answer := func(path string, answer http.HandlerFunc) {
-			if err := conn.Handle("POST", path, answer); err != nil {
-				t.Fatal(err)
-			}
-		}
-		answer("/foreign", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/problem+json; charset=utf-8")
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = w.Write([]byte(body))
-		})
-		answer("/passed", func(w http.ResponseWriter, r *http.Request) {
-			bus.WriteError(w, r, conn.Call(r.Context(), "https://web.example/foreign", nil, nil))
-		})
-		for _, test := range []struct {
-			name                        string
-			body, kind, detail, details string
-			arguments                   int
-		}{
-			{"credit",
-				`{"type":"https://example.com/probs/out-of-credit","title":"You do not have enough credit.","detail":"Your balance is 30.",` +
-					`"instance":"/account/12345/msgs/abc","balance":30.00,"accounts":["/account/12345","/account/67890"]}`,
-				"https://example.com/probs/out-of-credit", "Your balance is 30.", `{"accounts":["/account/12345","/account/67890"],"balance":30.00}`, 0,
-			},
-			{"validation",
-				`{"type":"https://example.net/validation-error","errors":[{"detail":"must be positive","pointer":"#/age"}]}`,
-				"https://example.net/validation-error", "", `{"errors":[{"detail":"must be positive","pointer":"#/age"}]}`, 1,
-			},
-			{"by name", `{"type":"about:blank","errors":{"age":["must be positive"]}}`, "", "", `{"errors":{"age":["must be positive"]}}`, 0},
-			{"arguments", `{"errors":[{"name":"x","in":"body","detail":"is odd"}]}`, "", "", `{}`, 1},
-			{"other types", `{"type":5,"detail":"yes","id":7,"status":"403","internal":"no","host":{},"left":1,"errors":null}`, "", "yes", `{"left":1}`, 0},
-			{"relative", `{"type":"/problems/x"}`, "/problems/x", "", `{}`, 0},
-			{"a large one", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, "", "", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, 0},
-			{"too large", `{"type":"x","detail":"y","more":"` + strings.Repeat("x", 1<<20) + `"}`, "x", "y", `{}`, 0},
-			{"too strange", `{"type":"x","detail":{},"more":"` + strings.Repeat("x", 1<<20) + `"}`, "", "", `{}`, 0},
-			{"no object", `["x"]`, "", "", `{}`, 0},
-			{"null", `null`, "", "", `{}`, 0},
-			{"not JSON", `{"type":"x"`, "", "", `{}`, 0},
-			{"twice", `{"type":"x","type":"y"}`, "", "", `{}`, 0},
-			{"case counts", `{"Type":"x","Detail":"y"}`, "", "", `{"Detail":"y","Type":"x"}`, 0},
-			{"not UTF-8", "{\"type\":\"\xff\"}", "", "", `{}`, 0},
-			{"escaped names", `{"\u0074ype":"x","a\nb":1}`, "x", "", `{"a\nb":1}`, 0},
-		} {
-			t.Run(test.name, func(t *testing.T) {
-				body = test.body
-				for _, path := range []string{"/foreign", "/passed"} {
-					failed := kit.AsBusError(t, conn.Call(t.Context(), "https://web.example"+path, nil, nil))
-					members := map[string]json.RawMessage{}
-					_ = failed.DecodeDetails(&members)
-					got, err := json.Marshal(members)
-					require.NoError(t, err)
-					assert.Equal(t, 403, failed.Status)
-					assert.Equal(t, test.kind, failed.Type)
-					assert.Equal(t, test.detail, failed.Detail)
-					assert.Equal(t, test.details, string(got))
-					assert.Len(t, failed.Arguments, test.arguments)
-				}
-			})
-		}
-	})
-}
-
-// TestDetails_OverHTTP holds what a client of a gateway reads: valid JSON, without a name twice.
-func TestDetails_OverHTTP(t *testing.T) {
-	t.Parallel()
-	recorder := httptest.NewRecorder()
-	failed := *kit.AsBusError(t, merchant{}.Order("reserved"))
-	failed.Type = "urn:x\xff"
-	bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), &failed)
-	want := `{"type":"urn:x�","title":"Conflict","status":409,"detail":"none left","instance":"/x","left":1}`
-	if got := recorder.Body.String(); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
 
 // FuzzProblem passes a problem on twice: what one service has understood of it, the next one does, too.
 func FuzzProblem(f *testing.F) {
@@ -654,5 +37,209 @@ func FuzzProblem(f *testing.F) {
 		require.Equal(t, fmt.Sprint(other), fmt.Sprint(one), body)
 		require.Equal(t, second.Type, first.Type, body)
 		require.Equal(t, second.Detail, first.Detail, body)
+	})
+}
+
+// TestTryAgain holds that the interceptor of the guide calls an instance again that had no room, after the time that it
+// asked for, and one that has failed by itself not at all.
+func TestTryAgain(t *testing.T) {
+	t.Parallel()
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		seen := new(kit.Notes)
+		callee := b.Connect(kit.CalculatorHost, bus.WithMaxHandlers(1))
+		answer := func(path string, status int, wait time.Duration) {
+			if err := callee.Handle("GET", path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				seen.Addf("%s", path)
+				time.Sleep(wait)
+				w.WriteHeader(status)
+			})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answer("/hold", http.StatusNoContent, time.Second/2)
+		answer("/add", http.StatusNoContent, 0)
+		answer("/missing", http.StatusNotFound, 0)
+		answer("/closed", http.StatusServiceUnavailable, 0)
+		caller := b.Connect("caller.example", bus.WithInterceptors(tryAgain))
+		get := func(path string) int {
+			return bus.StatusOf(caller.Call(t.Context(), "GET "+kit.CalculatorURL+path, nil, nil))
+		}
+		go get("/hold")
+		synctest.Wait()
+		began := time.Now()
+		status, took := get("/add"), time.Since(began)
+		assert.Equal(t, 200, status, "a call of a busy instance")
+		assert.Equal(t, time.Second, took, "a call of a busy instance")
+		for path, status := range map[string]int{"/missing": 404, "/closed": 503, "/nothing": 404} {
+			if got := get(path); got != status {
+				t.Errorf("%s: %d", path, got)
+			}
+		}
+		got := seen.All()
+		slices.Sort(got)
+		if want := []string{"/add", "/closed", "/hold", "/missing"}; !slices.Equal(got, want) {
+			t.Errorf("run were %q, want %q", got, want)
+		}
+	})
+}
+
+// plain answers with a status, and says nothing of why.
+type plain struct{}
+
+func (plain) Function(status int) (httpStatusCode int) { return status }
+
+func (plain) Web(w http.ResponseWriter, r *http.Request) {
+	status := map[string]int{"500": 500, "503": 503, "404": 404}[r.URL.Query().Get("status")]
+	http.Error(w, "a page", status)
+}
+
+// TestStatus_WithoutAReason holds that the log and the metrics of an answer agree if a handler gives a status alone.
+func TestStatus_WithoutAReason(t *testing.T) {
+	t.Parallel()
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		for _, path := range []string{"function", "web"} {
+			for status, level := range map[int]string{500: "error", 503: "debug", 404: "debug"} {
+				logged := new(kit.Lines)
+				conn := w.Connect("plain.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+				kit.Serve(t, conn, plain{})
+				err := w.Connect("caller.example").Call(t.Context(), fmt.Sprintf("GET https://plain.example/%s?status=%d", path, status), nil, nil)
+				if bus.StatusOf(err) != status {
+					t.Fatalf("%s: %v", path, err)
+				}
+				line := logged.Line(t, "request failed")
+				assert.Equal(t, level, line["level"], path)
+				assert.Equal(t, float64(status), line["status"], path)
+				assert.Nil(t, line["detail"], path)
+				assert.Nil(t, line["type"], path)
+				var failed, refused int64
+				for _, served := range conn.Traffic().Served {
+					failed, refused = failed+served.Failed, refused+served.Refused
+				}
+				isFailure := status >= 500
+				assert.Equal(t, failed == 1, isFailure, "%s %d", path, status)
+				assert.Equal(t, refused == 0, isFailure, "%s %d", path, status)
+				kit.CloseConn(t, conn)
+			}
+		}
+	})
+}
+
+// tooMuch answers with more than can be sent.
+type tooMuch struct{}
+
+func (tooMuch) Function() (text string) { return strings.Repeat("a", 64<<10) }
+
+func (tooMuch) Web(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write([]byte(tooMuch{}.Function() + "a"))
+}
+
+func (tooMuch) Fields(w http.ResponseWriter, _ *http.Request) {
+	for i := range 300 {
+		w.Header().Set(fmt.Sprintf("X-Field-%d", i), "1")
+	}
+}
+
+// TestFailure_ResponseTooLarge holds that what cannot be sent is an error of its service: it counts as one, and its log
+// says which limit it exceeds.
+func TestFailure_ResponseTooLarge(t *testing.T) {
+	t.Parallel()
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		for path, want := range map[string]string{
+			"function": "the response cannot be sent: a body of 65547 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
+			"web":      "the response cannot be sent: a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
+			"fields":   "the response cannot be sent: the head has 316 fields and about",
+		} {
+			logged := new(kit.Lines)
+			conn := w.Connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMaxMessageBytes(64<<10))
+			kit.Serve(t, conn, tooMuch{})
+			err := w.Connect("caller.example").Call(t.Context(), "GET https://large.example/"+path, nil, nil)
+			kit.CheckError(t, err, 500, bus.ExecutedYes)
+			failed := kit.AsBusError(t, err)
+			if !strings.HasPrefix(failed.Detail, want) {
+				t.Errorf("%s: %v", path, err)
+			}
+			line := logged.Line(t, "request failed")
+			assert.Equal(t, "error", line["level"], path)
+			assert.Equal(t, 500.0, line["status"], path)
+			assert.Equal(t, failed.Detail, line["detail"], path)
+			assert.Zero(t, logged.Count("request served"), path)
+			var count int64
+			for _, served := range conn.Traffic().Served {
+				count += served.Failed
+			}
+			if count != 1 {
+				t.Errorf("%s: %d requests have failed", path, count)
+			}
+			kit.CloseConn(t, conn)
+		}
+	})
+}
+
+// TestEvent_OfClosedConnection has the metrics tell of an event that is fired too late, as they do of a call.
+func TestEvent_OfClosedConnection(t *testing.T) {
+	t.Parallel()
+	closed := kit.NewBus(t).Connect("orders.example")
+	require.NoError(t, closed.Close(t.Context()))
+	for range 2 {
+		if err := closed.Publish(t.Context(), "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
+			t.Error(err)
+		}
+	}
+	made := closed.Traffic().Made
+	require.Len(t, made, 1)
+	assert.Equal(t, int64(2), made[0].Failed)
+}
+
+// TestFailedMulticast has the interceptors, the metrics and the log tell of a multicast that has reached no instance
+// what its caller is told.
+func TestFailedMulticast(t *testing.T) {
+	t.Parallel()
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		callee := w.Connect(kit.CalculatorHost)
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, test := range []struct {
+			name            string
+			ctx             context.Context
+			body            string
+			end             func(*bus.Conn)
+			status          int
+			refused, failed int64
+		}{
+			{"too large", t.Context(), strings.Repeat("x", 2<<20), func(*bus.Conn) {}, 413, 1, 0},
+			{"cancelled", cancelled, "", func(*bus.Conn) {}, 503, 0, 1},
+			{"not allowed", bus.WithOutgoingHeader(t.Context(), "Host", "x"), "", func(*bus.Conn) {}, 400, 1, 0},
+			{"closed", t.Context(), "", func(c *bus.Conn) { _ = c.Close(t.Context()) }, 503, 0, 1},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				log, seen := new(kit.Lines), 0
+				caller := w.Connect("caller.example", bus.WithLogger(zerolog.New(log)), bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+					return func(ctx context.Context, call *bus.Exchange) error {
+						err := next(ctx, call)
+						seen = call.Status(err)
+						return err
+					}
+				}))
+				test.end(caller)
+				request, err := http.NewRequestWithContext(test.ctx, http.MethodPost, kit.CalculatorURL+"/who", strings.NewReader(test.body))
+				require.NoError(t, err)
+				var told []int
+				for _, err := range caller.Multicast(request) {
+					told = append(told, bus.StatusOf(err))
+				}
+				require.Len(t, told, 1)
+				assert.Equal(t, test.status, told[0])
+				assert.Equal(t, test.status, seen)
+				made := caller.Traffic().Made
+				require.Len(t, made, 1)
+				assert.Equal(t, test.refused, made[0].Refused)
+				assert.Equal(t, test.failed, made[0].Failed)
+				bus.FlushLog(caller)
+				if !strings.Contains(log.String(), `"message":"call failed"`) {
+					t.Errorf("logged as %s", log)
+				}
+			})
+		}
 	})
 }

@@ -1,4 +1,5 @@
-package bus_test
+// Package calls_test has calls to one instance: what arrives, what comes back, and what is known when nothing does.
+package calls_test
 
 import (
 	"context"

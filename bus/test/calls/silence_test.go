@@ -1,4 +1,4 @@
-package bus_test
+package calls_test
 
 import (
 	"bufio"
@@ -23,68 +23,6 @@ import (
 	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
-
-// ending is a way in which a caller stops waiting.
-type ending struct {
-	wait            func(context.Context) (context.Context, context.CancelFunc)
-	acked, notAcked outcome // of a call that was acked, or not
-}
-
-type outcome struct {
-	status int
-	causes []error
-}
-
-// endings are those before and after an ack wait of a minute.
-func endings() map[string]ending {
-	within := func(budget time.Duration) func(context.Context) (context.Context, context.CancelFunc) {
-		return func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, budget)
-		}
-	}
-	tooLate := outcome{504, []error{bus.ErrTimeout, context.DeadlineExceeded}}
-	nobody := outcome{503, []error{bus.ErrNoAck}}
-	perhapsNobody := outcome{503, []error{bus.ErrNoAck, context.DeadlineExceeded}}
-	gone := outcome{503, []error{context.Canceled}}
-	return map[string]ending{
-		"the ack wait is over":       {within(5 * time.Minute), tooLate, nobody},
-		"the budget is over":         {within(100 * time.Millisecond), tooLate, perhapsNobody},
-		"the default budget is over": {context.WithCancel, tooLate, perhapsNobody},
-		"the caller goes away": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(10*time.Second, cancel)
-			return ctx, cancel
-		}, gone, gone},
-	}
-}
-
-// TestNoAck calls hosts that take messages and say nothing, so that the broker does not tell that no instance is there,
-// and a path that a host does not serve.
-func TestNoAck(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		wiretap := b.Listen(b.Plane() + ".>")         // it hides without an instance a host
-		kit.NewScripted(t, b.World, kit.ScriptedHost) // it has no script
-		serving := b.Connect("served.example", bus.WithoutShortCircuit())
-		require.NoError(t, serving.Handle("GET", "/what", http.NotFoundHandler()))
-		caller := b.Connect("caller.example", bus.WithAckWait(time.Minute))
-		for name, ending := range endings() {
-			for _, address := range []string{kit.ScriptedURL, "https://nobody.example/who", "https://n1aaaaaaaa.nobody.example/who", "https://served.example/who"} {
-				ctx, cancel := ending.wait(t.Context())
-				kit.Drained(wiretap)
-				err := caller.Call(ctx, address, nil, nil)
-				cancel()
-				kit.WantFailed(t, name, err, ending.notAcked.status, ending.notAcked.causes...)
-				if sent := kit.Drained(wiretap); len(sent) != 1 {
-					t.Errorf("%s: one call was sent %d times: %q", name, len(sent), sent)
-				}
-			}
-		}
-		if open := caller.PendingCalls(); open != 0 {
-			t.Errorf("%d slots are left open", open)
-		}
-	})
-}
 
 // TestNoAck_TellsTheWait reads the messages.
 func TestNoAck_TellsTheWait(t *testing.T) {
@@ -121,31 +59,6 @@ func TestNoAck_OfAMulticast(t *testing.T) {
 	})
 }
 
-// TestNoResponse_AfterAnAck calls an instance that acks and never answers.
-func TestNoResponse_AfterAnAck(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		server := kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack)
-		caller := b.Connect("caller.example", bus.WithAckWait(time.Minute))
-		for name, ending := range endings() {
-			before := server.Requests.Load()
-			ctx, cancel := ending.wait(t.Context())
-			err := caller.Call(ctx, kit.ScriptedURL, nil, nil)
-			cancel()
-			kit.WantFailed(t, name, err, ending.acked.status, ending.acked.causes...)
-			if failed, _ := errors.AsType[*bus.Error](err); failed != nil && !strings.Contains(failed.Detail, kit.ScriptedHost) {
-				t.Errorf("%s: does not tell who is silent: %q", name, failed.Detail)
-			}
-			if sent := server.Requests.Load() - before; sent != 1 {
-				t.Errorf("%s: one call was sent %d times", name, sent)
-			}
-		}
-		if open := caller.PendingCalls(); open != 0 {
-			t.Errorf("%d slots are left open", open)
-		}
-	})
-}
-
 // TestNoResponse_LateAnswer lets an answer come when its caller has gone: it counts as unmatched, and answers no other
 // call.
 func TestNoResponse_LateAnswer(t *testing.T) {
@@ -172,60 +85,6 @@ func TestNoResponse_LateAnswer(t *testing.T) {
 		err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out)
 		require.NoError(t, err, "the next call")
 		assert.Equal(t, 3, out.Sum, "the next call")
-	})
-}
-
-// TestClose_EndsACallThatIsNotAnswered closes a caller that waits for an instance that has acked.
-func TestClose_EndsACallThatIsNotAnswered(t *testing.T) {
-	t.Parallel()
-	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		server := kit.NewScripted(t, w, kit.ScriptedHost, kit.Ack)
-		caller := w.Connect("caller.example")
-		ended := make(chan error, 1)
-		go func() { ended <- caller.Call(t.Context(), kit.ScriptedURL, nil, nil) }()
-		<-server.Taken
-		closeNow(t, caller)
-		kit.WantFailed(t, "the call", <-ended, 503, bus.ErrClosed)
-		if open := caller.PendingCalls(); open != 0 {
-			t.Errorf("%d slots are left open", open)
-		}
-	})
-}
-
-// TestNoResponse_HangingHandlersBlockNoOthers has a thousand handlers outlive the budgets of their callers.
-func TestNoResponse_HangingHandlersBlockNoOthers(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		caller, callee := b.Connect("caller.example"), b.Connect("hanging.example")
-		kit.ServeHanging(t, callee, time.Minute)
-		idle := b.Goroutines()
-		var calls sync.WaitGroup
-		for range 1000 {
-			calls.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-				defer cancel()
-				begun := time.Now()
-				err := caller.Call(ctx, "GET https://hanging.example/hang", nil, nil)
-				kit.WantFailed(t, "the call", err, 504, bus.ErrTimeout, context.DeadlineExceeded)
-				failed, _ := errors.AsType[*bus.Error](err)
-				assert.Equal(t, callee.Host(), failed.Host)
-				assert.Equal(t, callee.ID(), failed.ID)
-				if took := time.Since(begun); took != 300*time.Millisecond {
-					t.Errorf("the call took %s", took)
-				}
-			})
-		}
-		calls.Wait()
-		if hanging := callee.Stats().InFlight; hanging != 1000 {
-			t.Errorf("%d handlers hang, want all", hanging)
-		}
-		time.Sleep(time.Minute)
-		if left := b.Goroutines() - idle; left != 0 {
-			t.Errorf("%d goroutines are left", left)
-		}
-		if left := bus.RunningRequests(callee); left != 0 {
-			t.Errorf("%d requests are remembered", left)
-		}
 	})
 }
 

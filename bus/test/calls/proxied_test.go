@@ -1,4 +1,4 @@
-package bus_test
+package calls_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package bus_test
+package calls_test
 
 import (
 	"testing"
@@ -11,75 +11,6 @@ import (
 	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
-
-// scripts are orders in which acks and responses may come, with the place of the response that counts.
-func scripts() map[string]struct {
-	script []wire.OpCode
-	first  int
-} {
-	return map[string]struct {
-		script []wire.OpCode
-		first  int
-	}{
-		"as it should be":             {[]wire.OpCode{kit.Ack, kit.Res}, 1},
-		"no ack":                      {[]wire.OpCode{kit.Res}, 0},
-		"the ack last":                {[]wire.OpCode{kit.Res, kit.Ack}, 0},
-		"two acks":                    {[]wire.OpCode{kit.Ack, kit.Ack, kit.Res}, 2},
-		"two responses":               {[]wire.OpCode{kit.Ack, kit.Res, kit.Res}, 1},
-		"everything twice, backwards": {[]wire.OpCode{kit.Res, kit.Res, kit.Ack, kit.Ack}, 0},
-	}
-}
-
-func TestScripted_OneResultInAnyOrder(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		caller := b.Connect("caller.example")
-		for name, test := range scripts() {
-			server := kit.NewScripted(t, b.World, kit.ScriptedHost, test.script...)
-			for range 10 {
-				var out struct{ N int }
-				out.N = -1
-				err := caller.Call(t.Context(), kit.ScriptedURL, nil, &out)
-				require.NoError(t, err, name)
-				assert.Equal(t, test.first, out.N, name)
-			}
-			if got := server.Requests.Load(); got != 10 {
-				t.Errorf("%s: 10 calls made %d requests", name, got)
-			}
-			server.Raw.Close()
-			synctest.Wait()
-		}
-		if open := caller.PendingCalls(); open != 0 {
-			t.Errorf("%d slots are left open", open)
-		}
-	})
-}
-
-func TestScripted_OneResultOfEachInstanceInAnyOrder(t *testing.T) {
-	t.Parallel()
-	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		caller := b.Connect("caller.example")
-		real := b.NewCalculators(2)
-		for name, test := range scripts() {
-			server := kit.NewScripted(t, b.World, kit.CalculatorHost, test.script...)
-			for range 3 { // responders unknown, then known
-				counts := make(map[string]int)
-				for _, id := range kit.MulticastIDs(t, caller, kit.CalculatorURL+"/who") {
-					counts[id]++
-				}
-				require.Len(t, counts, 3, name)
-				assert.Equal(t, 1, counts[real[0]], name)
-				assert.Equal(t, 1, counts[real[1]], name)
-				assert.Equal(t, 1, counts[server.ID], name)
-			}
-			server.Raw.Close()
-			synctest.Wait()
-		}
-		if open := caller.PendingCalls(); open != 0 {
-			t.Errorf("%d slots are left open", open)
-		}
-	})
-}
 
 // TestScripted_OnlyTheInstanceThatAcked has others answer a call that was acked, as a broker without permissions
 // allows: another instance of the host, and a foreign client that says in the broker's place that no instance is there.
