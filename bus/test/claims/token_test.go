@@ -24,7 +24,7 @@ import (
 )
 
 // setKeys has connections verify the issuer's tokens as their environment says.
-func setKeys(i *kit.Issuer, t *testing.T) {
+func setKeys(t *testing.T, i *kit.Issuer) {
 	t.Helper()
 	t.Setenv("BUS_JWKS", i.KeySet)
 	t.Setenv("BUS_JWT_ISSUER", kit.IssuerName)
@@ -49,9 +49,9 @@ func awaitVerifiers(t *testing.T, want int) {
 }
 
 func TestKeys_OfTheEnvironment(t *testing.T) {
-	setKeys(kit.NewIssuer(t), t) // an option wins over it
+	setKeys(t, kit.NewIssuer(t)) // an option wins over it
 	i := kit.NewIssuer(t)
-	setKeys(i, t)
+	setKeys(t, i)
 	w := &kit.World{Bus: kit.NewBus(t), Transport: kit.WithShortCircuit(true)}
 	conn := w.Connect(kit.VaultHost)
 	serveVault(t, conn)
@@ -74,7 +74,7 @@ func TestKeys_OfTheEnvironment(t *testing.T) {
 }
 
 func TestKeys_OfAnOption(t *testing.T) {
-	setKeys(kit.NewIssuer(t), t)
+	setKeys(t, kit.NewIssuer(t))
 	w := &kit.World{Bus: kit.NewBus(t), Transport: kit.WithShortCircuit(true)}
 	i := kit.NewIssuer(t)
 	first, second := w.Connect(kit.VaultHost, i.Trust()), w.Connect("other.example", i.Trust())
@@ -130,7 +130,7 @@ func TestKeys_Forgotten(t *testing.T) {
 // TestKeys_WithoutABroker are not kept fresh.
 func TestKeys_WithoutABroker(t *testing.T) {
 	i := kit.NewIssuer(t)
-	setKeys(i, t)
+	setKeys(t, i)
 	if _, err := bus.Connect(t.Context(), kit.VaultHost, bus.WithBroker(kit.NewUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Millisecond)); err == nil {
 		t.Error("connected to nowhere")
 	}
@@ -140,7 +140,7 @@ func TestKeys_WithoutABroker(t *testing.T) {
 // TestClose_VerifiesToTheEnd closes a service while a handler of it runs, which then calls its own host.
 func TestClose_VerifiesToTheEnd(t *testing.T) {
 	i := kit.NewIssuer(t)
-	setKeys(i, t)
+	setKeys(t, i)
 	for name, transport := range kit.Transports() {
 		t.Run(name, func(t *testing.T) {
 			w := transport(kit.NewBus(t))

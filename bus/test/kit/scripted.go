@@ -16,18 +16,6 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Dies closes a server's connection to the broker, as kill -9 does, when it is to.
-func (s *Scripted) Dies(after time.Duration) { time.AfterFunc(after, s.Raw.Close) }
-
-// WantLost checks an error of a call whose scripted instance died.
-func WantLost(t *testing.T, what string, err error) {
-	t.Helper()
-	WantFailed(t, what, err, 504, bus.ErrInstanceLost)
-	if failed, _ := errors.AsType[*bus.Error](err); failed != nil && (failed.ID != ScriptedID || !strings.Contains(failed.Detail, "is gone")) {
-		t.Errorf("%s: %+v", what, failed)
-	}
-}
-
 // What a scripted server answers with.
 const (
 	Ack = wire.OpAck
@@ -44,6 +32,7 @@ type Scripted struct {
 	Requests        atomic.Int64  // how many came
 }
 
+// A scripted instance, as most tests have one.
 const (
 	ScriptedHost = "scripted.example"
 	ScriptedURL  = "GET https://scripted.example/who"
@@ -86,5 +75,17 @@ func (s *Scripted) Receive(message *nats.Msg) {
 	select {
 	case s.Taken <- struct{}{}:
 	default:
+	}
+}
+
+// Dies closes a server's connection to the broker, as kill -9 does, when it is to.
+func (s *Scripted) Dies(after time.Duration) { time.AfterFunc(after, s.Raw.Close) }
+
+// WantLost checks an error of a call whose scripted instance died.
+func WantLost(t *testing.T, what string, err error) {
+	t.Helper()
+	WantFailed(t, what, err, 504, bus.ErrInstanceLost)
+	if failed, _ := errors.AsType[*bus.Error](err); failed != nil && (failed.ID != ScriptedID || !strings.Contains(failed.Detail, "is gone")) {
+		t.Errorf("%s: %+v", what, failed)
 	}
 }

@@ -107,7 +107,7 @@ func (Lingual) Fail(ctx context.Context) error {
 }
 
 // ReadRefusal sets a field, and answers with a status instead of an error.
-func (Lingual) ReadRefusal(ctx context.Context, id int) (httpStatusCode int) {
+func (Lingual) ReadRefusal(ctx context.Context, id int) (httpStatusCode int) { //nolint:revive // the path has the name
 	bus.SetResponseHeader(ctx, "Location", "/elsewhere")
 	return http.StatusConflict
 }
