@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -43,9 +44,9 @@ type counter struct {
 	all  chan struct{}
 }
 
-func newCounter(events int) *counter {
+func newCounter(count int) *counter {
 	c := &counter{all: make(chan struct{})}
-	c.left.Store(int64(events))
+	c.left.Store(int64(count))
 	return c
 }
 
@@ -93,7 +94,7 @@ func BenchmarkStore(b *testing.B) {
 }
 
 // publish publishes events, with 64 callers for each core, and times it.
-func publish(b *testing.B, event bus.Event[eventArguments], events, keys int) {
+func publish(b *testing.B, event events.Event[eventArguments], count, keys int) {
 	b.Helper()
 	var number atomic.Int64
 	ended := make(chan error)
@@ -103,7 +104,7 @@ func publish(b *testing.B, event bus.Event[eventArguments], events, keys int) {
 		go func() {
 			for {
 				n := int(number.Add(1))
-				if n > events {
+				if n > count {
 					ended <- nil
 					return
 				}
@@ -121,13 +122,13 @@ func publish(b *testing.B, event bus.Event[eventArguments], events, keys int) {
 	}
 }
 
-func newEvent(b *testing.B, options []bus.ConnectOption, path, key string) bus.Event[eventArguments] {
+func newEvent(b *testing.B, options []bus.ConnectOption, path, key string) events.Event[eventArguments] {
 	b.Helper()
-	events, err := connect(b, "orders.example", options...).NewPublisher("orders.example", bus.Durable())
+	publisher, err := events.NewPublisher(connect(b, "orders.example", options...), "orders.example", events.Durable())
 	if err != nil {
 		b.Fatal(err)
 	}
-	event := bus.NewEvent[eventArguments](events, path)
+	event := events.NewEvent[eventArguments](publisher, path)
 	if key != "" {
 		event = event.KeyedBy(key)
 	}
@@ -187,7 +188,7 @@ func BenchmarkHandle(b *testing.B) {
 	})
 	b.Run("busline", func(b *testing.B) {
 		handle(b, "/on-ordered", "", 1, 1, func(conn *bus.Conn, to *counter) error {
-			return bus.Subscribe[ordered](conn, "orders.example", to, bus.Durable(), bus.FromBeginning())
+			return events.Subscribe[ordered](conn, "orders.example", to, events.Durable(), events.FromBeginning())
 		})
 	})
 }
@@ -198,7 +199,7 @@ func BenchmarkHandleInOrder(b *testing.B) {
 		for _, keys := range []int{1, 100, 100_000} {
 			b.Run(fmt.Sprintf("instances=%d/keys=%d", instances, keys), func(b *testing.B) {
 				handle(b, "/on-paid", "account", instances, keys, func(conn *bus.Conn, to *counter) error {
-					return bus.Subscribe[paid](conn, "orders.example", to, bus.Durable(), bus.FromBeginning())
+					return events.Subscribe[paid](conn, "orders.example", to, events.Durable(), events.FromBeginning())
 				})
 			})
 		}

@@ -131,7 +131,9 @@ func (c *Conn) announced(by *wire.Request, stays bool) {
 	if other := (client.Peer{Host: host, ID: id}); told.Digest == "" || !c.client.Knows(other) {
 		c.client.Greeted(other, stays)
 	}
-	c.events.greetedBy(Caller{Host: host, ID: id}, stays)
+	for _, each := range c.extensions.all() {
+		each.Greeted(host, id, stays)
+	}
 	c.watchers.tell(Announcement{Host: host, ID: id, Leaves: !stays})
 	switch {
 	case host != c.host || id == c.id:

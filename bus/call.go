@@ -105,7 +105,6 @@ func copyOf(result any) reflect.Value {
 type clientCall struct {
 	client.Outgoing
 	route      string       // see Exchange
-	key        string       // of an event, "" for none
 	callee     *Conn        // the instance of this process that has the request; nil for none
 	given      *localValues // Go values instead of the body; nil when the body is written
 	unwritable bool         // the given arguments cannot be written, and so were refused

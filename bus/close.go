@@ -95,7 +95,9 @@ func (c *Conn) drain(ctx context.Context) error {
 	await(ctx, c.server.Handlers.Close())
 	await(ctx, c.server.Controls.Close())
 	await(ctx, c.client.Calls().Close()) // not sooner: handlers may leave some behind
-	c.events.nakAll()                    // there are some only if the time is up
+	for _, each := range c.extensions.all() {
+		each.Close()
+	}
 	handlers, _ := c.server.Handlers.Count()
 	calls, _ := c.client.Calls().Count()
 	c.life.stop()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -36,16 +35,16 @@ type Conn struct {
 	client  *client.Client
 	server  *server.Server
 
-	calling   CallFunc // what a call passes through
-	plans     callPlans
-	callees   *callees
-	events    eventSources
-	documents documents
-	differing differing
-	watchers  announcementWatchers
-	telemetry telemetry
-	registry  registry
-	life      lifetime
+	calling    CallFunc // what a call passes through
+	plans      callPlans
+	callees    *callees
+	documents  documents
+	differing  differing
+	watchers   announcementWatchers
+	telemetry  telemetry
+	registry   registry
+	extensions extensions
+	life       lifetime
 }
 
 // instance is what a connection is on the bus.
@@ -58,7 +57,7 @@ type instance struct {
 // callPlans are what calls have in common, worked out when the first is made.
 type callPlans struct {
 	destinations *destinations
-	untagged     table[reflect.Type, error] // by the type of arguments, or of results
+	untagged     sync.Map // an error or nil, by the reflect.Type of arguments, or of results
 }
 
 // Connect joins the bus as host, a hostname such as "calculator.example", with a new instance ID. Several
@@ -270,9 +269,11 @@ func (m connMember) Expects(denied natsconn.Violation) (off string, expected boo
 // PublishDenied ends the calls to a subject.
 func (m connMember) PublishDenied(subject string) { m.client.PublishDenied(subject) }
 
-// Reconnected fetches at once the events that an outage has put off, and tells that announcements were missed.
+// Reconnected lets extensions catch up, and reports that announcements were missed.
 func (m connMember) Reconnected() {
-	m.events.fetchNow()
+	for _, each := range m.extensions.all() {
+		each.Reconnected()
+	}
 	m.watchers.tell(Announcement{Missed: true})
 }
 

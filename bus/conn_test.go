@@ -16,6 +16,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
@@ -50,10 +51,10 @@ func TestNoOption(t *testing.T) {
 			return bus.Serve(conn, kit.Wrapper{}, bus.Method("Wrapped", bus.AllowAnonymous(), nil))
 		},
 		"subscribe kit.Wrapper of wrapper.example to the events of source.example: option 1 is nil: leave it out": func() error {
-			return bus.Subscribe(conn, "source.example", kit.Wrapper{}, nil)
+			return events.Subscribe(conn, "source.example", kit.Wrapper{}, nil)
 		},
 		"400 Bad Request: events of wrapper.example: option 2 is nil: leave it out": func() error {
-			_, err := conn.NewPublisher("wrapper.example", bus.Durable(), nil)
+			_, err := events.NewPublisher(conn, "wrapper.example", events.Durable(), nil)
 			return err
 		},
 		"connect none.example: interceptor 2 is nil: leave it out of bus.WithInterceptors": func() error {
@@ -74,8 +75,8 @@ func TestNoOption(t *testing.T) {
 		"serve kit.Wrapper on wrapper.example: Wrapper.Wrapped: interceptor 2 of bus.Intercept" + noHandler: func() error {
 			return bus.Serve(conn, kit.Wrapper{}, bus.Intercept(passing), bus.Method("Wrapped", bus.Intercept(ending)))
 		},
-		"subscribe *bus_test.sink of wrapper.example to the events of source.example: sink.OnCancelled: interceptor 1 of bus.Intercept" + noHandler: func() error {
-			return bus.Subscribe(conn, "source.example", newSink(), bus.Intercept(ending))
+		"subscribe *kit.Sink of wrapper.example to the events of source.example: Sink.OnCancelled: interceptor 1 of bus.Intercept" + noHandler: func() error {
+			return events.Subscribe(conn, "source.example", kit.NewSink(), bus.Intercept(ending))
 		},
 		"handle GET /x on late.example: GET /x: interceptor 1 of bus.WithInterceptors" + noHandler: func() error {
 			return late.Handle("GET", "/x", http.NotFoundHandler())
@@ -102,19 +103,19 @@ func TestWithJetStreamDomain(t *testing.T) {
 	defer hub.Close()
 	b := kit.NewBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q }] }", "nats://"+address)))
 	option := bus.WithJetStreamDomain("hub")
-	source := b.Connect(ordersHost, option)
+	source := b.Connect(kit.OrdersHost, option)
 	assert.Equal(t, "$JS.hub.API", source.JetStreamPrefix())
-	var ordered bus.Event[orderedArguments]
+	var ordered events.Event[kit.Ordered]
 	require.EventuallyWithT(t, func(c *assert.CollectT) { // until the leaf node is connected
-		events, err := source.NewPublisher(ordersHost, bus.Durable())
+		publisher, err := events.NewPublisher(source, kit.OrdersHost, events.Durable())
 		if assert.NoError(c, err) {
-			ordered = bus.NewEvent[orderedArguments](events, "/on-ordered")
+			ordered = events.NewEvent[kit.Ordered](publisher, "/on-ordered")
 		}
 	}, 20*time.Second, 10*time.Millisecond)
-	mailer := subscribe(t, b.Connect("mailer.example", option), newSink(), bus.Durable())
-	fire(t, ordered, 1, 2)
-	mailer.await(t, 2)
-	assert.Equal(t, []int{1, 2}, mailer.taken())
+	mailer := kit.Subscribe(t, b.Connect("mailer.example", option), kit.NewSink(), events.Durable())
+	kit.Fire(t, ordered, 1, 2)
+	kit.AwaitOrders(t, mailer, 2)
+	assert.Equal(t, []int{1, 2}, kit.Taken(mailer))
 }
 
 // TestOutage_LateResponseIsLost has a handler be done when the broker is away, and away for too long.

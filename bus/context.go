@@ -29,28 +29,6 @@ func CallerOf(ctx context.Context) (Caller, bool) {
 	return Caller{Host: h.Request.FromHost, ID: h.Request.FromID, MsgID: h.Request.MsgID, Depth: h.Request.CallDepth}, true
 }
 
-// EventDelivery is one delivery of an event to a handler.
-type EventDelivery struct {
-	// Publisher is the host whose event it is.
-	Publisher string
-	// ID is that of [WithEventID] if the event is stored, else its message id. Each delivery of the event has the same ID,
-	// also that of a dead letter; events under other paths may have it, too.
-	ID string
-	// Attempt is 1 for the first delivery. It counts those whose instance died, and begins anew for a dead letter.
-	Attempt int
-	// Stored is when JetStream stored the event, or took back the dead letter; zero for an event that is not stored.
-	Stored time.Time
-}
-
-// EventOf returns the delivery that the handler of an event is serving; false outside the handler of an event.
-func EventOf(ctx context.Context) (delivery EventDelivery, ok bool) {
-	h := callctx.Of(ctx)
-	if h == nil || h.Event == nil {
-		return EventDelivery{}, false
-	}
-	return EventDelivery(*h.Event), true
-}
-
 // RequestHeader returns the header of the request that ctx belongs to, for methods that have no *http.Request: for
 // example the user's language, in Accept-Language. It is a copy, with canonical names. It omits Content-Type and
 // Content-Encoding: they describe the encoding of the arguments, and the arguments of a call within the process may not

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
 
@@ -16,7 +17,7 @@ func TestRequestHeader_OfEach(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		ctx := bus.WithOutgoingHeader(t.Context(), "X-Word", "hello")
 		seen := make(chan string, 3)
-		caller := w.Connect(ordersHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+		caller := w.Connect(kit.OrdersHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				seen <- call.Request.Header.Get("X-Word")
 				return next(ctx, call)
@@ -38,14 +39,14 @@ func TestRequestHeader_OfEach(t *testing.T) {
 			t.Errorf("%d answers of 2", answers)
 		}
 		heard := make(chan string, 1)
-		orders := newSink()
-		orders.handle = func(ctx context.Context, _ int) error {
+		orders := kit.NewSink()
+		orders.Handle = func(ctx context.Context, _ int) error {
 			heard <- kit.Told(bus.RequestHeader(ctx))
 			bus.SetResponseHeader(ctx, "X-Nobody", "sees this")
 			return nil
 		}
-		require.NoError(t, bus.Subscribe[orderEvents](first, ordersHost, orders))
-		require.NoError(t, caller.Publish(ctx, "https://orders.example:417/on-ordered", bus.Args{"number": 1}))
+		require.NoError(t, events.Subscribe[kit.OrderEvents](first, kit.OrdersHost, orders))
+		require.NoError(t, events.Publish(ctx, caller, "https://orders.example:417/on-ordered", bus.Args{"number": 1}))
 		if got := kit.Await(t, "the event", heard); got != "X-Word=hello" {
 			t.Errorf("with the event came %q", got)
 		}

@@ -238,10 +238,24 @@ func newDestinations(c *Conn) *destinations {
 // destinationOf returns the destination of an address. It returns an error if the address or the type of the arguments
 // is invalid.
 func (c *Conn) destinationOf(address string, arguments any) (*destination, error) {
-	if err := c.plans.untagged.get(reflect.TypeOf(arguments), untagged); err != nil {
+	if err := c.plans.checkTags(reflect.TypeOf(arguments)); err != nil {
 		return nil, err
 	}
 	return c.plans.destinations.find(address)
+}
+
+// newDestination returns the destination of an address that is fixed in a program. It returns an error if the address
+// or the type of the arguments is invalid.
+func (c *Conn) newDestination(address string, arguments reflect.Type) (*destination, error) {
+	to, err := parseDestination(address)
+	if err != nil {
+		return nil, err
+	}
+	to.route, to.inQuery = pathOf(to.address), inQueryOf(arguments)
+	if err := c.plans.checkTags(arguments); err != nil {
+		return nil, err
+	}
+	return to, to.bind(c)
 }
 
 // find returns the destination of an address. It returns an error if the address is invalid.
@@ -393,6 +407,16 @@ func escapeControls(query string) string {
 
 // isControl reports whether a request line cannot hold a character: all ASCII except visible characters.
 func isControl(c rune) bool { return c <= ' ' || c == '\x7f' }
+
+// checkTags is untagged, which it calls once for each type.
+func (p *callPlans) checkTags(arguments reflect.Type) error {
+	known, ok := p.untagged.Load(arguments)
+	if !ok {
+		known, _ = p.untagged.LoadOrStore(arguments, untagged(arguments))
+	}
+	err, _ := known.(error)
+	return err
+}
 
 // untagged returns an error for a struct of arguments with a field that has no json tag. The field would travel under
 // its Go name, "Text", which is hardly the name of an argument; the callee ignores unknown names, so the argument would

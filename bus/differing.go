@@ -149,5 +149,8 @@ func (c *Conn) operatorNotes() (all []string) {
 	if others := c.DifferingInstances(); len(others) > 0 {
 		all = append(all, "other documents at "+strings.Join(others, ", "))
 	}
-	return append(all, c.events.notes()...)
+	for _, each := range c.extensions.all() {
+		all = append(all, each.Notes()...)
+	}
+	return all
 }

@@ -28,7 +28,6 @@ type endpoint struct {
 	endpointConfig
 	routed *server.Endpoint // as the server knows it; made when all else is set
 	source string           // the host whose event this is; "" for what is served on our own host
-	stored bool             // as an event, it comes from a stream
 	mapped *restmap.Endpoint
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *serverCall) (*wire.Response, error)

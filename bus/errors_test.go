@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
 
@@ -181,7 +182,7 @@ func TestEvent_OfClosedConnection(t *testing.T) {
 	closed := kit.NewBus(t).Connect("orders.example")
 	require.NoError(t, closed.Close(t.Context()))
 	for range 2 {
-		if err := closed.Publish(t.Context(), "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
+		if err := events.Publish(t.Context(), closed, "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
 			t.Error(err)
 		}
 	}

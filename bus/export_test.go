@@ -2,14 +2,12 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus/internal/client"
-	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
@@ -128,44 +126,8 @@ func HoldIntake(c *Conn) (release func()) {
 // HoldBacklog makes the requests that are queued for handlers wait until it is released.
 func HoldBacklog(c *Conn) (release func()) { return c.broker.Backlog().Hold() }
 
-// StopAsking stops the timers of the consumers of a connection, so that no fetch counts as lost.
-func StopAsking(c *Conn) {
-	for _, reader := range c.events.reading() {
-		reader.(*durable.Subscription).Stop()
-	}
-}
-
-// FetchNow has a connection look for stored events, as after an outage.
-func FetchNow(c *Conn) { c.events.fetchNow() }
-
 // OperatorNotes returns what /-/ready tells of a connection that is healthy.
 func OperatorNotes(c *Conn) []string { return c.operatorNotes() }
-
-// HeldEvents returns how many stored events of a connection wait for room.
-func HeldEvents(c *Conn) (count int) {
-	for _, reader := range c.events.reading() {
-		for _, consumer := range reader.(*durable.Subscription).Consumers() {
-			count += consumer.Waiting()
-		}
-	}
-	return count
-}
-
-// LookAtSubscribers has publishers of a connection look how far the services are.
-func LookAtSubscribers(ctx context.Context, c *Conn) (err error) {
-	for _, watch := range c.events.watches {
-		err = errors.Join(err, watch.(*durable.Watch).Look(ctx))
-	}
-	return err
-}
-
-// WatchGoesOn stops the watches of a connection, and reports whether one would have looked again.
-func WatchGoesOn(c *Conn) (again bool) {
-	for _, watch := range c.events.watches {
-		again = watch.(*durable.Watch).Stop() || again
-	}
-	return again
-}
 
 // TraceIDOf returns the trace that a traceparent names.
 func TraceIDOf(parent string) string {
@@ -180,12 +142,3 @@ func RunningControls(c *Conn) int {
 
 // DigestOf returns what tells the documents of a connection apart.
 func DigestOf(c *Conn) string { return c.documents.digest(c) }
-
-// KeyOf returns the key with which an event is stored.
-func KeyOf[Arguments any](e Event[Arguments], arguments Arguments) (string, error) {
-	request, err := e.request(arguments)
-	if err != nil {
-		return "", err
-	}
-	return request.key, nil
-}

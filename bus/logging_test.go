@@ -14,6 +14,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
 
@@ -103,12 +104,12 @@ func TestMisspelt_Event(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	publish := func(log *kit.Lines, event string) error {
-		conn := b.Connect(ordersHost, bus.WithLogger(zerolog.New(log)))
-		events, err := conn.NewPublisher(ordersHost)
+		conn := b.Connect(kit.OrdersHost, bus.WithLogger(zerolog.New(log)))
+		publisher, err := events.NewPublisher(conn, kit.OrdersHost)
 		require.NoError(t, err)
-		bus.NewEvent[orderedArguments](events, "/on-ordered")
+		events.NewEvent[kit.Ordered](publisher, "/on-ordered")
 		defer bus.FlushLog(conn)
-		return conn.Publish(t.Context(), "https://"+ordersHost+":417/"+event, nil)
+		return events.Publish(t.Context(), conn, "https://"+kit.OrdersHost+":417/"+event, nil)
 	}
 	log := new(kit.Lines)
 	require.ErrorContains(t, publish(log, "on-orderd"), "400 Bad Request: orders.example publishes no event at /on-orderd; did you mean on-ordered?")
@@ -123,11 +124,11 @@ func TestMisspelt_Event(t *testing.T) {
 func TestMisspelt_ArgumentOfEvent(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	sink := newSink()
-	subscribe(t, b.Connect("mailer.example"), sink)
-	events, err := b.Connect(ordersHost).NewPublisher(ordersHost)
+	sink := kit.NewSink()
+	kit.Subscribe(t, b.Connect("mailer.example"), sink)
+	publisher, err := events.NewPublisher(b.Connect(kit.OrdersHost), kit.OrdersHost)
 	require.NoError(t, err)
-	for outcome, err := range bus.NewEvent[bus.Args](events, "/on-ordered").Outcomes(t.Context(), bus.Args{"numbr": 1}) {
+	for outcome, err := range events.NewEvent[bus.Args](publisher, "/on-ordered").Outcomes(t.Context(), bus.Args{"numbr": 1}) {
 		require.ErrorContains(t, err, `numbr`, outcome)
 		return
 	}

@@ -59,7 +59,9 @@ func (c *Conn) expose(text *metrics.Text) {
 	text.Counter("busline_unmatched_responses_total", "Acks and responses that no caller waited for.", float64(stats.UnmatchedResponses), instance...)
 	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.", float64(stats.SlowConsumerDropped), instance...)
 	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.", float64(stats.Reconnects), instance...)
-	c.events.expose(text, with)
+	for _, each := range c.extensions.all() {
+		each.Expose(text, with)
+	}
 	c.exposeTraffic(text, with)
 }
 

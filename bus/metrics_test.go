@@ -20,6 +20,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
 
@@ -41,11 +42,11 @@ func TestMetrics_OfOneName(t *testing.T) {
 	} {
 		_ = caller.Call(t.Context(), address, bus.Args{"id": 1}, nil)
 	}
-	for _, source := range []string{ordersHost, "returns.example"} {
-		require.NoError(t, bus.Subscribe[orderEvents](callee, source, newSink()))
-		events, err := caller.NewPublisher(source)
+	for _, source := range []string{kit.OrdersHost, "returns.example"} {
+		require.NoError(t, events.Subscribe[kit.OrderEvents](callee, source, kit.NewSink()))
+		publisher, err := events.NewPublisher(caller, source)
 		require.NoError(t, err)
-		for _, err := range bus.NewEvent[orderedArguments](events, "/on-ordered").Outcomes(t.Context(), orderedArguments{7}) {
+		for _, err := range events.NewEvent[kit.Ordered](publisher, "/on-ordered").Outcomes(t.Context(), kit.Ordered{Number: 7}) {
 			assert.NoError(t, err)
 		}
 	}
@@ -60,7 +61,7 @@ func TestMetrics_OfOneName(t *testing.T) {
 		for series, want := range map[string]string{
 			`busline_server_duration_seconds_count` + instance + `endpoint="Calculator.Add",caller="caller.example"} `:        "3",
 			`busline_server_duration_seconds_count` + instance + `endpoint="twofold.ReadNote",caller="caller.example"} `:      "2",
-			`busline_server_duration_seconds_count` + instance + `endpoint="orderEvents.OnOrdered",caller="caller.example"} `: "2",
+			`busline_server_duration_seconds_count` + instance + `endpoint="OrderEvents.OnOrdered",caller="caller.example"} `: "2",
 			`busline_server_refused_total` + instance + `endpoint="GET /x",caller="caller.example"} `:                         "2",
 		} {
 			assert.Equal(t, 1, strings.Count(text, series), of)
@@ -195,7 +196,7 @@ func TestStats_CountInterceptedCalls(t *testing.T) {
 						_ = err
 					}
 				}, 1},
-				{"an event", func() { _ = caller.Publish(t.Context(), "https://"+ordersHost+":417/on-ordered", nil) }, 1},
+				{"an event", func() { _ = events.Publish(t.Context(), caller, "https://"+kit.OrdersHost+":417/on-ordered", nil) }, 1},
 			} {
 				if name == "one that refuses" && test.name == "unwritable arguments" {
 					continue // which of both refuses it first depends on where the callee is

@@ -3,9 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -55,34 +53,31 @@ func (c *Conn) observe(measure func(endedCall), log func(context.Context, endedC
 	}
 }
 
-// rejectedRequests counts rejected requests by status. They reach no interceptor, so that no other metric of the server
-// has them. The zero value is ready.
-type rejectedRequests struct{ byStatus table[int, *atomic.Int64] }
+// rejectedRequests counts rejected requests by status, 400 to 599. They reach no interceptor, so that no other metric
+// of the server has them. The zero value is ready.
+type rejectedRequests struct{ byStatus [200]atomic.Int64 }
 
 func (t *rejectedRequests) of(status int) *atomic.Int64 {
-	return t.byStatus.get(status, func(int) *atomic.Int64 { return new(atomic.Int64) })
+	return &t.byStatus[failure(status)-http.StatusBadRequest]
 }
 
 // total returns the number of rejected requests of all statuses.
 func (t *rejectedRequests) total() (total int64) {
-	for _, count := range t.byStatus.all() {
-		total += count.Load()
+	for i := range t.byStatus {
+		total += t.byStatus[i].Load()
 	}
 	return total
 }
 
-// zeroInitStatuses are the statuses that are exported with value 0 before the first rejection: Prometheus cannot
-// compute an increase for a series whose first sample is not zero.
-func zeroInitStatuses() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
-
-// expose writes the counts as one metric.
+// expose writes the counts as one metric. Two statuses are there before the first rejection: Prometheus cannot compute
+// an increase for a series whose first sample is not zero.
 func (t *rejectedRequests) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
-	for _, status := range zeroInitStatuses() {
-		t.of(status)
-	}
-	counts := t.byStatus.all()
-	for _, status := range slices.Sorted(maps.Keys(counts)) {
-		text.Counter("busline_rejected_total", "Requests that were refused before they reached an endpoint.", float64(counts[status].Load()),
+	for i := range t.byStatus {
+		status, count := http.StatusBadRequest+i, t.byStatus[i].Load()
+		if count == 0 && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout {
+			continue
+		}
+		text.Counter("busline_rejected_total", "Requests that were refused before they reached an endpoint.", float64(count),
 			with(metrics.Label{Name: "status", Value: strconv.Itoa(status)})...)
 	}
 }

@@ -288,27 +288,6 @@ func OpenAPIOf[T any](host string, impl T, options ...ServeOption) ([]byte, erro
 	return document, nil
 }
 
-// EventsOpenAPIOf returns the OpenAPI 3.0.0 document, in JSON, of the events of a publisher, a host. It is meant for
-// the authors of the publisher, as no document on the bus lists events. It takes the arguments of [Subscribe],
-// registers nothing, and returns the same errors; impl may be a generated publisher, without a connection. With
-// [Durable] the document marks the events as stored, as x-stored.
-func EventsOpenAPIOf[T any](source string, impl T, options ...SubscribeOption) ([]byte, error) {
-	config := newEventsConfig(options)
-	endpoints, service, err := planEvents(interfaceOf[T](), source, impl, config)
-	if err == nil {
-		err = errors.Join(validSource(source), validEndpoints(defaultPlane, source, endpoints), checkRoutes(endpoints))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("describe the events of %s in %T: %w", source, impl, err)
-	}
-	stored := config.durable != nil
-	document, err := writeDocument(openapi.Service{Host: source, Description: service.Doc, Stored: stored}, endpoints)
-	if err != nil {
-		return nil, fmt.Errorf("describe the events of %s in %T: %w", source, impl, err)
-	}
-	return document, nil
-}
-
 // OpenAPI returns the document of all endpoints that the connection serves now, including plain handlers, in the form
 // of [OpenAPIOf].
 func (c *Conn) OpenAPI() ([]byte, error) {

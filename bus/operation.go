@@ -47,16 +47,8 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	if conn == nil {
 		return Operation[Arguments, Results]{err: noConnection(address)}
 	}
-	to, err := parseDestination(address)
-	if err == nil {
-		to.route = pathOf(to.address)
-		to.inQuery = inQueryOf(reflect.TypeFor[Arguments]())
-		err = conn.plans.untagged.get(reflect.TypeFor[Arguments](), untagged)
-	}
-	if err == nil {
-		err = to.bind(conn)
-	}
-	return Operation[Arguments, Results]{conn, to, err, conn.plans.untagged.get(reflect.TypeFor[Results](), untagged) != nil, ""}
+	to, err := conn.newDestination(address, reflect.TypeFor[Arguments]())
+	return Operation[Arguments, Results]{conn, to, err, conn.plans.checkTags(reflect.TypeFor[Results]()) != nil, ""}
 }
 
 // Call calls one instance. Its time limit and its errors are those of [Conn.Call].

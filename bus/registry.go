@@ -13,10 +13,8 @@ import (
 
 // registry holds what a connection serves, except for the framework itself.
 type registry struct {
-	registering sync.Mutex // one registration at a time; protects serving, listing and publishing
+	registering sync.Mutex // one registration at a time; protects serving
 	serving     bool       // something is registered
-	listing     bool       // the events are listed
-	publishing  bool       // events can be published by hand
 
 	mu        sync.Mutex // protects endpoints
 	endpoints []*endpoint

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
@@ -15,13 +16,10 @@ import (
 // ServeOption configures a service as a whole, in [Serve]. [Method] limits options to one method.
 type ServeOption interface{ applyToService(*serviceConfig) }
 
-// SubscribeOption configures the handlers of events, in [Subscribe].
-type SubscribeOption interface{ applyToSubscription(*serviceConfig) }
-
-// ServiceOption may be used in [Serve] and in [Subscribe].
+// ServiceOption may be used in [Serve], and in Subscribe of bus/events.
 type ServiceOption interface {
 	ServeOption
-	SubscribeOption
+	feature.SubscribeOption
 }
 
 // MethodOption configures one method, inside [Method].
@@ -38,16 +36,16 @@ type EndpointOption interface {
 	HandleOption
 }
 
-// HandlerOption may be used wherever an EndpointOption may, and in [Subscribe].
+// HandlerOption may be used wherever an EndpointOption may, and in Subscribe of bus/events.
 type HandlerOption interface {
 	EndpointOption
-	SubscribeOption
+	feature.SubscribeOption
 }
 
-// ClaimsOption may be used wherever a HandlerOption may, and in [Conn.NewPublisher].
+// ClaimsOption may be used wherever a HandlerOption may, and in NewPublisher of bus/events.
 type ClaimsOption interface {
 	HandlerOption
-	PublishOption
+	feature.PublishOption
 }
 
 // DescriptionOption may be used in [Method] and [Conn.Handle]. It may not be used in [Serve]: one text does not fit all
@@ -57,7 +55,7 @@ type DescriptionOption interface {
 	HandleOption
 }
 
-// serviceConfig holds what the options of Serve and Subscribe set.
+// serviceConfig holds what the options of Serve set, and those for handlers of events.
 type serviceConfig struct {
 	describe  []reflectapi.Option
 	resource  string
@@ -65,8 +63,7 @@ type serviceConfig struct {
 	strict    bool
 	endpoints endpointConfig
 	methods   map[string][]MethodOption
-	durable   *storing // the durable consumer of Subscribe; nil: events are not stored
-	err       error    // the first invalid option
+	err       error // the first invalid option
 }
 
 // methodConfig holds what the options of one method set.
@@ -77,20 +74,15 @@ type methodConfig struct {
 
 func newServiceConfig(options []ServeOption) *serviceConfig {
 	config := &serviceConfig{endpoints: newEndpointConfig(), methods: make(map[string][]MethodOption)}
-	apply(config, options, ServeOption.applyToService)
-	return config
-}
-
-// apply applies the options of Serve or Subscribe.
-func apply[Option any](s *serviceConfig, options []Option, applyTo func(Option, *serviceConfig)) {
 	for i, option := range options {
-		if any(option) == nil {
-			s.err = cmp.Or(s.err, noOption(i))
+		if option == nil {
+			config.err = cmp.Or(config.err, noOption(i))
 			continue
 		}
-		applyTo(option, s)
+		option.applyToService(config)
 	}
-	s.err = cmp.Or(s.err, s.endpoints.err)
+	config.err = cmp.Or(config.err, config.endpoints.err)
+	return config
 }
 
 // noOption returns the error for a nil option. A nil option is not skipped, because it may have been meant as
@@ -120,14 +112,10 @@ type serveOption func(*serviceConfig)
 
 func (o serveOption) applyToService(c *serviceConfig) { o(c) }
 
-type subscribeOption func(*serviceConfig)
-
-func (o subscribeOption) applyToSubscription(c *serviceConfig) { o(c) }
-
 type serviceOption func(*serviceConfig)
 
-func (o serviceOption) applyToService(c *serviceConfig)      { o(c) }
-func (o serviceOption) applyToSubscription(c *serviceConfig) { o(c) }
+func (o serviceOption) applyToService(c *serviceConfig)         { o(c) }
+func (o serviceOption) ApplyToHandlers(config feature.Handlers) { o(serviceConfigOf(config)) }
 
 // Resource names the collection of a REST service whose methods are bare verbs: Resource("products") serves Create as
 // POST /products. Where generated clients call the service, declare it in the comment of their interface instead:
@@ -227,7 +215,9 @@ func (o endpointOption) applyToEndpoint(c *endpointConfig) { o(c) }
 
 type handlerOption struct{ endpointOption }
 
-func (o handlerOption) applyToSubscription(c *serviceConfig) { o.applyToService(c) }
+func (o handlerOption) ApplyToHandlers(config feature.Handlers) {
+	o.applyToService(serviceConfigOf(config))
+}
 
 // Port sets the port, 1 to 65535. By convention 443 is public and 444 internal. 417, used for events, and 888, used by
 // the framework, are rejected. Where generated clients call the service, declare the port in the comment of their
@@ -249,15 +239,15 @@ func NoQueue() HandlerOption {
 // In [Method] it replaces that of [Serve]. An empty expression is an error: see [AllowAnonymous]. A second expression
 // in the same place is an error as well: join both with "and".
 //
-// In [Conn.NewPublisher] it says which callers see the events in documents, and may publish them by hand. It does not
-// restrict the program itself, nor who subscribes.
+// In NewPublisher of bus/events it says which callers see the events in documents, and may publish them by hand. It
+// does not restrict the program itself, nor who subscribes.
 func RequireClaims(expression string) ClaimsOption {
 	return claimsOption{handlerOption{func(c *endpointConfig) { c.judge(true, expression) }}}
 }
 
 type claimsOption struct{ handlerOption }
 
-func (o claimsOption) applyToPublisher(c *publishConfig) { o.applyToService(&c.described) }
+func (o claimsOption) ApplyToPublisher(config feature.Handlers) { o.ApplyToHandlers(config) }
 
 // AllowAnonymous requires no token; use it in [Method] where [Serve] has RequireClaims. It is an error in the same
 // place as RequireClaims. Default: no token is required.

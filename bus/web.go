@@ -102,20 +102,29 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 	if e.bodyLimit == 0 {
 		e.bodyLimit = webBodyLimit
 	}
-	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
-		// httputil.ReverseProxy assumes a test if the context has no server, and then passes on a truncated answer as
-		// complete.
-		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.conn.shared.httpServer), in)
-		if err != nil {
-			return nil, err
+	marking := func(w http.ResponseWriter, r *http.Request) error {
+		if err := handler(w, r); err != nil {
+			return executed(err)
 		}
-		defer removeUploads(request)
-		w := &webResponse{in: in, ctx: request.Context(), isHead: request.Method == http.MethodHead, header: make(http.Header)}
-		if err := handler(w, request); err != nil {
-			return nil, executed(err)
-		}
-		return w.finish(ctx)
+		return nil
 	}
+	return func(ctx context.Context, in *serverCall) (*wire.Response, error) { return in.serveWeb(ctx, marking) }
+}
+
+// serveWeb has an HTTP handler answer a request.
+func (in *serverCall) serveWeb(ctx context.Context, handler webHandler) (*wire.Response, error) {
+	// httputil.ReverseProxy assumes a test if the context has no server, and then passes on a truncated answer as
+	// complete.
+	request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.conn.shared.httpServer), in)
+	if err != nil {
+		return nil, err
+	}
+	defer removeUploads(request)
+	w := &webResponse{in: in, ctx: request.Context(), isHead: request.Method == http.MethodHead, header: make(http.Header)}
+	if err := handler(w, request); err != nil {
+		return nil, err
+	}
+	return w.finish(ctx)
 }
 
 // httpRequest builds the request that an http.Handler expects of a server of net/http.

@@ -51,19 +51,21 @@ const importTable = `
 	bus/cmd/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi reflectapi/schema restmap reflectapi/strictjson
 	restmap/asyncapi:   reflectapi/schema restmap restmap/openapi reflectapi/strictjson
-	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi/similar reflectapi reflectapi/schema restmap reflectapi/strictjson restmap/openapi restmap/asyncapi
+	bus/internal/feature: bus/wire bus/subject bus/claims bus/metrics bus/internal/status bus/internal/natsconn bus/internal/client bus/internal/server reflectapi restmap restmap/openapi
+	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/feature reflectapi/similar reflectapi reflectapi/schema restmap reflectapi/strictjson restmap/openapi
+	bus/events:         bus bus/wire bus/subject bus/claims bus/metrics bus/internal/callctx bus/internal/client bus/internal/durable bus/internal/feature bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker reflectapi/similar reflectapi reflectapi/schema reflectapi/strictjson restmap restmap/openapi restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
-	bus/interceptors:   bus bus/wire
+	bus/interceptors:   bus bus/events bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
 	bus/broker:
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi/schema restmap restmap/openapi
-	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
-	bus/test/kit:       bus bus/broker bus/bustest bus/claims bus/claims/claimstest bus/internal/natsconn bus/internal/worker bus/subject bus/wire
+	bus/bustest:        bus bus/events bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
+	bus/test/kit:       bus bus/events bus/broker bus/bustest bus/claims bus/claims/claimstest bus/internal/natsconn bus/internal/worker bus/subject bus/wire
 	bus/test/...:
 	portal/internal/outside: bus bus/subject bus/wire
 	portal/internal/plane: bus bus/subject bus/wire
-	portal/ingress:     bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside portal/internal/plane restmap/openapi
+	portal/ingress:     bus bus/events bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside portal/internal/plane restmap/openapi
 	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside portal/internal/plane restmap/openapi restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
@@ -74,7 +76,7 @@ const importTable = `
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
-	examples/orders/ordersapi:         bus reflectapi
+	examples/orders/ordersapi:         bus bus/events reflectapi
 	examples/payroll/payrollapi:       bus reflectapi
 	examples/products/productapi:      bus reflectapi
 	examples/products/productsvc:      bus examples/products/productapi
@@ -100,7 +102,7 @@ const neverCompiled = `
 	reflectapi/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
 	restmap/asyncapi:   github.com/nats-io
-	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal
+	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal github.com/nats-io/nats.go/jetstream bus/events restmap/asyncapi
 	bus/eventlog:       github.com/nats-io/nats-server github.com/spf13
 	portal/ingress:     github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks

@@ -33,7 +33,7 @@ var optionTables = []optionTable{
 		"ServeOption": "`Serve`", "MethodOption": "`Method`", "ServiceOption": "`Serve`, `Subscribe`",
 		"EndpointOption": "`Serve`, `Method`, `Handle`", "HandlerOption": "all four", "ClaimsOption": "all four, `NewPublisher`", "DescriptionOption": "`Method`, `Handle`",
 	}},
-	{"options of events", "bus", map[string]string{
+	{"options of events", "bus/events", map[string]string{
 		"PublishOption": "`NewPublisher`", "SubscribeOption": "`Subscribe`", "DurableOption": "`NewPublisher`, `Subscribe`",
 	}},
 	{"options of interceptors", "bus/interceptors", map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal"
 	"github.com/busline/busline/portal/internal/portaltest"
@@ -75,10 +76,10 @@ func newStoredEvents(t *testing.T, options ...portal.RegisterOption) *storedEven
 	})
 	require.NoError(t, portal.Register(e.Bus.Connect("portal", e.issuer.Trust()), slices.Concat(patient(), []portal.RegisterOption{clock}, options)...))
 	var err error
-	e.publisher, err = ordersapi.NewPublisher(e.Bus.Connect(ordersapi.Host, e.issuer.Trust()), bus.Durable())
+	e.publisher, err = ordersapi.NewPublisher(e.Bus.Connect(ordersapi.Host, e.issuer.Trust()), events.Durable())
 	require.NoError(t, err)
 	e.stocking = e.Bus.Connect("stock.example", e.issuer.Trust(), bus.WithLogger(zerolog.Nop()))
-	require.NoError(t, bus.Subscribe[ordersapi.Events](e.stocking, ordersapi.Host, e.stock, bus.Durable()))
+	require.NoError(t, events.Subscribe[ordersapi.Events](e.stocking, ordersapi.Host, e.stock, events.Durable()))
 	return e
 }
 
@@ -189,15 +190,15 @@ func TestEventFigures_ForEach(t *testing.T) {
 	entrance := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), []bus.ConnectOption{i.Trust()})
 	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
 	conn := entrance.Bus.Connect(ordersapi.Host, i.Trust())
-	secret, err := ordersapi.NewPublisher(conn, bus.Durable(), bus.RequireClaims(`"keeper" in roles`))
+	secret, err := ordersapi.NewPublisher(conn, events.Durable(), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	require.NoError(t, secret.OnOrdered(t.Context(), 1, "Tea", 1))
-	open, err := conn.NewPublisher(ordersapi.Host, bus.Durable())
+	open, err := events.NewPublisher(conn, ordersapi.Host, events.Durable())
 	require.NoError(t, err)
-	require.NoError(t, bus.NewEvent[bus.Args](open, "/on-opened").Publish(t.Context(), bus.Args{}))
-	hidden, err := entrance.Bus.Connect("vault.example", i.Trust()).NewPublisher("vault.example", bus.Durable(), bus.RequireClaims(`"keeper" in roles`))
+	require.NoError(t, events.NewEvent[bus.Args](open, "/on-opened").Publish(t.Context(), bus.Args{}))
+	hidden, err := events.NewPublisher(entrance.Bus.Connect("vault.example", i.Trust()), "vault.example", events.Durable(), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
-	require.NoError(t, bus.NewEvent[bus.Args](hidden, "/on-closed").Publish(t.Context(), bus.Args{}))
+	require.NoError(t, events.NewEvent[bus.Args](hidden, "/on-closed").Publish(t.Context(), bus.Args{}))
 	for _, test := range []struct {
 		name, header string
 		hosts        []string
@@ -211,16 +212,16 @@ func TestEventFigures_ForEach(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := entrance.eventFigures(test.header)
-			var hosts, events []string
+			var hosts, names []string
 			for _, of := range got.Publishers {
 				hosts = append(hosts, of.Host)
 			}
 			require.Equal(t, test.hosts, hosts)
 			for _, of := range got.Publishers[0].Events {
-				events = append(events, of.Event)
+				names = append(names, of.Event)
 				assert.Equal(t, 1, of.Stored)
 			}
-			assert.Equal(t, test.events, events)
+			assert.Equal(t, test.events, names)
 			assert.Equal(t, len(test.events), got.Publishers[0].Log.Events)
 			assert.Equal(t, test.sized, got.Publishers[0].Log.Bytes != nil)
 			assert.Equal(t, test.sized, got.Publishers[0].Log.Last != nil)
@@ -276,9 +277,9 @@ func TestEventFigures_Denied(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			entrance := openRestricted(t, `publish: {`+test.publish+`}`)
-			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), bus.Durable())
+			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), events.Durable())
 			require.NoError(t, err)
-			require.NoError(t, bus.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example"), ordersapi.Host, portaltest.OrderReader{}, bus.Durable()))
+			require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example"), ordersapi.Host, portaltest.OrderReader{}, events.Durable()))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 1, "Tea", 1))
 			got := entrance.eventFigures()
 			require.Len(t, got.Publishers, 1)

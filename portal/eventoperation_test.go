@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal"
 	"github.com/busline/busline/portal/internal/portaltest"
@@ -195,10 +196,10 @@ func TestDeadLetters_Permissions(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			entrance := openRestricted(t, `publish: {allow: [`+test.allow+`]}, subscribe: {allow: ["*.*.portal.>", "*.888.>", "*.r.>", "_INBOX.>"]}`, portal.WithEventOperators(""))
-			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), bus.Durable())
+			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), events.Durable())
 			require.NoError(t, err)
 			stock := &orderRefuser{handled: make(chan int, 10)}
-			require.NoError(t, bus.Subscribe[ordersapi.Events](entrance.Bus.Connect("stock.example", bus.WithLogger(zerolog.Nop())), ordersapi.Host, stock, bus.Durable()))
+			require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("stock.example", bus.WithLogger(zerolog.Nop())), ordersapi.Host, stock, events.Durable()))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 1, "Tea", 1000))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 2, "Tea", 1000))
 			dead := entrance.awaitDeadLetters(2).DeadLetters
@@ -231,10 +232,10 @@ type parcel struct {
 func TestPublish_ByOperator(t *testing.T) {
 	t.Parallel()
 	e := newStoredEvents(t, portal.WithEventOperators(""))
-	secret, err := e.Bus.Connect("vault.example", e.issuer.Trust()).NewPublisher("vault.example", bus.RequireClaims(`"keeper" in roles`))
+	secret, err := events.NewPublisher(e.Bus.Connect("vault.example", e.issuer.Trust()), "vault.example", bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
-	bus.NewEvent[bus.Args](secret, "/on-closed")
-	_, err = e.Bus.Connect("parcels.example").NewPublisher("parcels.example", bus.EventsOf[parcelEvents]())
+	events.NewEvent[bus.Args](secret, "/on-closed")
+	_, err = events.NewPublisher(e.Bus.Connect("parcels.example"), "parcels.example", events.Of[parcelEvents]())
 	require.NoError(t, err)
 	odd := e.Bus.Connect("odd.example", bus.WithLogger(zerolog.Nop()))
 	require.NoError(t, odd.Handle("GET", "/x", http.NotFoundHandler()))
@@ -260,7 +261,7 @@ func TestPublish_ByOperator(t *testing.T) {
 		{"larger than the portal takes", `{"publisher":"` + strings.Repeat("x", 3<<20) + `"}`, "X: y", 413, ""},
 		{"a token is required", `{"publisher":"vault.example","event":"on-closed"}`, "X: y", 401, "token"},
 		{"other claims", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.In("cook"), 403, "claims"},
-		{"arguments are not known", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.In("keeper"), 409, "add bus.EventsOf"},
+		{"arguments are not known", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.In("keeper"), 409, "add events.Of"},
 		{"no host", `{"publisher":"*","event":"on-closed"}`, "X: y", 400, "the publisher: "},
 		{"all", `{"publisher":"all","event":"on-closed"}`, "X: y", 400, "name one publisher"},
 		{"no event", `{"publisher":"orders.example","event":""}`, "X: y", 400, "name one publisher, and its event"},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal/internal/portaltest"
@@ -21,7 +22,7 @@ func TestEvents_ForEach(t *testing.T) {
 	entrance := openPortal(t, i)
 	_, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
-	require.NoError(t, bus.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example", i.Trust()), ordersapi.Host, portaltest.OrderReader{}))
+	require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example", i.Trust()), ordersapi.Host, portaltest.OrderReader{}))
 	entrance.Keep("vault.example", i.Trust()) // it has no events
 	const subscribed, published = "mailer.example_receive_orders.example_on-ordered", "orders.example_send_orders.example_on-ordered"
 	for _, test := range []struct {

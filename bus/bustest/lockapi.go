@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/restmap/openapi/compare"
 )
 
@@ -25,7 +26,7 @@ import (
 // [LockEvents] locks events, as their subscribers read what the publisher writes; LockAPI refuses them.
 func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
 	t.Helper()
-	if _, err := bus.EventsOpenAPIOf("service", impl, subscribeOptions(options)...); err == nil {
+	if _, err := events.OpenAPIOf("service", impl, subscribeOptions(options)...); err == nil {
 		t.Errorf("bustest: all methods of %v are events: lock them with bustest.LockEvents or, if a service has such methods, with LockConn", reflect.TypeFor[T]())
 		return
 	}
@@ -38,9 +39,9 @@ func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOptio
 }
 
 // subscribeOptions returns those of the options that Subscribe accepts, too.
-func subscribeOptions(options []bus.ServeOption) (both []bus.SubscribeOption) {
+func subscribeOptions(options []bus.ServeOption) (both []events.SubscribeOption) {
 	for _, option := range options {
-		if option, ok := option.(bus.SubscribeOption); ok {
+		if option, ok := option.(events.SubscribeOption); ok {
 			both = append(both, option)
 		}
 	}
@@ -52,15 +53,15 @@ func subscribeOptions(options []bus.ServeOption) (both []bus.SubscribeOption) {
 // allowed more values, and an event may not be removed.
 //
 //	func TestEvents(t *testing.T) {
-//		bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), bus.Durable())
+//		bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), events.Durable())
 //	}
 //
-// It takes what [bus.Subscribe] takes, and needs no bus; impl may be the generated publisher. [bus.Durable] says that
-// the events are stored: then new subscribers must accept what was stored before, so that arguments may not be
+// It takes what [events.Subscribe] takes, and needs no bus; impl may be the generated publisher. [events.Durable] says
+// that the events are stored: then new subscribers must accept what was stored before, so that arguments may not be
 // restricted, either, and the events have to remain stored. Subscribers' own options, such as claims, are not locked.
-func LockEvents[T any](t testing.TB, path string, impl T, options ...bus.SubscribeOption) {
+func LockEvents[T any](t testing.TB, path string, impl T, options ...events.SubscribeOption) {
 	t.Helper()
-	document, err := bus.EventsOpenAPIOf("source", impl, options...)
+	document, err := events.OpenAPIOf("source", impl, options...)
 	if err != nil {
 		t.Errorf("bustest: %v", err)
 		return

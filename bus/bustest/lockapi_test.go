@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 )
 
 // These are versions of a service: the old one, one with an addition, and one with a breaking change.
@@ -184,8 +185,8 @@ func (narrowerDesk) OnReturned(_ context.Context, _ string) error   { return nil
 // events.
 func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environment
 	path := filepath.Join(t.TempDir(), "events.api.json")
-	names := []bus.SubscribeOption{bus.ParamNames("OnLent", "loan", "")}
-	narrower := append([]bus.SubscribeOption{bus.ParamNames("OnReturned", "book", "")}, names...)
+	names := []events.SubscribeOption{bus.ParamNames("OnLent", "loan", "")}
+	narrower := append([]events.SubscribeOption{bus.ParamNames("OnReturned", "book", "")}, names...)
 	told := func(lock func(t testing.TB)) string {
 		record := &recordingT{TB: t}
 		lock(bustest.Reporter(record))
@@ -213,10 +214,10 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 
 	b := bustest.New(t)
 	b.AllowUnknownFields() // of a newer publisher, as outside of tests
-	require.NoError(t, bus.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...))
-	publisher, err := b.Connect("library.example").NewPublisher("library.example")
+	require.NoError(t, events.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...))
+	publisher, err := events.NewPublisher(b.Connect("library.example"), "library.example")
 	require.NoError(t, err)
-	lent := bus.NewEvent[bus.Args](publisher, "/on-lent")
+	lent := events.NewEvent[bus.Args](publisher, "/on-lent")
 	for kind, status := range map[string]int{"book": 200, "film": 422} {
 		t.Run(kind, func(t *testing.T) {
 			for response, err := range lent.Outcomes(t.Context(), bus.Args{"loan": WiderLoan{Kind: kind, Note: "new"}}) {
@@ -228,9 +229,9 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	}
 
 	t.Setenv("BUSLINE_UPDATE", "1")
-	bustest.LockEvents(t, path, desk{}, append(names, bus.Durable())...)
+	bustest.LockEvents(t, path, desk{}, append(names, events.Durable())...)
 	t.Setenv("BUSLINE_UPDATE", "")
-	narrower = append(narrower, bus.Durable())
+	narrower = append(narrower, events.Durable())
 	got = told(lockNarrower)
 	if want := `OnLent: the argument loan.kind no longer accepts "map": new subscribers refuse stored events with it`; !strings.Contains(got, want) {
 		t.Errorf("stored: %s\nwant in it: %s", got, want)

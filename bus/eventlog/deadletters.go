@@ -22,7 +22,7 @@ type DeadLetter struct {
 	Publisher string    `json:"publisher"`
 	Service   string    `json:"service"`  // host that could not handle it
 	Event     string    `json:"event"`    // "on-ordered"
-	ID        string    `json:"id"`       // of the event, as bus.EventOf tells it
+	ID        string    `json:"id"`       // of the event, as events.DeliveryOf tells it
 	MsgID     string    `json:"msgId"`    // Bus-Msg-Id of the event
 	At        time.Time `json:"at"`       // when it became a dead letter
 	Attempts  int       `json:"attempts"` // number of deliveries

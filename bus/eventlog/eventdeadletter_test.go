@@ -13,6 +13,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/events"
 )
 
 // TestDeadLetters_Redeliver has a service refuse an event until it is mended; another one that has handled it does not
@@ -24,7 +25,7 @@ func TestDeadLetters_Redeliver(t *testing.T) {
 	mending, stock := newRefuser(), newSink()
 	w.subscribe("stock.example", stock)
 	id := w.subscribe(mailer, mending).ID()
-	require.NoError(t, w.ordered.Publish(bus.WithEventID(t.Context(), "order-1"), bus.Args{"number": 1}))
+	require.NoError(t, w.ordered.Publish(events.WithID(t.Context(), "order-1"), bus.Args{"number": 1}))
 	awaitDeadLetters(t, w.operator, 1)
 	w.publish(w.ordered, 2, 3)
 	stock.await(t, 3)
@@ -98,9 +99,9 @@ func newOthers(t *testing.T) *world {
 		Name: w.Plane() + "_EVENTS_orders_example", Subjects: []string{w.Plane() + ".e.example.orders.>"}, Retention: jetstream.InterestPolicy,
 	})
 	require.NoError(t, err)
-	events, err := w.publisher.NewPublisher(orders, bus.Durable())
+	publisher, err := events.NewPublisher(w.publisher, orders, events.Durable())
 	require.NoError(t, err)
-	w.ordered = bus.NewEvent[bus.Args](events, "/on-ordered")
+	w.ordered = events.NewEvent[bus.Args](publisher, "/on-ordered")
 	return w
 }
 

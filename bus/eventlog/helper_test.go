@@ -17,6 +17,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/events"
 )
 
 const (
@@ -95,30 +96,30 @@ type world struct {
 	*bustest.Bus
 	t                   *testing.T
 	publisher, operator *bus.Conn
-	ordered, paid       bus.Event[bus.Args]
+	ordered, paid       events.Event[bus.Args]
 }
 
-func newWorld(t *testing.T, options ...bus.PublishOption) *world {
+func newWorld(t *testing.T, options ...events.PublishOption) *world {
 	t.Helper()
 	w := &world{Bus: bustest.New(t, broker.JetStream(t.TempDir())), t: t}
 	w.publisher, w.operator = w.Connect(orders), w.Connect("operator.example")
-	events, err := w.publisher.NewPublisher(orders, append(options, bus.Durable())...)
+	publisher, err := events.NewPublisher(w.publisher, orders, append(options, events.Durable())...)
 	require.NoError(t, err)
-	w.ordered, w.paid = bus.NewEvent[bus.Args](events, "/on-ordered"), bus.NewEvent[bus.Args](events, "/on-paid")
+	w.ordered, w.paid = events.NewEvent[bus.Args](publisher, "/on-ordered"), events.NewEvent[bus.Args](publisher, "/on-paid")
 	return w
 }
 
-func (w *world) publish(event bus.Event[bus.Args], numbers ...int) {
+func (w *world) publish(event events.Event[bus.Args], numbers ...int) {
 	w.t.Helper()
 	for _, number := range numbers {
 		require.NoError(w.t, event.Publish(w.t.Context(), bus.Args{"number": number}))
 	}
 }
 
-func (w *world) subscribe(host string, s *sink, options ...bus.SubscribeOption) *bus.Conn {
+func (w *world) subscribe(host string, s *sink, options ...events.SubscribeOption) *bus.Conn {
 	w.t.Helper()
 	conn := w.Connect(host, bus.WithLogger(zerolog.Nop()))
-	require.NoError(w.t, bus.Subscribe[orderEvents](conn, orders, s, append(options, bus.Durable())...))
+	require.NoError(w.t, events.Subscribe[orderEvents](conn, orders, s, append(options, events.Durable())...))
 	return conn
 }
 

@@ -15,11 +15,12 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/events"
 )
 
 func TestDescribe(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bus.MaxBytes(1<<20), bus.MaxAge(time.Hour))
+	w := newWorld(t, events.MaxBytes(1<<20), events.MaxAge(time.Hour))
 	empty := w.describe()
 	assert.Zero(t, empty.Events)
 	assert.Zero(t, empty.First)
@@ -67,7 +68,7 @@ func TestDescribe_InFlight(t *testing.T) {
 		}
 		return nil
 	})
-	w.subscribe(mailer, s, bus.MaxInFlight(1))
+	w.subscribe(mailer, s, events.MaxInFlight(1))
 	w.publish(w.ordered, 1, 2, 3)
 	s.await(t, 1)
 	<-began

@@ -15,6 +15,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 )
 
@@ -39,14 +40,14 @@ func TestReplay_InOrder(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: bustest.New(t, broker.JetStream(t.TempDir())), t: t}
 	w.publisher, w.operator = w.Connect(orders), w.Connect("operator.example")
-	events, err := ordersapi.NewPublisher(w.publisher, bus.Durable())
+	publisher, err := ordersapi.NewPublisher(w.publisher, events.Durable())
 	require.NoError(t, err)
 	h := &inOrder{handled: make(chan int, 100), refused: 7}
 	away := w.Connect(mailer, bus.WithLogger(zerolog.Nop()))
-	require.NoError(t, bus.Subscribe[ordersapi.Events](away, orders, h, bus.Durable()))
+	require.NoError(t, events.Subscribe[ordersapi.Events](away, orders, h, events.Durable()))
 	const count = 10
 	for number := range count {
-		require.NoError(t, events.OnOrdered(t.Context(), number, "tea", 1))
+		require.NoError(t, publisher.OnOrdered(t.Context(), number, "tea", 1))
 	}
 	handled := func() (sum int) {
 		for range count {

@@ -21,7 +21,7 @@ import (
 type Event struct {
 	Publisher string    `json:"publisher"`
 	Event     string    `json:"event"` // "on-ordered"
-	ID        string    `json:"id"`    // as bus.EventOf tells it
+	ID        string    `json:"id"`    // as events.DeliveryOf tells it
 	MsgID     string    `json:"msgId"` // Bus-Msg-Id
 	Stored    time.Time `json:"stored"`
 	Sequence  uint64    `json:"sequence"` // in the log, which has gaps

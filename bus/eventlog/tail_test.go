@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/events"
 )
 
 func collect(t *testing.T, w *world, options ...eventlog.TailOption) (bodies []string) {
@@ -55,24 +56,24 @@ func TestTail_Follow(t *testing.T) {
 	w.publish(w.ordered, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var events []eventlog.Event
+	var got []eventlog.Event
 	for event, err := range eventlog.Tail(ctx, w.operator, orders, eventlog.Since(time.Time{})) {
 		if err != nil {
 			assert.ErrorIs(t, err, context.Canceled)
 			break
 		}
-		events = append(events, event)
-		if len(events) == 1 {
-			require.NoError(t, w.ordered.Publish(bus.WithEventID(t.Context(), "order-2"), bus.Args{"number": 2}))
+		got = append(got, event)
+		if len(got) == 1 {
+			require.NoError(t, w.ordered.Publish(events.WithID(t.Context(), "order-2"), bus.Args{"number": 2}))
 		} else {
 			cancel()
 		}
 	}
-	require.Len(t, events, 2)
-	assert.Equal(t, events[0].MsgID, events[0].ID)
-	second := events[1]
+	require.Len(t, got, 2)
+	assert.Equal(t, got[0].MsgID, got[0].ID)
+	second := got[1]
 	assert.NotEmpty(t, second.MsgID)
-	assert.False(t, second.Stored.Before(events[0].Stored))
+	assert.False(t, second.Stored.Before(got[0].Stored))
 	second.MsgID, second.Stored = "", time.Time{}
 	assert.Equal(t, eventlog.Event{Publisher: orders, Event: "on-ordered", ID: "order-2", Sequence: 2, Body: `{"number":2}`}, second)
 }

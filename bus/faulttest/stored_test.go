@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 )
 
 // source is the host whose events are stored.
@@ -48,7 +49,7 @@ func TestStoredEvents_OutliveABroker(t *testing.T) {
 			for i := range 3 {
 				s.listen(t, i)
 			}
-			f := fireOn(bus.NewEvent[happened](store, "/on-happened"))
+			f := fireOn(events.NewEvent[happened](store, "/on-happened"))
 			rounds := pick(1, 9)
 			for range rounds {
 				f.await(t, 100)
@@ -102,14 +103,14 @@ func TestDeadLetters_Replicas(t *testing.T) {
 func (s *site) listen(t *testing.T, i int) {
 	t.Helper()
 	conn := s.connect(t, listenerHost, s.brokers.url(i))
-	require.NoError(t, bus.Subscribe[happenings](conn, source, handler{&s.oracle.memory, noted}, bus.Durable(), bus.ParamNames("OnHappened", "id", "")))
+	require.NoError(t, events.Subscribe[happenings](conn, source, handler{&s.oracle.memory, noted}, events.Durable(), bus.ParamNames("OnHappened", "id", "")))
 }
 
 // openStore makes the stream, as soon as the brokers of the cluster have agreed on who leads them.
-func openStore(t *testing.T, conn *bus.Conn, replicas int) (store *bus.Publisher) {
+func openStore(t *testing.T, conn *bus.Conn, replicas int) (store *events.Publisher) {
 	t.Helper()
 	until(t, "the stream is made", func() bool {
-		made, err := conn.NewPublisher(source, bus.Durable(), bus.Replicas(replicas))
+		made, err := events.NewPublisher(conn, source, events.Durable(), events.Replicas(replicas))
 		store = made
 		return err == nil
 	})
@@ -160,7 +161,7 @@ type firer struct {
 	confirmed, refused []uint64
 }
 
-func fireOn(event bus.Event[happened]) *firer {
+func fireOn(event events.Event[happened]) *firer {
 	f := &firer{done: make(chan struct{})}
 	f.ended.Go(func() {
 		for id := uint64(1); ; id++ {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 )
 
 // storedRun publishes stored events while a fault happens.
@@ -31,15 +32,15 @@ type storedRun struct {
 const listenerHost = "listener.example"
 
 // beginStored starts brokers, and publishes events once the service has subscribed.
-func beginStored(t *testing.T, brokers int, config brokerConfig, listener listening, options ...bus.PublishOption) *storedRun {
+func beginStored(t *testing.T, brokers int, config brokerConfig, listener listening, options ...events.PublishOption) *storedRun {
 	t.Helper()
 	config.StoreDir = t.TempDir()
 	r := &storedRun{site: newSite(t, brokers, config)}
 	r.conn = r.connect(t, source, r.brokers.url(0))
 	r.subscribe(t, listener)
-	events, err := r.conn.NewPublisher(source, append(options, bus.Durable())...)
+	publisher, err := events.NewPublisher(r.conn, source, append(options, events.Durable())...)
 	require.NoError(t, err)
-	r.firer = fireOn(bus.NewEvent[happened](events, "/on-happened"))
+	r.firer = fireOn(events.NewEvent[happened](publisher, "/on-happened"))
 	return r
 }
 
@@ -56,16 +57,16 @@ type handler struct {
 
 func (h handler) OnHappened(id uint64) error { return h.handle(h.journal, id) }
 
-func (r *storedRun) subscribe(t *testing.T, handle listening, options ...bus.SubscribeOption) *bus.Conn {
+func (r *storedRun) subscribe(t *testing.T, handle listening, options ...events.SubscribeOption) *bus.Conn {
 	t.Helper()
 	conn := r.connect(t, listenerHost, r.brokers.url(0))
 	require.NoError(t, subscribeHandler(conn, handler{&r.oracle.memory, handle}, options...))
 	return conn
 }
 
-func subscribeHandler(conn *bus.Conn, to handler, options ...bus.SubscribeOption) error {
-	return bus.Subscribe[happenings](conn, source, to, append([]bus.SubscribeOption{
-		bus.Durable(), bus.ParamNames("OnHappened", "id", ""), bus.Backoff(10*time.Millisecond, 100*time.Millisecond), bus.MaxDeliver(5),
+func subscribeHandler(conn *bus.Conn, to handler, options ...events.SubscribeOption) error {
+	return events.Subscribe[happenings](conn, source, to, append([]events.SubscribeOption{
+		events.Durable(), bus.ParamNames("OnHappened", "id", ""), events.Backoff(10*time.Millisecond, 100*time.Millisecond), events.MaxDeliver(5),
 	}, options...)...)
 }
 
@@ -82,16 +83,16 @@ func (r *storedRun) log(t *testing.T) (stream jetstream.Stream) {
 }
 
 // backlog returns how many events the service has not handled.
-func (r *storedRun) backlog(t *testing.T) (events int) {
+func (r *storedRun) backlog(t *testing.T) (count int) {
 	t.Helper()
 	listed := r.log(t).ListConsumers(t.Context())
 	for info := range listed.Info() {
-		events += int(info.NumPending) + info.NumAckPending
+		count += int(info.NumPending) + info.NumAckPending
 	}
 	if listed.Err() != nil {
 		return -1
 	}
-	return events
+	return count
 }
 
 var cutOffMetric = regexp.MustCompile(`busline_event_cut_off_total\{.*subscriber="listener.example".*\} ([0-9.e+]+)`)
@@ -168,10 +169,10 @@ func TestStored_SubscriberGone(t *testing.T) {
 	t.Parallel()
 	s := &storedRun{site: newSite(t, 1, brokerConfig{StoreDir: t.TempDir()})}
 	s.conn = s.connect(t, source, s.brokers.url(0))
-	events, err := s.conn.NewPublisher(source, bus.Durable(), bus.MaxBytes(128<<10))
+	publisher, err := events.NewPublisher(s.conn, source, events.Durable(), events.MaxBytes(128<<10))
 	require.NoError(t, err)
 	leave(t, s.subscribe(t, noted))
-	s.firer = fireOn(bus.NewEvent[happened](events, "/on-happened"))
+	s.firer = fireOn(events.NewEvent[happened](publisher, "/on-happened"))
 	s.await(t, pick[int64](800, 3000))
 	until(t, "the service is cut off", func() bool { return s.cutOff(t) > 0 })
 	s.subscribe(t, noted)
@@ -189,7 +190,7 @@ func TestStored_SlowSubscriber(t *testing.T) {
 		defer turn.Unlock()
 		time.Sleep(30 * time.Millisecond) // it is slow
 		return j.note(id)
-	}, bus.MaxBytes(64<<10))
+	}, events.MaxBytes(64<<10))
 	r.await(t, pick[int64](1500, 5000))
 	_, cutOff := r.end(t, "subscriber slower than the publisher", "metric `busline_event_backlog`, a warning before it is cut off, and as above")
 	assert.Positive(t, cutOff)
@@ -247,7 +248,7 @@ func runListener(text []byte) error {
 		fmt.Println("busy")
 		<-make(chan struct{}) // until it is killed
 		return err
-	}}, bus.MaxInFlight(5))
+	}}, events.MaxInFlight(5))
 	if err != nil {
 		return err
 	}
@@ -280,9 +281,9 @@ func TestStored_FullStorage(t *testing.T) {
 	ballast, err := manager.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ballast", Subjects: []string{"ballast"}})
 	require.NoError(t, err)
 	r.subscribe(t, noted)
-	events, err := r.conn.NewPublisher(source, bus.Durable())
+	publisher, err := events.NewPublisher(r.conn, source, events.Durable())
 	require.NoError(t, err)
-	r.firer = fireOn(bus.NewEvent[happened](events, "/on-happened"))
+	r.firer = fireOn(events.NewEvent[happened](publisher, "/on-happened"))
 	r.await(t, 50)
 	for full := false; !full; {
 		_, err := manager.Publish(t.Context(), "ballast", make([]byte, 512<<10))
@@ -290,7 +291,7 @@ func TestStored_FullStorage(t *testing.T) {
 	}
 	failed := errors.New("none")
 	until(t, "publishing fails", func() bool {
-		failed = bus.NewEvent[happened](events, "/on-happened").Publish(t.Context(), happened{1 << 40})
+		failed = events.NewEvent[happened](publisher, "/on-happened").Publish(t.Context(), happened{1 << 40})
 		return failed != nil
 	})
 	assert.Equal(t, 507, bus.StatusOf(failed), failed)
@@ -306,7 +307,7 @@ func TestStored_OneOfThreeBrokersLost(t *testing.T) {
 	r := &storedRun{site: s, conn: s.connect(t, source, s.brokers.url(0))}
 	store := openStore(t, r.conn, 3)
 	r.subscribe(t, noted)
-	r.firer = fireOn(bus.NewEvent[happened](store, "/on-happened"))
+	r.firer = fireOn(events.NewEvent[happened](store, "/on-happened"))
 	r.await(t, 100)
 	r.brokers.kill(s.leaderOf(t, r.conn))
 	r.await(t, 100)
@@ -339,7 +340,7 @@ func TestStored_TwoVersions(t *testing.T) {
 	for range rounds {
 		r.await(t, 50)
 		conn := r.connect(t, listenerHost, r.brokers.url(0))
-		require.NoError(t, bus.Subscribe[moreHappenings](conn, source, newer{handler{&r.oracle.memory, noted}}, bus.Durable(),
+		require.NoError(t, events.Subscribe[moreHappenings](conn, source, newer{handler{&r.oracle.memory, noted}}, events.Durable(),
 			bus.ParamNames("OnHappened", "id", ""), bus.ParamNames("OnEnded", "id", "")))
 		running = append(running, conn)
 		r.await(t, 50)

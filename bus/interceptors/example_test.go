@@ -7,6 +7,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/interceptors"
 )
 
@@ -47,14 +48,14 @@ func ExampleOnce() {
 		panic(err)
 	}
 	mails := make(Mailer, 1)
-	if err := bus.Subscribe(conn, "orders.example", mails, bus.Durable(), bus.Intercept(once)); err != nil {
+	if err := events.Subscribe(conn, "orders.example", mails, events.Durable(), bus.Intercept(once)); err != nil {
 		panic(err)
 	}
-	publisher, err := conn.NewPublisher("orders.example", bus.Durable())
+	publisher, err := events.NewPublisher(conn, "orders.example", events.Durable())
 	if err != nil {
 		panic(err)
 	}
-	if err := bus.NewEvent[bus.Args](publisher, "/on-ordered").Publish(ctx, bus.Args{"number": 7}); err != nil {
+	if err := events.NewEvent[bus.Args](publisher, "/on-ordered").Publish(ctx, bus.Args{"number": 7}); err != nil {
 		panic(err)
 	}
 	fmt.Println("mail about order", <-mails)

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -31,17 +32,17 @@ const (
 )
 
 // Once returns an interceptor that skips a delivery of a stored event that the service of conn has handled: one with
-// the publisher, the path and the ID (see [bus.EventOf]) of an event whose handler has returned nil in the last age. 0
-// stands for 8 days, a day longer than publishers keep events by default.
+// the publisher, the path and the ID (see [events.DeliveryOf]) of an event whose handler has returned nil in the last
+// age. 0 stands for 8 days, a day longer than publishers keep events by default.
 //
 //	once, err := interceptors.Once(ctx, conn, 0)
 //	…
-//	err = bus.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer{}, bus.Durable(), bus.Intercept(once))
+//	err = events.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer{}, events.Durable(), bus.Intercept(once))
 //
 // It marks an event after its handler. So the handler runs again if its instance dies between the two, if the mark
 // cannot be stored, which is logged, or if it exceeds its time, so that two deliveries are handled at once. Where that
 // must not be, have the handler store the ID together with its effect. A failed delivery is not marked. As long as the
-// marks cannot be read, deliveries fail with 503, as if the handler had: see [bus.MaxDeliver].
+// marks cannot be read, deliveries fail with 503, as if the handler had: see [events.MaxDeliver].
 //
 // The marks are in the JetStream key-value bucket <plane>_HANDLED_<service>, about 200 bytes each, which all instances
 // share. Once makes the bucket with one replica. It leaves one that is there as it is, but returns an error if its
@@ -52,7 +53,7 @@ const (
 func Once(ctx context.Context, conn *bus.Conn, age time.Duration) (bus.Interceptor, error) {
 	switch {
 	case conn == nil:
-		return nil, errors.New("interceptors.Once: the connection is nil: connect first, and use bus.Intercept in bus.Subscribe")
+		return nil, errors.New("interceptors.Once: the connection is nil: connect first, and use bus.Intercept in events.Subscribe")
 	case age < 0:
 		return nil, fmt.Errorf("interceptors.Once: an age of %s remembers nothing: set one above zero, or 0 for %s", age, onceAge)
 	}
@@ -83,7 +84,7 @@ type onceBucket struct {
 
 func (o *once) intercept(next bus.CallFunc) bus.CallFunc {
 	return func(ctx context.Context, call *bus.Exchange) error {
-		event, isEvent := bus.EventOf(ctx)
+		event, isEvent := events.DeliveryOf(ctx)
 		if !isEvent || event.Stored.IsZero() || call.Side == bus.ClientSide {
 			return next(ctx, call)
 		}

@@ -23,13 +23,14 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/interceptors"
 )
 
 const ordersHost = "orders.example"
 
-// events are those of ordersHost.
-type events interface {
+// orderEvents are those of ordersHost.
+type orderEvents interface {
 	OnOrdered(ctx context.Context, number int) error
 }
 
@@ -59,15 +60,15 @@ func newOnce(t *testing.T, conn *bus.Conn) bus.Interceptor {
 
 func subscribe(t *testing.T, conn *bus.Conn, handle mailer, wrapped ...bus.Interceptor) {
 	t.Helper()
-	options := []bus.SubscribeOption{bus.Durable(), bus.Backoff(time.Millisecond, time.Millisecond), bus.Intercept(wrapped...), bus.ParamNames("OnOrdered", "number", "")}
-	require.NoError(t, bus.Subscribe[events](conn, ordersHost, handle, options...))
+	options := []events.SubscribeOption{events.Durable(), events.Backoff(time.Millisecond, time.Millisecond), bus.Intercept(wrapped...), bus.ParamNames("OnOrdered", "number", "")}
+	require.NoError(t, events.Subscribe[orderEvents](conn, ordersHost, handle, options...))
 }
 
-func newOrdered(t *testing.T, conn *bus.Conn, options ...bus.PublishOption) bus.Event[ordered] {
+func newOrdered(t *testing.T, conn *bus.Conn, options ...events.PublishOption) events.Event[ordered] {
 	t.Helper()
-	publisher, err := conn.NewPublisher(ordersHost, options...)
+	publisher, err := events.NewPublisher(conn, ordersHost, options...)
 	require.NoError(t, err)
-	return bus.NewEvent[ordered](publisher, "/on-ordered")
+	return events.NewEvent[ordered](publisher, "/on-ordered")
 }
 
 // manager returns the JetStream of a bus.
@@ -85,7 +86,7 @@ func report(ends ...error) (bus.Interceptor, chan ending) {
 	return func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			err := next(ctx, call)
-			delivery, _ := bus.EventOf(ctx)
+			delivery, _ := events.DeliveryOf(ctx)
 			told <- ending{delivery.Attempt, call.Status(err)}
 			if len(ends) > 0 {
 				err = errors.Join(err, ends[0])
@@ -103,12 +104,12 @@ type ending struct{ attempt, status int }
 func TestOnce_Skips(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
-	event := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	event := newOrdered(t, b.Connect(ordersHost), events.Durable())
 	for _, host := range []string{"mailer.example", "stock.example"} {
 		handled, conn := new(counter), b.Connect(host, bus.WithLogger(zerolog.Nop()))
 		again, told := report(errors.New("the ack is lost"))
 		subscribe(t, conn, handled.handle, again, newOnce(t, conn))
-		require.NoError(t, event.Publish(bus.WithEventID(t.Context(), host), ordered{7}))
+		require.NoError(t, event.Publish(events.WithID(t.Context(), host), ordered{7}))
 		assert.Equal(t, ending{1, 200}, <-told, host)
 		assert.Equal(t, ending{2, 204}, <-told, host)
 		assert.Equal(t, int64(1), handled.runs.Load(), host)
@@ -131,14 +132,14 @@ func TestOnce_Failures(t *testing.T) {
 			conn := b.Connect("mailer.example", bus.WithLogger(zerolog.Nop()))
 			runs := make(chan int, 3)
 			subscribe(t, conn, func(ctx context.Context) error {
-				delivery, _ := bus.EventOf(ctx)
+				delivery, _ := events.DeliveryOf(ctx)
 				runs <- delivery.Attempt
 				if delivery.Attempt == 1 {
 					return test.fail()
 				}
 				return nil
 			}, newOnce(t, conn))
-			require.NoError(t, newOrdered(t, b.Connect(ordersHost), bus.Durable()).Publish(t.Context(), ordered{7}))
+			require.NoError(t, newOrdered(t, b.Connect(ordersHost), events.Durable()).Publish(t.Context(), ordered{7}))
 			assert.Equal(t, 1, <-runs)
 			assert.Equal(t, 2, <-runs)
 		})
@@ -169,7 +170,7 @@ func TestOnce_BucketGone(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	source, log := b.Connect(ordersHost), new(lockedBuffer)
-	event := newOrdered(t, source, bus.Durable())
+	event := newOrdered(t, source, events.Durable())
 	conn := b.Connect("mailer.example", bus.WithLogger(zerolog.New(log)))
 	lose := func() error {
 		return manager(t, source).DeleteKeyValue(t.Context(), b.Plane()+"_HANDLED_mailer_example")
@@ -221,7 +222,7 @@ func TestOnce_LeavesAlone(t *testing.T) {
 	}
 	source := b.Connect(ordersHost)
 	ended := make(chan error, 2)
-	require.NoError(t, bus.Subscribe[events](conn, ordersHost, mailer(func(ctx context.Context) error {
+	require.NoError(t, events.Subscribe[orderEvents](conn, ordersHost, mailer(func(ctx context.Context) error {
 		err := pay(ctx)
 		ended <- err
 		return err
@@ -240,7 +241,7 @@ func TestOnce_LeavesAlone(t *testing.T) {
 		ended <- err
 		return err
 	})
-	require.NoError(t, newOrdered(t, source, bus.Durable()).Publish(t.Context(), ordered{7}))
+	require.NoError(t, newOrdered(t, source, events.Durable()).Publish(t.Context(), ordered{7}))
 	require.NoError(t, <-ended)
 	require.NoError(t, conn.Close(t.Context()))
 	assert.Equal(t, int64(4), till.times.Load())
@@ -265,7 +266,7 @@ func TestOnce_Refuses(t *testing.T) {
 		age  time.Duration
 		want string
 	}{
-		{"no connection", nil, 0, "interceptors.Once: the connection is nil: connect first, and use bus.Intercept in bus.Subscribe"},
+		{"no connection", nil, 0, "interceptors.Once: the connection is nil: connect first, and use bus.Intercept in events.Subscribe"},
 		{"a negative age", conn, -time.Second, "interceptors.Once: an age of -1s remembers nothing: set one above zero, or 0 for 192h0m0s"},
 		{"no JetStream", bustest.New(t).Connect("mailer.example"), 0, "the broker has no JetStream: turn it on: "},
 		{"an older bucket", conn, 2 * time.Hour, "_HANDLED_mailer_example: its marks expire after 1h0m0s, not 2h0m0s: change its age (nats stream edit KV_" + b.Plane() + "_HANDLED_mailer_example --max-age), or ask for less"},
@@ -308,7 +309,7 @@ func TestOnce_Kill(t *testing.T) {
 			t.Parallel()
 			b := bustest.New(t, broker.JetStream(t.TempDir()), broker.Listen("127.0.0.1:0"))
 			source := b.Connect(ordersHost)
-			event := newOrdered(t, source, bus.Durable())
+			event := newOrdered(t, source, events.Durable())
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOnce_Kill$", "-test.count=1")
 			child.Env = append(os.Environ(), childURL+"="+b.Broker().URL(), childPlane+"="+b.Plane(), childStep+"="+test.step)
 			output, err := child.StdoutPipe()

@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/internal/exampletest"
 	"github.com/busline/busline/examples/orders/ordersapi"
 )
@@ -115,8 +116,8 @@ func subscribe(t *testing.T, broker string) {
 		t.Cleanup(func() { assert.NoError(t, conn.Close(context.Background())) })
 		return conn
 	}
-	require.NoError(t, bus.Subscribe[ordersapi.Events](connect("subscriber.example"), ordersapi.Host, orders{}, bus.Durable()))
-	_, err := ordersapi.NewPublisher(connect(ordersapi.Host), bus.Durable())
+	require.NoError(t, events.Subscribe[ordersapi.Events](connect("subscriber.example"), ordersapi.Host, orders{}, events.Durable()))
+	_, err := ordersapi.NewPublisher(connect(ordersapi.Host), events.Durable())
 	require.NoError(t, err)
 }
 

@@ -21,6 +21,7 @@ import (
 	"log"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/examples/orders/orderssvc"
 )
@@ -32,11 +33,11 @@ func main() {
 }
 
 func serve(_ context.Context, conn *bus.Conn) error {
-	events, err := ordersapi.NewPublisher(conn, bus.Durable())
+	publisher, err := ordersapi.NewPublisher(conn, events.Durable())
 	if err != nil {
 		return err
 	}
-	if err := bus.Serve[ordersapi.Orders](conn, orderssvc.New(events)); err != nil {
+	if err := bus.Serve[ordersapi.Orders](conn, orderssvc.New(publisher)); err != nil {
 		return err
 	}
 	fmt.Println(ordersapi.Host, "is on the bus; Ctrl-C takes it off")

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/examples/orders/orderssvc"
 )
@@ -18,11 +19,11 @@ func (s *showcase) startOrders(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	events, err := ordersapi.NewPublisher(conn, bus.Durable())
-	subscribeOptions := []bus.SubscribeOption{bus.Durable()}
+	publisher, err := ordersapi.NewPublisher(conn, events.Durable())
+	subscribeOptions := []events.SubscribeOption{events.Durable()}
 	if bus.StatusOf(err) == http.StatusServiceUnavailable {
 		subscribeOptions = nil
-		events, err = ordersapi.NewPublisher(conn)
+		publisher, err = ordersapi.NewPublisher(conn)
 	}
 	if err != nil {
 		return err
@@ -31,17 +32,17 @@ func (s *showcase) startOrders(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := bus.Subscribe[ordersapi.Events](shipped, ordersapi.Host, shipping{}, subscribeOptions...); err != nil {
+	if err := events.Subscribe[ordersapi.Events](shipped, ordersapi.Host, shipping{}, subscribeOptions...); err != nil {
 		return err
 	}
 	stocking, err := s.connect(ctx, "stock.example", bus.WithLogger(zerolog.Nop())) // it refuses on purpose
 	if err != nil {
 		return err
 	}
-	if err := bus.Subscribe[ordersapi.Events](stocking, ordersapi.Host, stock{}, subscribeOptions...); err != nil {
+	if err := events.Subscribe[ordersapi.Events](stocking, ordersapi.Host, stock{}, subscribeOptions...); err != nil {
 		return err
 	}
-	orders := orderssvc.New(events)
+	orders := orderssvc.New(publisher)
 	if _, err := orders.Order(ctx, "Sugar", 10*inStock); err != nil {
 		return err
 	}

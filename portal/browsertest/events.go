@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 )
 
@@ -41,7 +42,7 @@ func (s *stage) startOrders(items ...string) step {
 		if err != nil {
 			return err
 		}
-		events, err := ordersapi.NewPublisher(conn, bus.Durable())
+		publisher, err := ordersapi.NewPublisher(conn, events.Durable())
 		if err != nil {
 			return err
 		}
@@ -49,18 +50,18 @@ func (s *stage) startOrders(items ...string) step {
 		if err != nil {
 			return err
 		}
-		if err := bus.Subscribe[ordersapi.Events](mails, ordersapi.Host, mailer{}, bus.Durable()); err != nil {
+		if err := events.Subscribe[ordersapi.Events](mails, ordersapi.Host, mailer{}, events.Durable()); err != nil {
 			return err
 		}
 		caches, err := s.join("cache.example")
 		if err != nil {
 			return err
 		}
-		if err := bus.Subscribe[ordersapi.Events](caches, ordersapi.Host, cache{}, bus.NoQueue()); err != nil {
+		if err := events.Subscribe[ordersapi.Events](caches, ordersapi.Host, cache{}, bus.NoQueue()); err != nil {
 			return err
 		}
 		for number, item := range items {
-			if err := events.OnOrdered(s.ctx, number+1, item, 1); err != nil {
+			if err := publisher.OnOrdered(s.ctx, number+1, item, 1); err != nil {
 				return err
 			}
 		}
@@ -217,7 +218,7 @@ func eventGone(v *visit) error {
 	var present guest
 	arrives := func() (err error) {
 		present, err = v.startGuest(func(conn *bus.Conn) error {
-			return bus.Subscribe[ordersapi.Events](conn, ordersapi.Host, cache{})
+			return events.Subscribe[ordersapi.Events](conn, ordersapi.Host, cache{})
 		})
 		return err
 	}

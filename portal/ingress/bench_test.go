@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal/ingress"
 )
@@ -44,7 +44,7 @@ func BenchmarkEvents_Idle(b *testing.B) {
 	plane := bustest.New(b, broker.JetStream(b.TempDir()))
 	entrance, err := ingress.New(plane.Connect("ingress"), ingress.WithEvents("*"))
 	require.NoError(b, err)
-	publisher, err := ordersapi.NewPublisher(plane.Connect(ordersapi.Host), bus.Durable())
+	publisher, err := ordersapi.NewPublisher(plane.Connect(ordersapi.Host), events.Durable())
 	require.NoError(b, err)
 	memory := func() (bytes, goroutines int) {
 		runtime.GC()

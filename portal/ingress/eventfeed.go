@@ -10,6 +10,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/portal/internal/outside"
 )
 
@@ -124,7 +125,7 @@ func (f *eventFeeds) run(ctx context.Context, feed *eventFeed) {
 
 // watch hands out events as they are published. An error means that the feed was not opened.
 func (f *eventFeed) watch(ctx context.Context) error {
-	arrived, missed := make(chan bus.WatchedEvent, feedQueue), make(chan struct{}, 1)
+	arrived, missed := make(chan events.Watched, feedQueue), make(chan struct{}, 1)
 	noteMissed := func() {
 		select {
 		case missed <- struct{}{}:
@@ -136,7 +137,7 @@ func (f *eventFeed) watch(ctx context.Context) error {
 			noteMissed()
 		}
 	})()
-	stop, err := f.conn.WatchEvent(ctx, f.publisher, f.event, func(event bus.WatchedEvent) {
+	stop, err := events.Watch(ctx, f.conn, f.publisher, f.event, func(event events.Watched) {
 		select {
 		case arrived <- event:
 		default:

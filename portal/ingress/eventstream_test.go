@@ -24,6 +24,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal/ingress"
 	"github.com/busline/busline/portal/internal/portaltest"
@@ -120,7 +121,7 @@ type offered struct {
 	publisher *ordersapi.Publisher
 }
 
-func newOffered(t *testing.T, entrance *portaltest.Ingress, options ...bus.PublishOption) *offered {
+func newOffered(t *testing.T, entrance *portaltest.Ingress, options ...events.PublishOption) *offered {
 	t.Helper()
 	publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), options...)
 	require.NoError(t, err)
@@ -131,7 +132,7 @@ func newOffered(t *testing.T, entrance *portaltest.Ingress, options ...bus.Publi
 func openStored(t *testing.T, options ...ingress.Option) *offered {
 	t.Helper()
 	entrance := portaltest.OpenOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil, append(options, ingress.WithEvents("*"))...)
-	return newOffered(t, entrance, bus.Durable())
+	return newOffered(t, entrance, events.Durable())
 }
 
 func (o *offered) order(numbers ...int) {
@@ -320,10 +321,10 @@ func TestEvents_Refuses(t *testing.T) {
 	o := newOffered(t, portaltest.Open(t, ingress.WithEvents("*")))
 	speaker := o.Bus.Connect("speaker.example")
 	require.NoError(t, speaker.Handle("GET", "/x", http.HandlerFunc(portaltest.Echo)))
-	other, err := speaker.NewPublisher("other.example")
+	other, err := events.NewPublisher(speaker, "other.example")
 	require.NoError(t, err)
-	bus.NewEvent[bus.Args](other, "/on-said")
-	require.NoError(t, bus.Subscribe[ordersapi.Events](o.Bus.Connect("mailer.example"), ordersapi.Host, portaltest.OrderReader{}))
+	events.NewEvent[bus.Args](other, "/on-said")
+	require.NoError(t, events.Subscribe[ordersapi.Events](o.Bus.Connect("mailer.example"), ordersapi.Host, portaltest.OrderReader{}))
 	for _, test := range []struct {
 		name, method, path, header string
 		status                     int
@@ -391,9 +392,9 @@ no_auth_user: all
 authorization { users: [ {user: all, password: all}, {user: door, password: door, permissions: {publish: {allow: [`+test.publish+`]}, subscribe: {allow: [`+test.subscribe+`]}}} ] }`))
 			url := strings.Replace(b.Broker().URL(), "nats://", "nats://door:door@", 1)
 			entrance := portaltest.OpenOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())}, ingress.WithEvents("*"))
-			var options []bus.PublishOption
+			var options []events.PublishOption
 			if test.durable {
-				options = append(options, bus.Durable())
+				options = append(options, events.Durable())
 			}
 			o := newOffered(t, entrance, options...)
 			if test.status != http.StatusOK {

@@ -99,9 +99,9 @@ func WithInFlightLimit(bytes int64) Option {
 // Each event is named with its publisher, as in "orders.example/on-ordered"; "orders.example/*" stands for all of a
 // publisher, and "*" for all. Anything else is an error of [New].
 //
-// Those may listen whom the publisher lets see the event, with [bus.RequireClaims] in [bus.Conn.NewPublisher]; without
-// it everyone who reaches the ingress. That is why the ingress has to allow it. The publisher is asked when a stream
-// begins, which ends with the token.
+// Those may listen whom the publisher lets see the event, with [bus.RequireClaims] in NewPublisher of bus/events;
+// without it everyone who reaches the ingress. That is why the ingress has to allow it. The publisher is asked when a
+// stream begins, which ends with the token.
 //
 // A client that names its last event in Last-Event-ID, or ?lastEventId=, gets what was stored since; 0 stands for the
 // beginning of the log. An event of type gap says that some may be missing. A client that falls 64 events behind has to

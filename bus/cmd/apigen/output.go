@@ -22,8 +22,8 @@ type output struct {
 	Enum       []string // names of constants, if the type is not an interface but an enum
 	Client     *client
 
-	Imports               *imports
-	Bus, Iter, Reflectapi string // names of packages
+	Imports                       *imports
+	Bus, Events, Iter, Reflectapi string // names of packages
 
 	note error // what was guessed; nil if nothing
 }
@@ -85,6 +85,9 @@ func (d *description) output(wanted request, calls host, tabled bool) (*output, 
 	if wanted.client != noClient {
 		out.Client = d.client(names, calls, packages)
 		out.Bus, out.Iter = packages.need(busPath, "bus"), packages.need("iter", "iter")
+		if wanted.events {
+			out.Events = packages.need(busPath+"/events", "events")
+		}
 	}
 	return out, nil
 }

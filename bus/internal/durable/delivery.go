@@ -95,7 +95,7 @@ func (d *delivery) inProgress() {
 		}
 	case d.late:
 		d.from.of.config.Log(d.from.of.config.Logger.Warn().Str("publisher", d.from.of.store.Publisher).Str("event", d.from.name.Event).Int("attempt", d.attempt),
-			"the handler of a stored event has not returned in its time; the event is delivered again, and counts for bus.MaxInFlight until it returns")
+			"the handler of a stored event has not returned in its time; the event is delivered again, and counts for events.MaxInFlight until it returns")
 		return
 	default:
 		d.late = true

@@ -80,7 +80,7 @@ func failure(response *wire.Response) *status.Error {
 func TestDelivery_LogsLateHandlers(t *testing.T) {
 	t.Parallel()
 	const line = "the handler of a stored event has not returned in its time; the event is delivered again, " +
-		"and counts for bus.MaxInFlight until it returns"
+		"and counts for events.MaxInFlight until it returns"
 	for times, want := range [][]string{nil, nil, {line}} {
 		m := newMailing(t)
 		m.ReportProgress(times)

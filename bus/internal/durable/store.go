@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -184,14 +185,14 @@ func (s *Stream) failed(err error) *status.Error {
 			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream of its server", s.Events())
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return status.NotRun(http.StatusServiceUnavailable, err,
-			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.Publisher, s.config.Broker.User())
+			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out events.Durable", s.Publisher, s.config.Broker.User())
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		return status.NotRun(http.StatusServiceUnavailable, err,
 			"no stream takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.Publisher, s.Events(), s.config.Broker.User())
 	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
 		return status.NotRun(http.StatusInsufficientStorage, err, "the event is not stored: the stream %s has no room: %s; let it drop the oldest events (nats stream edit --discard old), or give it more", s.Events(), strings.TrimPrefix(err.Error(), "nats: "))
 	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
-		return status.NotRun(http.StatusInsufficientStorage, err, "JetStream has no room for the stream %s: %s; give it more (max_file_store), or ask for less with bus.MaxBytes", s.Events(), apiError.Description)
+		return status.NotRun(http.StatusInsufficientStorage, err, "JetStream has no room for the stream %s: %s; give it more (max_file_store), or ask for less with events.MaxBytes", s.Events(), apiError.Description)
 	case apiError != nil:
 		return status.NotRun(http.StatusServiceUnavailable, err, "the stream %s: %s", s.Events(), apiError.Description)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):

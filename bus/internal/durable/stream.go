@@ -3,7 +3,7 @@
 //
 // A [Stream] is the log of the events of one publisher. A [Consumer] fetches those of one kind for an instance of a
 // service, and hands each of them to the server as a request whose response goes to JetStream: a delivery. A [Watch]
-// looks how far the services are. Only the option bus.Durable refers to consumers, and to storing events, so that a
+// looks how far the services are. Only the option events.Durable refers to consumers, and to storing events, so that a
 // program without it does not link that code.
 package durable
 
@@ -102,7 +102,7 @@ const (
 // Open returns the stream of a publisher with these limits. It creates the stream if there is none.
 func Open(ctx context.Context, config *Config, publisher string, limits Limits) (*Stream, error) {
 	if limits.Age < 0 || limits.Bytes < 0 || limits.Replicas < 0 {
-		return nil, status.NotRun(http.StatusBadRequest, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas take no limits below zero", publisher)
+		return nil, status.NotRun(http.StatusBadRequest, nil, "events of %s: events.MaxAge, events.MaxBytes and events.Replicas take no limits below zero", publisher)
 	}
 	s := NewStream(config, publisher)
 	s.limits = limits

@@ -136,10 +136,10 @@ func (s *Subscription) begin(ctx context.Context, stream jetstream.Stream) {
 	case !s.isNew.Load():
 	case log.FirstSeq > 1 && start.Time.Before(log.FirstTime) && !start.Time.IsZero():
 		s.config.Log(told.Warn().Time("from", start.Time).Time("first", log.FirstTime),
-			"the log does not have the events of the time from bus.FromTime any more; the service begins with the first that there is")
+			"the log does not have the events of the time from events.FromTime any more; the service begins with the first that there is")
 	case log.Msgs > 0 && start == Start{}:
 		s.config.Log(told.Info().Uint64("stored", log.Msgs),
-			"the service is new to stored events, and gets those that are stored from now on; see bus.FromBeginning")
+			"the service is new to stored events, and gets those that are stored from now on; see events.FromBeginning")
 	}
 	if !s.replaces.Load() {
 		return

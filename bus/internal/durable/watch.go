@@ -245,7 +245,7 @@ func (w *Watch) note(ctx context.Context, look uint64, log *jetstream.StreamInfo
 		if !w.warned[kind] && lost[kind] == 0 {
 			w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("service", kind.Service).Str("event", kind.Event).
 				Int("backlog", at.backlog).Time("oldest", at.stored),
-				"a subscriber will be cut off soon: the log is about to drop events that it has not handled; see bus.MaxAge and bus.MaxBytes")
+				"a subscriber will be cut off soon: the log is about to drop events that it has not handled; see events.MaxAge and events.MaxBytes")
 		}
 	}
 	clear(w.warned)

@@ -24,6 +24,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
 
@@ -248,7 +249,7 @@ func TestNoConnection(t *testing.T) {
 	for want, try := range map[string]func() error{
 		"kit.Wrapper cannot be served without a connection": func() error { return bus.Serve(nil, kit.Wrapper{}) },
 		"kit.Wrapper cannot be subscribed to the events of source.example without a connection": func() error {
-			return bus.Subscribe(nil, "source.example", kit.Wrapper{})
+			return events.Subscribe(nil, "source.example", kit.Wrapper{})
 		},
 		"503 Service Unavailable: https://x.example/y cannot be called without a connection": func() error {
 			err := (*bus.Conn)(nil).Call(t.Context(), "https://x.example/y", nil, nil)
@@ -258,7 +259,7 @@ func TestNoConnection(t *testing.T) {
 			return err
 		},
 		"503 Service Unavailable: https://x.example:417/on-y cannot be called without a connection": func() error {
-			return (*bus.Conn)(nil).Publish(t.Context(), "https://x.example:417/on-y", nil)
+			return events.Publish(t.Context(), (*bus.Conn)(nil), "https://x.example:417/on-y", nil)
 		},
 	} {
 		err := try()

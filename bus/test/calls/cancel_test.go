@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
 
@@ -45,7 +46,7 @@ func TestCancel_TellsItsCause(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
-		err := caller.Publish(ctx, "https://caller.example:417/on-closed", nil)
+		err := events.Publish(ctx, caller, "https://caller.example:417/on-closed", nil)
 		assert.Equal(t, 503, bus.StatusOf(err), "the event")
 		assert.ErrorIs(t, err, context.Canceled, "the event")
 		assert.ErrorIs(t, err, why, "the event")

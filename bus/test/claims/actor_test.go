@@ -15,6 +15,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
@@ -221,7 +222,7 @@ func TestClaims_InOnePlace(t *testing.T) {
 				"securedService.Open: ":                               bus.Serve(conn, securedService{}, bus.Method("Open", test.first, bus.Undocumented(), test.second)),
 				"securedService.Who: ":                                bus.Serve(conn, securedService{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
 				"handle GET /x on vault.example: GET /x: ":            conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
-				"to the events of vault: ":                            bus.Subscribe(conn, "vault", kit.Happening{}, test.first, test.second),
+				"to the events of vault: ":                            events.Subscribe(conn, "vault", kit.Happening{}, test.first, test.second),
 			} {
 				assert.ErrorContains(t, err, place+test.want)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
 
@@ -387,7 +388,7 @@ func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 		name   string
 		source string
 		impl   any
-		option bus.SubscribeOption
+		option events.SubscribeOption
 	}{
 		{"no events", "source.example", kit.Twins{}, bus.TimeBudget(0)},
 		{"a bad host", "not a host", kit.Happening{}, bus.TimeBudget(0)},
@@ -396,8 +397,8 @@ func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 		{"no option", "source.example", kit.Happening{}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			subscribed := bus.Subscribe(conn, test.source, test.impl, test.option)
-			_, described := bus.EventsOpenAPIOf(test.source, test.impl, test.option)
+			subscribed := events.Subscribe(conn, test.source, test.impl, test.option)
+			_, described := events.OpenAPIOf(test.source, test.impl, test.option)
 			if subscribed == nil || described == nil {
 				t.Errorf("subscribed %v, described %v", subscribed, described)
 				return
@@ -407,7 +408,7 @@ func TestDocument_OfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 			assert.True(t, strings.HasSuffix(described.Error(), why), described.Error())
 		})
 	}
-	document, err := bus.EventsOpenAPIOf("source.example", kit.Happening{}, bus.Durable())
+	document, err := events.OpenAPIOf("source.example", kit.Happening{}, events.Durable())
 	for _, want := range []string{`"/source.example:417/on-done":{"post":`, `"x-stored":true`} {
 		if !strings.Contains(string(document), want) {
 			t.Errorf("%s is not in %s, %v", want, document, err)

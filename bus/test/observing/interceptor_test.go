@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/bus/wire"
 )
@@ -208,7 +209,7 @@ func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 		if !slices.Equal(answers, []int{503}) {
 			t.Errorf("a multicast is answered %v", answers)
 		}
-		err := caller.Publish(t.Context(), "https://orders.example:417/on-ordered", nil)
+		err := events.Publish(t.Context(), caller, "https://orders.example:417/on-ordered", nil)
 		kit.CheckError(t, err, 503, bus.ExecutedNo)
 		if failed := kit.AsBusError(t, err); failed.RetryAfter != 7*time.Second {
 			t.Errorf("an event is fired: %v", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
 
@@ -39,7 +40,7 @@ func TestInterceptor_RefusalHasNotRun(t *testing.T) {
 				t.Errorf("a multicast: executed %s", got)
 			}
 		}
-		err = caller.Publish(t.Context(), "https://orders.example:417/on-ordered", nil)
+		err = events.Publish(t.Context(), caller, "https://orders.example:417/on-ordered", nil)
 		got = kit.ExecutedOf(t, err)
 		assert.Equal(t, bus.ExecutedNo, got, "an event")
 		assert.ErrorIs(t, err, refusal, "an event")

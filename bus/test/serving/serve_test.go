@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	internalstatus "github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/test/kit"
@@ -192,7 +193,7 @@ func TestServe_WarnsOfTags(t *testing.T) {
 	for name, try := range map[string]func(*bus.Conn) error{
 		"Serve": func(c *bus.Conn) error { return bus.Serve(c, drafts{}) },
 		"Subscribe": func(c *bus.Conn) error {
-			return bus.Subscribe(c, "source.example", drafts{}, bus.ExcludeMethods("Write"))
+			return events.Subscribe(c, "source.example", drafts{}, bus.ExcludeMethods("Write"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

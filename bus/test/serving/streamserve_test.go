@@ -10,6 +10,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 )
 
 type (
@@ -57,7 +58,7 @@ func TestServe_NoStream(t *testing.T) {
 		{"an argument", bus.Serve(conn, uploads{}), "method Add: argument numbers is an iterator, and callers cannot send a stream: take a slice"},
 		{"like REST", bus.Serve(conn, likeREST{}), "method List: is named like REST, but streams, which is for RPC style alone: give it another name"},
 		{"both styles", bus.Serve(conn, feed{}, bus.Method("Watch", bus.RPCAndREST())), "method Watch: streams, which is for RPC style alone: leave out bus.RPCAndREST"},
-		{"an event", bus.Subscribe(conn, "shop.example", onStream{}), "OnOrdered: returns result, which no caller receives: return only an error"},
+		{"an event", events.Subscribe(conn, "shop.example", onStream{}), "OnOrdered: returns result, which no caller receives: return only an error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"log"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 )
 
@@ -27,7 +28,7 @@ func (mailer) OnOrdered(_ context.Context, number int, item string, quantity int
 }
 
 func subscribe(_ context.Context, conn *bus.Conn) error {
-	if err := bus.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer{}, bus.Durable()); err != nil {
+	if err := events.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer{}, events.Durable()); err != nil {
 		return err
 	}
 	fmt.Println("the mailer waits for orders; Ctrl-C ends it")

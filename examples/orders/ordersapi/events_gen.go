@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -23,21 +24,21 @@ type Events interface {
 
 // Publisher publishes the events of [Events]. It is safe for concurrent use.
 type Publisher struct {
-	onOrdered bus.Event[onOrderedArguments]
+	onOrdered events.Event[onOrderedArguments]
 }
 
 var _ Events = (*Publisher)(nil)
 
-// NewPublisher returns a publisher of the events of orders.example over conn: at most once, or, with bus.Durable, also stored for
+// NewPublisher returns a publisher of the events of orders.example over conn: at most once, or, with events.Durable, also stored for
 // services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
 // that an event was not published, never that a service failed to handle it.
-func NewPublisher(conn *bus.Conn, options ...bus.PublishOption) (*Publisher, error) {
-	events, err := conn.NewPublisher(Host, append([]bus.PublishOption{bus.EventsOf[Events]()}, options...)...)
+func NewPublisher(conn *bus.Conn, options ...events.PublishOption) (*Publisher, error) {
+	publisher, err := events.NewPublisher(conn, Host, append([]events.PublishOption{events.Of[Events]()}, options...)...)
 	if err != nil {
 		return nil, err
 	}
 	return &Publisher{
-		onOrdered: bus.NewEvent[onOrderedArguments](events, "/on-ordered").KeyedBy("number"),
+		onOrdered: events.NewEvent[onOrderedArguments](publisher, "/on-ordered").KeyedBy("number"),
 	}, nil
 }
 

@@ -7,9 +7,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 )
 
@@ -19,10 +19,10 @@ var update = flag.Bool("update", false, "write testdata/asyncapi.json")
 func TestAsyncAPI(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t, broker.JetStream(t.TempDir())).Connect(ordersapi.Host)
-	if _, err := ordersapi.NewPublisher(conn, bus.Durable()); err != nil {
+	if _, err := ordersapi.NewPublisher(conn, events.Durable()); err != nil {
 		t.Fatal(err)
 	}
-	document, err := conn.AsyncAPI()
+	document, err := events.AsyncAPI(conn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/examples/orders/orderssvc"
 )
@@ -28,17 +29,17 @@ func TestHello_ReachesEachService(t *testing.T) {
 	mailer, stock := told{numbers: make(chan int, 10)}, told{numbers: make(chan int, 10)}
 	for host, sink := range map[string]told{"mailer.example": mailer, "stock.example": stock} {
 		for range 2 {
-			if err := bus.Subscribe[ordersapi.Events](b.Connect(host), ordersapi.Host, sink); err != nil {
+			if err := events.Subscribe[ordersapi.Events](b.Connect(host), ordersapi.Host, sink); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	conn := b.Connect(ordersapi.Host)
-	events, err := ordersapi.NewPublisher(conn)
+	publisher, err := ordersapi.NewPublisher(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bus.Serve[ordersapi.Orders](conn, orderssvc.New(events)); err != nil {
+	if err := bus.Serve[ordersapi.Orders](conn, orderssvc.New(publisher)); err != nil {
 		t.Fatal(err)
 	}
 	number, err := ordersapi.NewClient(b.Connect("caller.example")).Order(t.Context(), "Tea", 2)
@@ -57,7 +58,7 @@ func TestNoOrderWithoutItsEvent(t *testing.T) {
 
 func TestEvents_StayCompatible(t *testing.T) {
 	t.Parallel()
-	bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), bus.Durable())
+	bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), events.Durable())
 }
 
 func TestNames(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/examples/orders/orderssvc"
 )
@@ -17,7 +18,7 @@ func TestOrderWaitsForTheMailer(t *testing.T) {
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	subscribe := func() *bus.Conn {
 		conn := b.Connect("mailer.example")
-		if err := bus.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer, bus.Durable()); err != nil {
+		if err := events.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer, events.Durable()); err != nil {
 			t.Fatal(err)
 		}
 		return conn
@@ -25,11 +26,11 @@ func TestOrderWaitsForTheMailer(t *testing.T) {
 	if err := subscribe().Close(t.Context()); err != nil { // known from now on, and away
 		t.Fatal(err)
 	}
-	events, err := ordersapi.NewPublisher(b.Connect(ordersapi.Host), bus.Durable())
+	publisher, err := ordersapi.NewPublisher(b.Connect(ordersapi.Host), events.Durable())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := orderssvc.New(events).Order(t.Context(), "Tea", 2); err != nil {
+	if _, err := orderssvc.New(publisher).Order(t.Context(), "Tea", 2); err != nil {
 		t.Fatal(err)
 	}
 	subscribe()

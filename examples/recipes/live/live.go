@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 )
 
 //go:embed index.html
@@ -16,7 +17,7 @@ var page []byte
 
 // Kitchen cooks.
 type Kitchen struct {
-	ready bus.Event[Ready]
+	ready events.Event[Ready]
 	turn  func(ctx context.Context) error // takes as long as a step
 }
 
@@ -50,11 +51,11 @@ func (k *Kitchen) Cook(ctx context.Context, order string) iter.Seq2[Step, error]
 
 // Serve puts the kitchen and its page on the bus. turn takes as long as a step.
 func Serve(conn *bus.Conn, turn func(ctx context.Context) error) error {
-	events, err := conn.NewPublisher(conn.Host())
+	publisher, err := events.NewPublisher(conn, conn.Host())
 	if err != nil {
 		return err
 	}
-	kitchen := &Kitchen{bus.NewEvent[Ready](events, "/on-ready"), turn}
+	kitchen := &Kitchen{events.NewEvent[Ready](publisher, "/on-ready"), turn}
 	if err := bus.Serve(conn, kitchen); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/restmap/openapi"
 	"github.com/busline/busline/restmap/openapi/compare"
 )
@@ -302,10 +303,10 @@ func (OtherSent) OnSent(_ context.Context, number string) error { return nil }
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	sent := func(options ...bus.SubscribeOption) *openapi.Document {
+	sent := func(options ...events.SubscribeOption) *openapi.Document {
 		return eventsOf(t, Sent{}, append(options, bus.ParamNames("OnSent", "number, parcel", ""), bus.ParamNames("OnLost", "number", ""))...)
 	}
-	wider := func(options ...bus.SubscribeOption) *openapi.Document {
+	wider := func(options ...events.SubscribeOption) *openapi.Document {
 		return eventsOf(t, WiderSent{}, append(options, bus.ParamNames("OnSent", "number, parcel", ""), bus.ParamNames("OnLost", "number, where", ""), bus.ParamNames("OnFound", "number", ""))...)
 	}
 	yes := func(texts ...string) (changes []compare.Change) {
@@ -341,12 +342,12 @@ func TestEvents(t *testing.T) {
 	}{
 		{"itself", sent(), sent(), nil},
 		{"wider", sent(), wider(), widened},
-		{"wider, stored", sent(bus.Durable()), wider(bus.Durable()), widened},
+		{"wider, stored", sent(events.Durable()), wider(events.Durable()), widened},
 		{"narrower", wider(), sent(), slices.Concat(
 			yes("OnFound is no longer fired: old subscribers get nothing", "OnLost: the argument where is gone: old subscribers find nothing"),
 			no("OnSent: the argument number is now integer (int32), was integer (int64)"),
 		)},
-		{"narrower, stored", wider(bus.Durable()), sent(bus.Durable()), slices.Concat(
+		{"narrower, stored", wider(events.Durable()), sent(events.Durable()), slices.Concat(
 			yes("OnFound is no longer fired: old subscribers get nothing", "OnLost: the argument where is gone: old subscribers find nothing"),
 			no("OnSent: the argument number is now integer (int32), was integer (int64)"),
 			yes("OnSent: the argument number is now integer (int32), was integer (int64): new subscribers refuse stored events with the old type",
@@ -364,8 +365,8 @@ func TestEvents(t *testing.T) {
 			"OnSent: the argument number is now string, was integer (int32): old subscribers refuse it",
 			"OnSent: the argument parcel is gone: old subscribers refuse events without it",
 		)},
-		{"stored", sent(), sent(bus.Durable()), no("OnLost is now stored", "OnSent is now stored")},
-		{"no longer stored", sent(bus.Durable()), sent(), yes("OnLost is no longer stored: subscribers that want what is stored get nothing", "OnSent is no longer stored: subscribers that want what is stored get nothing")},
+		{"stored", sent(), sent(events.Durable()), no("OnLost is now stored", "OnSent is now stored")},
+		{"no longer stored", sent(events.Durable()), sent(), yes("OnLost is no longer stored: subscribers that want what is stored get nothing", "OnSent is no longer stored: subscribers that want what is stored get nothing")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := compare.Events(test.before, test.after); !slices.Equal(got, test.want) {
@@ -443,9 +444,9 @@ func lines(changes []compare.Change) string {
 	return text.String()
 }
 
-func eventsOf[T any](t *testing.T, impl T, options ...bus.SubscribeOption) *openapi.Document {
+func eventsOf[T any](t *testing.T, impl T, options ...events.SubscribeOption) *openapi.Document {
 	t.Helper()
-	data, err := bus.EventsOpenAPIOf("source.example", impl, options...)
+	data, err := events.OpenAPIOf("source.example", impl, options...)
 	return parsed(t, data, err)
 }
 

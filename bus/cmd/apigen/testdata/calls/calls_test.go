@@ -33,6 +33,7 @@ import (
 
 	busline "github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	busevents "github.com/busline/busline/bus/events"
 	"github.com/busline/busline/reflectapi"
 	"github.com/rs/zerolog"
 )
@@ -427,7 +428,7 @@ func TestEvents_AreFired(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	m := mailer{make(chan string, 10)}
-	if err := busline.Subscribe[events.Events](b.Connect("mailer.example", busline.WithLogger(zerolog.Nop())), events.Host, m); err != nil {
+	if err := busevents.Subscribe[events.Events](b.Connect("mailer.example", busline.WithLogger(zerolog.Nop())), events.Host, m); err != nil {
 		t.Fatal(err)
 	}
 	source, err := events.NewPublisher(b.Connect(events.Host))

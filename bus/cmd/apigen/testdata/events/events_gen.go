@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -26,25 +27,25 @@ type Events interface {
 
 // Publisher publishes the events of [Events]. It is safe for concurrent use.
 type Publisher struct {
-	onOrdered     bus.Event[onOrderedArguments]
-	onHTTPFailure bus.Event[onHTTPFailureArguments]
-	onNight       bus.Event[struct{}]
+	onOrdered     events.Event[onOrderedArguments]
+	onHTTPFailure events.Event[onHTTPFailureArguments]
+	onNight       events.Event[struct{}]
 }
 
 var _ Events = (*Publisher)(nil)
 
-// NewPublisher returns a publisher of the events of orders.example over conn: at most once, or, with bus.Durable, also stored for
+// NewPublisher returns a publisher of the events of orders.example over conn: at most once, or, with events.Durable, also stored for
 // services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
 // that an event was not published, never that a service failed to handle it.
-func NewPublisher(conn *bus.Conn, options ...bus.PublishOption) (*Publisher, error) {
-	events, err := conn.NewPublisher(Host, append([]bus.PublishOption{bus.EventsOf[Events]()}, options...)...)
+func NewPublisher(conn *bus.Conn, options ...events.PublishOption) (*Publisher, error) {
+	publisher, err := events.NewPublisher(conn, Host, append([]events.PublishOption{events.Of[Events]()}, options...)...)
 	if err != nil {
 		return nil, err
 	}
 	return &Publisher{
-		onOrdered:     bus.NewEvent[onOrderedArguments](events, "/on-ordered").KeyedBy("number"),
-		onHTTPFailure: bus.NewEvent[onHTTPFailureArguments](events, "/on-http-failure"),
-		onNight:       bus.NewEvent[struct{}](events, "/on-night"),
+		onOrdered:     events.NewEvent[onOrderedArguments](publisher, "/on-ordered").KeyedBy("number"),
+		onHTTPFailure: events.NewEvent[onHTTPFailureArguments](publisher, "/on-http-failure"),
+		onNight:       events.NewEvent[struct{}](publisher, "/on-night"),
 	}, nil
 }
 

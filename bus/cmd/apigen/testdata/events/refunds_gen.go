@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -21,21 +22,21 @@ type Refunds interface {
 
 // RefundsPublisher publishes the events of [Refunds]. It is safe for concurrent use.
 type RefundsPublisher struct {
-	onRefunded bus.Event[refundsOnRefundedArguments]
+	onRefunded events.Event[refundsOnRefundedArguments]
 }
 
 var _ Refunds = (*RefundsPublisher)(nil)
 
-// NewRefundsPublisher returns a publisher of the events of refunds.example over conn: at most once, or, with bus.Durable, also stored for
+// NewRefundsPublisher returns a publisher of the events of refunds.example over conn: at most once, or, with events.Durable, also stored for
 // services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
 // that an event was not published, never that a service failed to handle it.
-func NewRefundsPublisher(conn *bus.Conn, options ...bus.PublishOption) (*RefundsPublisher, error) {
-	events, err := conn.NewPublisher("refunds.example", append([]bus.PublishOption{bus.EventsOf[Refunds]()}, options...)...)
+func NewRefundsPublisher(conn *bus.Conn, options ...events.PublishOption) (*RefundsPublisher, error) {
+	publisher, err := events.NewPublisher(conn, "refunds.example", append([]events.PublishOption{events.Of[Refunds]()}, options...)...)
 	if err != nil {
 		return nil, err
 	}
 	return &RefundsPublisher{
-		onRefunded: bus.NewEvent[refundsOnRefundedArguments](events, "/on-refunded").KeyedBy("number"),
+		onRefunded: events.NewEvent[refundsOnRefundedArguments](publisher, "/on-refunded").KeyedBy("number"),
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/restmap/asyncapi"
 )
@@ -25,7 +26,7 @@ func TestAsyncAPI(t *testing.T) {
 		return err
 	})
 	e.serve("mailer.example", func(conn *bus.Conn) error {
-		return bus.Subscribe[ordersapi.Events](conn, ordersapi.Host, orderReader{})
+		return events.Subscribe[ordersapi.Events](conn, ordersapi.Host, orderReader{})
 	})
 	e.serveCalculator()
 	parsed := func(arguments ...string) *asyncapi.Document {

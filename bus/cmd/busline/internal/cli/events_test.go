@@ -21,6 +21,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -55,18 +56,18 @@ type orders struct {
 	*terminal
 	publisher, service *bus.Conn
 	mailer             *mailer
-	ordered            bus.Event[bus.Args]
+	ordered            events.Event[bus.Args]
 }
 
 func newOrders(t *testing.T) *orders {
 	t.Helper()
 	e := &terminal{t, bustest.New(t, broker.JetStream(t.TempDir())), make(map[string]string)}
 	o := &orders{terminal: e, mailer: &mailer{handled: make(chan int, 100)}, publisher: e.bus.Connect("orders.example")}
-	events, err := o.publisher.NewPublisher("orders.example", bus.Durable())
+	publisher, err := events.NewPublisher(o.publisher, "orders.example", events.Durable())
 	require.NoError(t, err)
-	o.ordered = bus.NewEvent[bus.Args](events, "/on-ordered")
+	o.ordered = events.NewEvent[bus.Args](publisher, "/on-ordered")
 	o.service = e.bus.Connect("mailer.example", bus.WithLogger(zerolog.Nop()))
-	require.NoError(t, bus.Subscribe(o.service, "orders.example", o.mailer, bus.Durable()))
+	require.NoError(t, events.Subscribe(o.service, "orders.example", o.mailer, events.Durable()))
 	return o
 }
 
@@ -133,7 +134,7 @@ func TestEvents_List(t *testing.T) {
 	empty.refuses(3, "no publisher in plane "+empty.bus.Plane()+" has stored events", "events", "ls")
 	assert.Equal(t, "[]\n", empty.busline(3, "events", "ls", "--json").stdout)
 	o := newOrders(t)
-	_, err := o.bus.Connect("stock.example").NewPublisher("stock.example", bus.Durable())
+	_, err := events.NewPublisher(o.bus.Connect("stock.example"), "stock.example", events.Durable())
 	require.NoError(t, err)
 	o.leave()
 	o.publish(1, 2)
@@ -329,10 +330,10 @@ func TestEvents_DeadLetters(t *testing.T) {
 	got := o.busline(3, "events", "dead-letters", "orders.example", "mailr.example", "--json")
 	assert.Equal(t, "[]\n", got.stdout)
 	assert.Contains(t, got.stderr, `"exit":3`)
-	var events []eventlog.DeadLetter
-	require.NoError(t, json.Unmarshal([]byte(o.busline(0, "events", "dead-letters", "orders.example", "--json").stdout), &events))
-	require.Len(t, events, 3)
-	assert.Equal(t, `{"number":3}`, events[2].Body)
+	var published []eventlog.DeadLetter
+	require.NoError(t, json.Unmarshal([]byte(o.busline(0, "events", "dead-letters", "orders.example", "--json").stdout), &published))
+	require.Len(t, published, 3)
+	assert.Equal(t, `{"number":3}`, published[2].Body)
 	o.mailer.mended.Store(true)
 	again := o.run(t.Context(), func(environment *cli.Environment) { environment.StderrTerminal = true },
 		"events", "dead-letters", "orders.example", "mailer.example", "--event=on-ordered", "--redeliver")

@@ -1,0 +1,246 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/feature"
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/reflectapi/similar"
+)
+
+// Event is one event of a publisher, with its arguments as a Go type. It is safe for concurrent use.
+type Event[Arguments any] struct {
+	of      *Publisher
+	path    string
+	address string
+	key     *eventKey // nil for none
+	to      feature.Destination
+	err     error // invalid path or type: returned by every Publish
+}
+
+// NewEvent prepares to publish one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
+// argument, or bus.Args. If the path is invalid, every Publish returns the error.
+func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
+	event := Event[Arguments]{of: of, path: path, address: addressOf(of.host, path)}
+	if of.conn == nil {
+		event.err = feature.Bus.NoConnection("POST " + event.address)
+	} else {
+		event.to, event.err = of.sources.Destination("POST "+event.address, reflect.TypeFor[Arguments]())
+	}
+	if key := of.declaredKey(path); key != "" {
+		return event.KeyedBy(key)
+	}
+	if event.err == nil {
+		of.sources.publish(of, path, "")
+	}
+	return event
+}
+
+// addressOf returns the address of an event.
+func addressOf(host, path string) string {
+	return "https://" + host + ":" + strconv.Itoa(subject.EventPort) + path
+}
+
+// KeyedBy returns the event with a key: the value of an argument, found by its json tag in a struct, or by its name in
+// bus.Args. Events with equal keys are handled in order. A key is a text, an integer, or a value that marshals as text.
+// If an event has no key, or an empty one, Publish returns an error with status 400, and nothing is sent. Default: no
+// key, and no order. Generated publishers set it from //busline:key.
+func (e Event[Arguments]) KeyedBy(argument string) Event[Arguments] {
+	e.key = newEventKey(reflect.TypeFor[Arguments](), argument)
+	if e.err == nil && e.key.err == nil {
+		e.of.sources.publish(e.of, e.path, argument)
+	}
+	return e
+}
+
+// Publish sends the event to the broker, which delivers it at most once to one instance of each service that subscribes
+// at this moment without [Durable]. It returns when the broker has the event, and does not wait for its handlers; an
+// error of a handler is not returned. The handlers have a time budget of their own, 20 s.
+//
+// An error means that the event did not reach the broker: the arguments cannot be encoded or exceed one message of the
+// broker (413), the connection is closed or the broker is out of reach (503), or the broker denies the event (403).
+// Executed is then bus.ExecutedNo, unless the broker went away before it had confirmed.
+//
+// If the publisher has [Durable], the event is stored first, for services that subscribe with that option. An error
+// then means that the event is not stored or, with executed unknown, that it may be. Without Durable those services do
+// not get the event. See also [WithID].
+func (e Event[Arguments]) Publish(ctx context.Context, arguments Arguments) error {
+	message, err := e.message(arguments)
+	if err != nil {
+		return err
+	}
+	return e.of.sources.send(ctx, message, e.of.store)
+}
+
+// message is an event that is to be sent.
+type message struct {
+	request feature.Request
+	key     string // "" for none
+}
+
+func (m message) outgoing() *client.Outgoing { return m.request.Outgoing() }
+
+// message encodes the arguments.
+func (e Event[Arguments]) message(arguments Arguments) (message, error) {
+	if e.err != nil {
+		return message{}, feature.Bus.Unsent(e.err)
+	}
+	key, err := e.key.of(e.address, arguments)
+	if err != nil {
+		return message{}, feature.Bus.Unsent(err)
+	}
+	request, err := e.to.Request(arguments)
+	if err != nil {
+		return message{}, feature.Bus.Unsent(err)
+	}
+	return message{request, key}, nil
+}
+
+// Outcomes publishes the event when the sequence is ranged over, once for each range. It waits until the event is
+// handled, and yields the outcome at each service, in no particular order: the instance that handled the event and, if
+// its handler failed, the error. It ends like Multicast of bus.Conn; leaving the loop early cancels the handlers that
+// are still running. If no instance subscribes, nothing is yielded. Services that subscribe with [Durable] do not
+// answer. If the publisher has [Durable], interceptors and metrics see two calls: one that stores the event and a
+// multicast.
+func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[bus.Response[struct{}], error] {
+	return func(yield func(bus.Response[struct{}], error) bool) {
+		event, err := e.message(arguments)
+		if err == nil && e.of.store != nil {
+			err = e.of.sources.OneWay(ctx, event.request, func(ctx context.Context) error { return keep(ctx, event, e.of.store) })
+		}
+		if err != nil {
+			yield(bus.Response[struct{}]{}, err)
+			return
+		}
+		bus.NewOperation[Arguments, struct{}](e.of.conn, "POST "+e.address).Multicast(ctx, arguments)(yield)
+	}
+}
+
+// Publish publishes an event by its address, "https://orders.example:417/on-ordered", at most once, like
+// [Event.Publish]. The arguments are those of Call of bus.Conn. Publish never stores the event, so services that
+// subscribe with [Durable] do not get it: use [NewPublisher] with that option for them. An event that resembles one of
+// a publisher of this connection is logged as a warning, and refused on a bus of bustest. It is safe for concurrent
+// use.
+func Publish(ctx context.Context, conn *bus.Conn, address string, arguments any) error {
+	if conn == nil {
+		return feature.Bus.NoConnection(address)
+	}
+	s := sourcesOf(conn)
+	to, err := s.FindDestination(address, reflect.TypeOf(arguments))
+	if err != nil {
+		return feature.Bus.Unsent(err)
+	}
+	request, err := to.Request(arguments)
+	if err == nil {
+		err = s.checkByAddress(address, request.Outgoing())
+	}
+	if err != nil {
+		return feature.Bus.Unsent(err)
+	}
+	return s.send(ctx, message{request: request}, nil)
+}
+
+// checkByAddress returns an error for an address that is not that of an event, and for one that looks misspelt.
+func (s *sources) checkByAddress(address string, request *client.Outgoing) error {
+	switch {
+	case request.Address.Port != subject.EventPort:
+		return status.NotRun(http.StatusBadRequest, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, subject.EventPort, subject.EventPort)
+	case request.Method != http.MethodPost:
+		return status.NotRun(http.StatusBadRequest, nil, "the event %s is published with POST: leave the method out", address)
+	default:
+		return s.misspelt(request.Address)
+	}
+}
+
+// misspelt returns an error, or logs a warning, for an event that a publisher of this connection does not have, and
+// that resembles one that it has.
+func (s *sources) misspelt(address subject.Address) error {
+	meant := ""
+	if event := strings.TrimPrefix(address.Path, "/"); s.publicationOf(address.Host, event).publisher == nil {
+		var names []string
+		for _, each := range s.publishes() {
+			if each.Publisher == address.Host {
+				names = append(names, each.Event)
+			}
+		}
+		meant = similar.DidYouMean(event, names)
+	}
+	switch {
+	case meant == "":
+		return nil
+	case s.IsStrict():
+		return status.NotRun(http.StatusBadRequest, nil, "%s publishes no event at %s%s", address.Host, address.Path, meant)
+	}
+	text := fmt.Sprintf("an event is published by hand that the publisher of %s does not have: %s%s", address.Host, address.Path, meant)
+	s.Log(s.LimitedLine(zerolog.WarnLevel, text), text)
+	return nil
+}
+
+// send sends an event to the broker and returns when the broker has it. No caller waits for answers: the acks and
+// responses of the subscribers count as unmatched.
+func (s *sources) send(ctx context.Context, event message, store store) error {
+	return s.OneWay(ctx, event.request, func(ctx context.Context) error {
+		outgoing := event.outgoing()
+		if store != nil {
+			return s.sendStored(ctx, event, store)
+		}
+		before := s.Broker().LastReport()
+		if err := s.Client().Publish(ctx, outgoing); err != nil {
+			return feature.Bus.Unsent(err)
+		}
+		return s.confirm(ctx, outgoing, before)
+	})
+}
+
+// sendStored stores an event, and then also sends it to subscribers without Durable. If they do not get it, that is no
+// error, because the event is stored.
+func (s *sources) sendStored(ctx context.Context, event message, store store) error {
+	if err := keep(ctx, event, store); err != nil {
+		return err
+	}
+	outgoing := event.outgoing()
+	if err := s.Client().Publish(ctx, outgoing); err != nil {
+		s.Log(s.logger.Warn().Err(err).Str("subject", outgoing.Subject),
+			"an event was stored, but subscribers without events.Durable did not get it")
+	}
+	return nil
+}
+
+// keep stores an event.
+func keep(ctx context.Context, event message, store store) error {
+	id, _ := ctx.Value(idKey{}).(string)
+	outgoing := event.outgoing()
+	return feature.Bus.Error(store.Store(ctx, outgoing.Address.Path, id, event.key, &outgoing.Request))
+}
+
+// confirm returns when the broker has received the published event. It returns an error if the broker denied it.
+func (s *sources) confirm(ctx context.Context, event *client.Outgoing, before error) error {
+	ctx, cancel := context.WithTimeout(ctx, natsconn.DefaultTimeout)
+	defer cancel()
+	broker := s.Broker()
+	if err := broker.Flush(ctx); err != nil {
+		failed := status.MayHaveRun(http.StatusServiceUnavailable, errors.Join(status.ErrDisconnected, err), "the broker has not confirmed the event: %s", err)
+		failed.MsgID = event.MsgID
+		return failed
+	}
+	if broker.IsNewViolation(before, natsconn.Violation{Publish: true, Subject: event.Subject}) {
+		failed := broker.Forbidden(event.Subject)
+		failed.Executed, failed.Cause = status.ExecutedNo, nats.ErrPermissionViolation
+		return failed
+	}
+	return nil
+}

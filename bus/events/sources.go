@@ -1,0 +1,227 @@
+package events
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/internal/durable"
+	"github.com/busline/busline/bus/internal/feature"
+	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/metrics"
+)
+
+// connection is the connection of an extension.
+type connection = feature.Conn
+
+// sources are the hosts whose events a connection handles or publishes. The same path of two hosts is two events, so
+// each host has a separate router. It is the extension of a connection.
+type sources struct {
+	connection
+	conn   *bus.Conn
+	logger zerolog.Logger
+
+	listing, publishing bool // what port 888 has of events; protected by registering of the connection
+
+	mu        sync.Mutex // protects all below
+	routers   map[string]*server.Router
+	handled   []*handledEvent // in the order of Subscribe
+	published map[eventName]publication
+	stores    map[string]store           // of the events that the connection publishes, by host
+	watches   map[string]eventWatch      // of the services that subscribe to these
+	readers   []eventReader              // of stored events, in the order of Subscribe
+	checks    map[string]*publisherCheck // of the publishers of stored events
+	unstored  map[unstored]time.Time     // when a subscriber asked last for an event that should be stored
+}
+
+// sourcesOf returns the extension of a connection.
+func sourcesOf(conn *bus.Conn) *sources {
+	c := feature.Bus.Conn(conn)
+	found, _ := c.Extension("events", func() feature.Extension {
+		return &sources{
+			connection: c, conn: conn, logger: conn.Logger(), routers: make(map[string]*server.Router), published: make(map[eventName]publication),
+			stores: make(map[string]store), watches: make(map[string]eventWatch), checks: make(map[string]*publisherCheck), unstored: make(map[unstored]time.Time),
+		}
+	}).(*sources)
+	return found
+}
+
+// addHandled adds events that are live.
+func (s *sources) addHandled(events []*handledEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handled = append(s.handled, events...)
+}
+
+// subscriptions returns the events that are handled.
+func (s *sources) subscriptions() []*handledEvent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.handled)
+}
+
+// eventReader handles the stored events of one kind.
+type eventReader interface {
+	Permissions() (publish, subscribe []durable.Permission)
+	// DeadLettered returns the source and the event, and how many such events became dead letters here.
+	DeadLettered() (source, event string, count int64)
+	// HasCome reports whether an event has come to the service, as far as this instance knows.
+	HasCome() bool
+	// FetchNow fetches events again, as the broker may have forgotten the last fetch.
+	FetchNow()
+	// StartWaiting starts the events that were fetched and wait for room, if there is some.
+	StartWaiting()
+	// NakAll gives them back.
+	NakAll()
+}
+
+// router returns the router of a source.
+func (s *sources) router(source string) *server.Router {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.routers[source] == nil {
+		s.routers[source] = server.NewRouter()
+	}
+	return s.routers[source]
+}
+
+// eventWatch looks how far the services are that subscribe to the stored events of a host.
+type eventWatch interface {
+	// Subscribers returns how far they were at the latest look, and the bytes of the log and their limit.
+	Subscribers() (all []durable.Subscriber, bytes, limit float64)
+}
+
+// stored notes that the events of a host are stored, and starts to watch the services once.
+func (s *sources) stored(host string, store store, watch func() eventWatch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stores[host] = store
+	if s.watches[host] == nil {
+		s.watches[host] = watch()
+	}
+}
+
+// add adds a reader of stored events.
+func (s *sources) add(reader eventReader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readers = append(s.readers, reader)
+}
+
+// reading returns the readers of stored events. The slice must not be changed.
+func (s *sources) reading() []eventReader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.readers
+}
+
+// startWaiting starts the events that wait for room: first those of the kinds that were subscribed to after the last
+// one that had a turn, and those of this kind at the end.
+func (s *sources) startWaiting(last eventReader) {
+	readers := s.reading()
+	turn := 1 + slices.Index(readers, last)
+	for i := range readers {
+		readers[(turn+i)%len(readers)].StartWaiting()
+	}
+}
+
+// Close gives back the events that cannot be handled any more. There are some only if the time of Close is up.
+func (s *sources) Close() {
+	for _, reader := range s.reading() {
+		reader.NakAll()
+	}
+}
+
+// Reconnected fetches events again after an outage: the broker, or the one in its place, may have forgotten the last
+// fetch.
+func (s *sources) Reconnected() {
+	for _, reader := range s.reading() {
+		reader.FetchNow()
+	}
+}
+
+// Permissions are what the user of the connection needs for events that are stored.
+func (s *sources) Permissions() (publish, subscribe []feature.Permission) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	add := func(published, subscribed []durable.Permission) {
+		for _, each := range published {
+			publish = append(publish, feature.Permission(each))
+		}
+		for _, each := range subscribed {
+			subscribe = append(subscribe, feature.Permission(each))
+		}
+	}
+	for _, reader := range s.readers {
+		add(reader.Permissions())
+	}
+	for _, store := range s.stores {
+		add(store.Permissions())
+	}
+	return publish, subscribe
+}
+
+// Expose writes how many events could not be handled, from zero on, and how far the subscribers of stored events are.
+func (s *sources) Expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	for _, reader := range s.reading() {
+		publisher, event, count := reader.DeadLettered()
+		text.Counter("busline_dead_letters_total", "Stored events that could not be handled.", float64(count),
+			with(metrics.Label{Name: "publisher", Value: publisher}, metrics.Label{Name: "event", Value: event})...)
+	}
+	for host, watch := range s.watching() {
+		subscribers, bytes, limit := watch.Subscribers()
+		of := metrics.Label{Name: "publisher", Value: host}
+		text.Gauge("busline_event_log_bytes", "Bytes of the events that a publisher has stored.", bytes, with(of)...)
+		text.Gauge("busline_event_log_limit_bytes", "Bytes at which the oldest stored events are dropped.", limit, with(of)...)
+		for _, each := range subscribers {
+			labels := with(of, metrics.Label{Name: "subscriber", Value: each.Service}, metrics.Label{Name: "event", Value: each.Event})
+			age := 0.0
+			if !each.Oldest.IsZero() {
+				age = time.Since(each.Oldest).Seconds()
+			}
+			text.Gauge("busline_event_backlog", "Stored events that a service has not handled.", float64(each.Backlog), labels...)
+			text.Gauge("busline_event_backlog_age_seconds", "Age of the oldest stored event that a service has not handled.", age, labels...)
+			text.Gauge("busline_event_in_flight", "Stored events that are handled, or wait for another attempt.", float64(each.InFlight), labels...)
+			text.Gauge("busline_event_redelivered", "Stored events in flight that were delivered before.", float64(each.Redelivered), labels...)
+			text.Counter("busline_event_cut_off_total", "Stored events, about, that were dropped before a service had handled them.", float64(each.CutOff), labels...)
+		}
+	}
+}
+
+// watching returns who is watched, by host.
+func (s *sources) watching() map[string]eventWatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.watches)
+}
+
+// eventName identifies an event.
+type eventName struct{ host, path string }
+
+// publish notes that a publisher has an event, with the argument that orders it, "" for none. The latest publisher of
+// an event counts, but not in place of one that stores it.
+func (s *sources) publish(of *Publisher, path, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := eventName{of.host, path}
+	if known := s.published[name].publisher; known == nil || known.store == nil || of.store != nil {
+		s.published[name] = publication{of, key}
+	}
+}
+
+// publication is how an event is published.
+type publication struct {
+	publisher *Publisher
+	key       string
+}
+
+// publicationOf returns how an event is published, the zero value if it is not.
+func (s *sources) publicationOf(host, event string) publication {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.published[eventName{host, "/" + event}]
+}
