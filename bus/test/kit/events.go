@@ -49,7 +49,7 @@ func (s *Sink) OnOrdered(ctx context.Context, number int) error {
 }
 
 // OnCancelled handles an order that is cancelled.
-func (s *Sink) OnCancelled(_ context.Context, number int, why string) error {
+func (s *Sink) OnCancelled(_ context.Context, number int, why string) error { //nolint:revive // subscribers know the name
 	if s.Cancel != nil {
 		s.Cancel(number)
 	}
