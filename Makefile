@@ -103,7 +103,7 @@ jsonv2: ## the tests that depend on the JSON library, with the experimental one 
 browser: ## the portal's page in a real Chromium
 	go run -C portal/browsertest .
 
-npm: ## linters and a TypeScript client from npm accept the documents, the JSON Schema Test Suite the constraints
+npm: ## the page's JavaScript is formatted and linted; tools from npm accept the documents, and the JSON Schema Test Suite the constraints
 	@.ci/npm $(CACHE)/npm
 
 bench: ## each benchmark once, so that none rots

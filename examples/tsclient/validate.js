@@ -1,5 +1,5 @@
 // Validates each document that the arguments name.
-import parser from "@apidevtools/swagger-parser";
+import parser from '@apidevtools/swagger-parser';
 
 for (const file of process.argv.slice(2)) {
   await parser.validate(file);

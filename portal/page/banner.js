@@ -29,7 +29,9 @@ export class Banner {
     if (change) {
       this.#note.textContent = changeText(change);
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => { this.#note.textContent = ''; }, noteLasts);
+      this.#timer = setTimeout(() => {
+        this.#note.textContent = '';
+      }, noteLasts);
     }
   }
 
@@ -38,13 +40,22 @@ export class Banner {
     if (error.status === 401) {
       const claims = readClaims(this.#caller.token);
       const why = claims && timeLeft(claims) < 0 ? `Your token ${expiryText(claims)}.` : `Your token is refused: ${error.message}.`;
-      return element('p', {className: 'notice bad'}, `${why} ${asOf} `,
-        button('Change the token', this.#actions.changeToken, {className: 'small'}), ' ',
-        button('Look as nobody', this.#actions.dropToken, {className: 'small'}));
+      return element(
+        'p',
+        {className: 'notice bad'},
+        `${why} ${asOf} `,
+        button('Change the token', this.#actions.changeToken, {className: 'small'}),
+        ' ',
+        button('Look as nobody', this.#actions.dropToken, {className: 'small'}),
+      );
     }
     const what = error.status === 0 ? 'The portal is out of reach.' : `The bus cannot be read: ${error.message}.`;
-    return element('p', {className: 'notice bad'}, `${what} ${asOf} The page keeps trying. `,
-      button('Try now', this.#actions.again, {className: 'small'}));
+    return element(
+      'p',
+      {className: 'notice bad'},
+      `${what} ${asOf} The page keeps trying. `,
+      button('Try now', this.#actions.again, {className: 'small'}),
+    );
   }
 }
 

@@ -11,7 +11,8 @@ export function parameterField(parameter) {
   const hint = json ? `${place}, as JSON` : place;
   const field = oneInput(name, schema, required && place !== 'path', input, {hint});
   return {
-    node: field.node, mark: field.mark,
+    node: field.node,
+    mark: field.mark,
     get value() {
       return input.value;
     },
@@ -29,8 +30,12 @@ function selectFor(choices, required) {
 function inputFor(schema, place) {
   const {type, example: given, default: usual} = schema.schema;
   return element('input', {
-    type: 'text', required: place === 'path', spellcheck: false, autocomplete: 'off',
-    inputMode: type === 'integer' ? 'numeric' : 'text', value: String(given ?? usual ?? ''),
+    type: 'text',
+    required: place === 'path',
+    spellcheck: false,
+    autocomplete: 'off',
+    inputMode: type === 'integer' ? 'numeric' : 'text',
+    value: String(given ?? usual ?? ''),
     placeholder: type === 'integer' || type === 'number' ? String(example(schema)) : '',
   });
 }
@@ -42,10 +47,13 @@ export class RawBody {
   #text = element('textarea', {rows: 5, id: newID('body'), spellcheck: false});
 
   constructor() {
-    this.node = element('fieldset', {className: 'body'},
+    this.node = element(
+      'fieldset',
+      {className: 'body'},
       element('legend', {className: 'visually-hidden'}, 'Body'),
       element('div', {className: 'field'}, element('label', {htmlFor: this.#type.id}, 'Content type'), this.#type),
-      element('div', {className: 'field'}, element('label', {htmlFor: this.#text.id}, 'Body'), this.#text));
+      element('div', {className: 'field'}, element('label', {htmlFor: this.#text.id}, 'Body'), this.#text),
+    );
   }
 
   /** The body, undefined if there is none. */
@@ -84,28 +92,45 @@ export class BodyForm {
 
   constructor({type, schema}, signature) {
     this.#type = type;
-    const members = fields(schema, signature).map((member) => [member.name, fieldFor(member.name, member.schema, {required: member.required})]);
+    const members = fields(schema, signature).map((member) => [
+      member.name,
+      fieldFor(member.name, member.schema, {required: member.required}),
+    ]);
     const none = members.length === 0 && schema.schema.type === 'object' && !isMap(schema.schema);
     const whole = members.length === 0 && !none && fieldFor('', schema, {required: true});
-    const nodes = none ? [element('p', {className: 'quiet'}, 'There is nothing to fill in: the body is {}.')] : members.map(([, field]) => field.node);
+    const nodes = none
+      ? [element('p', {className: 'quiet'}, 'There is nothing to fill in: the body is {}.')]
+      : members.map(([, field]) => field.node);
     this.#form = whole ? {...whole, node: [whole.node]} : {...membersOf(members, true), node: nodes};
     const sample = write(example(schema, signature));
     this.#text = element('textarea', {
-      rows: 8, spellcheck: false, hidden: true, 'aria-label': `Body, ${type}`, placeholder: indent(sample), id: newID('body'),
+      rows: 8,
+      spellcheck: false,
+      hidden: true,
+      'aria-label': `Body, ${type}`,
+      placeholder: indent(sample),
+      id: newID('body'),
     });
     const inputs = element('div', {className: 'inputs'}, ...this.#form.node);
     const modes = ['Form', 'JSON'].map((name) => button(name, () => this.#change(name === 'JSON'), {className: 'mode'}));
     const show = () => {
       inputs.hidden = this.#raw;
       this.#text.hidden = !this.#raw;
-      modes.forEach((mode) => mode.setAttribute('aria-pressed', String((mode.textContent === 'JSON') === this.#raw)));
+      for (const mode of modes) {
+        mode.setAttribute('aria-pressed', String((mode.textContent === 'JSON') === this.#raw));
+      }
     };
     this.#show = show;
     show();
-    this.node = element('fieldset', {className: 'body'},
+    this.node = element(
+      'fieldset',
+      {className: 'body'},
       element('legend', {}, 'Body ', element('span', {className: 'quiet'}, type)),
       element('div', {className: 'modes', role: 'group', 'aria-label': 'Type the body as'}, ...modes),
-      this.#note, inputs, this.#text);
+      this.#note,
+      inputs,
+      this.#text,
+    );
   }
 
   #show;
@@ -116,7 +141,7 @@ export class BodyForm {
 
   /** The body to send. */
   get text() {
-    return this.#raw ? this.#text.value : this.#form.text() ?? 'null';
+    return this.#raw ? this.#text.value : (this.#form.text() ?? 'null');
   }
 
   /** Takes over what was typed into another body form. */
@@ -143,7 +168,8 @@ export class BodyForm {
     this.#note.textContent = '';
     if (raw) {
       const text = this.text;
-      if (text !== this.#before) { // otherwise the JSON that was typed is still there
+      if (text !== this.#before) {
+        // otherwise the JSON that was typed is still there
         this.#text.value = indent(text);
       }
     } else if (!this.#toForm()) {
@@ -160,7 +186,9 @@ export class BodyForm {
     const before = parseTree(this.#form.text() ?? 'null');
     if (!tree || !this.#form.fill(tree)) {
       this.#form.fill(before.kind === 'word' && before.text === 'null' ? undefined : before);
-      this.#note.textContent = tree ? 'The form cannot show all of this JSON, so it stays as it is.' : 'This is not JSON yet, so the form cannot show it.';
+      this.#note.textContent = tree
+        ? 'The form cannot show all of this JSON, so it stays as it is.'
+        : 'This is not JSON yet, so the form cannot show it.';
       return false;
     }
     this.#before = compact(this.#form.text() ?? 'null');

@@ -8,8 +8,8 @@ const requestTimeout = 12_000; // for one response; the portal takes less, even 
 
 /**
  * The bus as one caller sees it. It polls while the page is visible, and passes what it finds to all listeners: {phase,
- * services, operations, events, complete, server, instances, plane, leftOut, error, seen, change}. At first the events may be missing: the
- * state is complete when they are there.
+ * services, operations, events, complete, server, instances, plane, leftOut, error, seen, change}. At first the events
+ * may be missing: the state is complete when they are there.
  *
  * phase is "loading" until the first poll has ended, then "ready", "failed", or "refused" if the token is refused; a
  * error beside "ready" means that what is shown is as old as seen says.
@@ -78,8 +78,18 @@ export class Bus {
     this.#documents = [];
     this.#failures = 0;
     this.state = {
-      phase: 'loading', services: [], operations: new Map(), events: new Map(), complete: false, server: '', instances: {}, plane: 'bus',
-      leftOut: [], error: null, seen: null, change: null,
+      phase: 'loading',
+      services: [],
+      operations: new Map(),
+      events: new Map(),
+      complete: false,
+      server: '',
+      instances: {},
+      plane: 'bus',
+      leftOut: [],
+      error: null,
+      seen: null,
+      change: null,
     };
   }
 
@@ -108,24 +118,39 @@ export class Bus {
     const operations = new Map(services.flatMap((service) => service.operations).map((one) => [one.id, one]));
     const change = this.state.phase === 'ready' ? difference(this.state.operations, operations) : null;
     this.state = {
-      phase: 'ready', services, operations, events: new Map(events.map((event) => [event.id, event])), change, error: null, seen: new Date(),
-      complete: eventDescription !== null, server: description.servers?.[0]?.url || '', instances: list.hosts || {}, plane: list.plane,
+      phase: 'ready',
+      services,
+      operations,
+      events: new Map(events.map((event) => [event.id, event])),
+      change,
+      error: null,
+      seen: new Date(),
+      complete: eventDescription !== null,
+      server: description.servers?.[0]?.url || '',
+      instances: list.hosts || {},
+      plane: list.plane,
       leftOut: [...new Set([description, eventDescription].flatMap((one) => one?.info?.['x-left-out'] || []))],
     };
   }
 
   #notify() {
-    this.#listeners.forEach((listener) => listener(this.state));
+    for (const listener of this.#listeners) {
+      listener(this.state);
+    }
   }
 
   async #fetchAll(mine) {
     const asked = this.#sources.map((source) => fetchFrom(source));
-    if (this.state.phase === 'loading') { // events may take longer than the rest, which is shown meanwhile
-      Promise.all([asked[0], null, asked[2]]).then((documents) => {
-        if (mine === this.#looks && this.state.phase === 'loading') {
-          this.#apply({documents});
-        }
-      }, () => {}); // reported below
+    if (this.state.phase === 'loading') {
+      // events may take longer than the rest, which is shown meanwhile
+      Promise.all([asked[0], null, asked[2]]).then(
+        (documents) => {
+          if (mine === this.#looks && this.state.phase === 'loading') {
+            this.#apply({documents});
+          }
+        },
+        () => {},
+      ); // reported below
     }
     return Promise.all(asked);
   }

@@ -2,11 +2,17 @@ import {button, element} from './element.js';
 
 /** A button that copies the text, and confirms that. */
 export function copyButton(text, label, title = 'Copy') {
-  const made = button(title, async () => {
-    const copied = await copy(text());
-    made.textContent = copied ? 'Copied' : 'Press Ctrl+C';
-    setTimeout(() => { made.textContent = title; }, 1500);
-  }, {className: 'small', 'aria-label': label, 'aria-live': 'polite'});
+  const made = button(
+    title,
+    async () => {
+      const copied = await copy(text());
+      made.textContent = copied ? 'Copied' : 'Press Ctrl+C';
+      setTimeout(() => {
+        made.textContent = title;
+      }, 1500);
+    },
+    {className: 'small', 'aria-label': label, 'aria-live': 'polite'},
+  );
   return made;
 }
 
@@ -31,9 +37,13 @@ async function copy(text) {
 
 /** A button that saves a body as a file: the page shows neither all of a long one nor pictures. */
 export function saveButton(bytes, type, name) {
-  return button('Save', () => {
-    const href = URL.createObjectURL(new Blob([bytes], {type}));
-    element('a', {href, download: name}).click();
-    setTimeout(() => URL.revokeObjectURL(href));
-  }, {className: 'small', 'aria-label': 'Save the body'});
+  return button(
+    'Save',
+    () => {
+      const href = URL.createObjectURL(new Blob([bytes], {type}));
+      element('a', {href, download: name}).click();
+      setTimeout(() => URL.revokeObjectURL(href));
+    },
+    {className: 'small', 'aria-label': 'Save the body'},
+  );
 }

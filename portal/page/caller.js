@@ -35,7 +35,12 @@ export function expiryText(claims) {
     return 'does not say when it expires';
   }
   const size = Math.abs(left);
-  const units = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's']];
+  const units = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1000, 's'],
+  ];
   const [length, name] = units.find(([unit]) => size >= unit) || units.at(-1);
   const text = `${Math.floor(size / length)} ${name}`;
   return left > 0 ? `expires in ${text}` : `expired ${text} ago`;
@@ -70,8 +75,12 @@ export class Caller {
     this.token = bare;
     try {
       sessionStorage.setItem(this.#name, bare);
-    } catch { /* see #stored */ }
-    this.#listeners.forEach((listener) => listener());
+    } catch {
+      /* see #stored */
+    }
+    for (const listener of this.#listeners) {
+      listener();
+    }
   }
 
   /** Calls listener after each change. */
@@ -82,7 +91,8 @@ export class Caller {
   #stored() {
     try {
       return sessionStorage.getItem(this.#name) || '';
-    } catch { // the browser stores nothing: the token lasts until the page is reloaded
+    } catch {
+      // the browser stores nothing: the token lasts until the page is reloaded
       return '';
     }
   }
@@ -100,16 +110,22 @@ export class TokenPanel {
   constructor(caller, bus) {
     this.#caller = caller;
     this.button = button('', () => this.open(), {id: 'caller', className: 'caller', 'aria-haspopup': 'dialog'});
-    const form = element('form', {method: 'dialog'},
+    const form = element(
+      'form',
+      {method: 'dialog'},
       element('h2', {id: 'token-title'}, 'Who calls'),
       element('p', {}, 'A token, a JWT, says who you are: what you see here depends on it, and what you may call. It stays in this tab.'),
       element('div', {className: 'field'}, element('label', {htmlFor: 'token'}, 'Token'), this.#input),
       this.#about,
-      element('div', {className: 'buttons'},
+      element(
+        'div',
+        {className: 'buttons'},
         element('button', {type: 'submit', value: 'use'}, 'Use it'),
         button('Remove', () => this.#use(''), {className: 'plain'}),
-        button('Cancel', () => this.dialog.close(), {className: 'plain'})),
-      element('p', {}, element('a', {href: '#/compare', onclick: () => this.dialog.close()}, 'Compare with what another token sees')));
+        button('Cancel', () => this.dialog.close(), {className: 'plain'}),
+      ),
+      element('p', {}, element('a', {href: '#/compare', onclick: () => this.dialog.close()}, 'Compare with what another token sees')),
+    );
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#use(this.#input.value);
@@ -164,12 +180,20 @@ export function claimsView(token) {
   if (!claims) {
     return element('p', {className: 'notice bad'}, 'This is no JWT.');
   }
-  const rows = Object.entries(claims).map(([name, value]) => element('tr', {},
-    element('th', {scope: 'row'}, element('code', {}, name)),
-    element('td', {}, element('code', {}, JSON.stringify(value)), ['exp', 'nbf', 'iat'].includes(name) && dateView(value))));
-  return element('div', {className: 'claims-table'},
+  const rows = Object.entries(claims).map(([name, value]) =>
+    element(
+      'tr',
+      {},
+      element('th', {scope: 'row'}, element('code', {}, name)),
+      element('td', {}, element('code', {}, JSON.stringify(value)), ['exp', 'nbf', 'iat'].includes(name) && dateView(value)),
+    ),
+  );
+  return element(
+    'div',
+    {className: 'claims-table'},
     element('table', {}, element('caption', {}, 'Decoded here; nobody has verified it yet'), element('tbody', {}, ...rows)),
-    element('p', {className: timeLeft(claims) < 0 ? 'notice bad' : 'quiet'}, `It ${expiryText(claims)}.`));
+    element('p', {className: timeLeft(claims) < 0 ? 'notice bad' : 'quiet'}, `It ${expiryText(claims)}.`),
+  );
 }
 
 function dateView(seconds) {

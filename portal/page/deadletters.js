@@ -28,13 +28,32 @@ export class DeadLetters {
   constructor(of, caller) {
     this.#of = of;
     this.#caller = caller;
-    const selected = (action) => () => this.#act(action, [...this.#rows.values()].filter(({box}) => box.checked).map(({sequence}) => sequence));
+    const selected = (action) => () =>
+      this.#act(
+        action,
+        [...this.#rows.values()].filter(({box}) => box.checked).map(({sequence}) => sequence),
+      );
     this.#buttons.append(
-      button('Redeliver selected', selected('redeliver'), {className: 'plain'}), button('Delete selected', selected('delete'), {className: 'plain'}),
-      button('Redeliver all', () => this.#act('redeliver', null), {className: 'plain'}), button('Delete all', () => this.#act('delete', null), {className: 'plain'}));
-    this.#table = element('table', {className: 'event-table dead-letters', hidden: true},
-      element('thead', {}, element('tr', {}, element('th', {}, this.#all),
-        ...['When', 'Attempts', 'Reason', 'Arguments', 'Action'].map((title) => element('th', {scope: 'col'}, title)))), this.#body);
+      button('Redeliver selected', selected('redeliver'), {className: 'plain'}),
+      button('Delete selected', selected('delete'), {className: 'plain'}),
+      button('Redeliver all', () => this.#act('redeliver', null), {className: 'plain'}),
+      button('Delete all', () => this.#act('delete', null), {className: 'plain'}),
+    );
+    this.#table = element(
+      'table',
+      {className: 'event-table dead-letters', hidden: true},
+      element(
+        'thead',
+        {},
+        element(
+          'tr',
+          {},
+          element('th', {}, this.#all),
+          ...['When', 'Attempts', 'Reason', 'Arguments', 'Action'].map((title) => element('th', {scope: 'col'}, title)),
+        ),
+      ),
+      this.#body,
+    );
     this.node.append(this.#title, this.#state, this.#buttons, this.#table, this.#more);
     this.#body.addEventListener('change', () => this.#showSelection());
   }
@@ -51,7 +70,7 @@ export class DeadLetters {
       return;
     }
     this.#waited++;
-    if (count !== this.#count || count > 0 && this.#waited > longestWait) {
+    if (count !== this.#count || (count > 0 && this.#waited > longestWait)) {
       this.#count = count;
       this.#load();
     }
@@ -92,7 +111,11 @@ export class DeadLetters {
     const found = [];
     for (;;) {
       const query = new URLSearchParams({...this.#of, after: found.at(-1)?.sequence ?? 0});
-      const response = await fetch(`deadletters.json?${query}`, {headers: {Accept: 'application/json', ...this.#caller.headers}, credentials: 'omit', signal});
+      const response = await fetch(`deadletters.json?${query}`, {
+        headers: {Accept: 'application/json', ...this.#caller.headers},
+        credentials: 'omit',
+        signal,
+      });
       const answer = read(await response.text());
       if (!response.ok) {
         throw new Error(answer.detail || `the portal answers ${response.status}`);
@@ -138,21 +161,38 @@ export class DeadLetters {
     const about = `of ${new Date(at).toLocaleString()}`;
     const box = element('input', {type: 'checkbox', 'aria-label': `Select the dead letter ${about}`});
     const details = element('details', {}, element('summary', {'aria-label': `Arguments ${about}`}, 'Show'));
-    details.addEventListener('toggle', () => details.append(
-      element('p', {className: 'quiet'}, 'Message ', element('code', {}, msgId)),
-      textView(typeof body === 'string' ? body : write(body ?? null), `Arguments ${about}`)), {once: true});
-    const act = (text, action) => button(text, () => this.#act(action, [sequence]), {className: 'small', 'aria-label': `${text} the dead letter ${about}`});
+    details.addEventListener(
+      'toggle',
+      () =>
+        details.append(
+          element('p', {className: 'quiet'}, 'Message ', element('code', {}, msgId)),
+          textView(typeof body === 'string' ? body : write(body ?? null), `Arguments ${about}`),
+        ),
+      {once: true},
+    );
+    const act = (text, action) =>
+      button(text, () => this.#act(action, [sequence]), {className: 'small', 'aria-label': `${text} the dead letter ${about}`});
     const cell = (label, ...inside) => element('td', {'data-label': label}, ...inside);
     return {
-      sequence, box,
-      line: element('tr', {}, element('td', {}, box), cell('When', element('time', {dateTime: at}, new Date(at).toLocaleString())),
-        cell('Attempts', String(attempts)), element('td', {className: 'reason', 'data-label': 'Reason'}, reason), cell('Arguments', details),
-        cell('Action', element('div', {className: 'buttons'}, act('Redeliver', 'redeliver'), act('Delete', 'delete')))),
+      sequence,
+      box,
+      line: element(
+        'tr',
+        {},
+        element('td', {}, box),
+        cell('When', element('time', {dateTime: at}, new Date(at).toLocaleString())),
+        cell('Attempts', String(attempts)),
+        element('td', {className: 'reason', 'data-label': 'Reason'}, reason),
+        cell('Arguments', details),
+        cell('Action', element('div', {className: 'buttons'}, act('Redeliver', 'redeliver'), act('Delete', 'delete'))),
+      ),
     };
   }
 
   #selectAll() {
-    this.#rows.forEach(({box}) => { box.checked = this.#all.checked; });
+    this.#rows.forEach(({box}) => {
+      box.checked = this.#all.checked;
+    });
     this.#showSelection();
   }
 
@@ -160,12 +200,14 @@ export class DeadLetters {
     const selected = [...this.#rows.values()].filter(({box}) => box.checked).length;
     this.#all.checked = selected > 0 && selected === this.#rows.size;
     this.#all.indeterminate = selected > 0 && selected < this.#rows.size;
-    [...this.#buttons.children].slice(0, 2).forEach((one) => { one.disabled = selected === 0; });
+    [...this.#buttons.children].slice(0, 2).forEach((one) => {
+      one.disabled = selected === 0;
+    });
   }
 
   /** Redelivers or deletes dead letters: those with the sequences, null for all. */
   async #act(action, sequences) {
-    if (action === 'delete' && !await this.#confirmed(sequences)) {
+    if (action === 'delete' && !(await this.#confirmed(sequences))) {
       return;
     }
     const {publisher, event, service} = this.#of;
@@ -184,12 +226,22 @@ export class DeadLetters {
   #confirmed(sequences) {
     const title = newID('delete');
     const what = sequences ? pluralize(sequences.length, 'dead letter') : 'all dead letters';
-    const dialog = element('dialog', {'aria-labelledby': title},
-      element('form', {method: 'dialog'},
+    const dialog = element(
+      'dialog',
+      {'aria-labelledby': title},
+      element(
+        'form',
+        {method: 'dialog'},
         element('h2', {id: title}, `Delete ${what}?`),
         element('p', {}, `${this.#of.service} will never handle ${sequences?.length === 1 ? 'this event' : 'these events'}.`),
-        element('div', {className: 'buttons'}, element('button', {value: 'delete'}, 'Delete'),
-          button('Cancel', () => dialog.close(), {className: 'plain', autofocus: true}))));
+        element(
+          'div',
+          {className: 'buttons'},
+          element('button', {value: 'delete'}, 'Delete'),
+          button('Cancel', () => dialog.close(), {className: 'plain', autofocus: true}),
+        ),
+      ),
+    );
     document.body.append(dialog);
     return new Promise((resolve) => {
       dialog.addEventListener('close', () => {
@@ -210,5 +262,10 @@ export class DeadLetters {
 
 function outcome(action, {done, failed}) {
   const said = `${done} ${action === 'delete' ? 'deleted' : 'redelivered'}.`;
-  return (failed || []).length === 0 ? said : `${said} ${pluralize(failed.length, 'failure')}: ${failed.slice(0, 5).map(({sequence, error}) => `${sequence}: ${error}`).join('; ')}`;
+  return (failed || []).length === 0
+    ? said
+    : `${said} ${pluralize(failed.length, 'failure')}: ${failed
+        .slice(0, 5)
+        .map(({sequence, error}) => `${sequence}: ${error}`)
+        .join('; ')}`;
 }

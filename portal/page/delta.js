@@ -1,8 +1,9 @@
 import {read} from './json.js';
 
 /**
- * A JSON document of the portal as a caller sees it. It keeps the latest version, and asks only for what has changed since: delta
- * encoding (RFC 3229) as a merge patch (RFC 7396). What a portal without deltas sends is the whole document, each time.
+ * A JSON document of the portal as a caller sees it. It keeps the latest version, and asks only for what has changed
+ * since: delta encoding (RFC 3229) as a merge patch (RFC 7396). What a portal without deltas sends is the whole
+ * document, each time.
  */
 export class Source {
   #address;
@@ -16,8 +17,8 @@ export class Source {
 
   /**
    * Fetches the document. Throws what fetch throws.
-   * @returns {Promise<{status: number, value: Object, detail: string}>} the value is the same object, in all its parts, as far as nothing has
-   *   changed; it is undefined if the portal sends none, and then detail says why
+   * @returns {Promise<{status: number, value: Object, detail: string}>} the value is the same object, in all its parts,
+   *   as far as nothing has changed; it is undefined if the portal sends none, and then detail says why
    */
   async fetch(signal) {
     const {token} = this.#caller;

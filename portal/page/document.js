@@ -2,13 +2,13 @@ import {write} from './json.js';
 
 // Reads an OpenAPI document: services, by host, with their operations.
 
-
 const read = new WeakMap(); // operations by the path item of which they were made: {key, server, used, operations}
 
 const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'trace'];
 
 /**
- * Reads a document. An operation stays the same object as long as its path item, and all schemas that it uses, are the same objects.
+ * Reads a document. An operation stays the same object as long as its path item, and all schemas that it uses, are the
+ * same objects.
  * @returns {{host: string, description: string, operations: Object[]}[]} sorted by host
  */
 export function readServices(description) {
@@ -47,7 +47,8 @@ function readItem(description, key, item) {
 export function usedSchemas(description, part) {
   const used = new Map();
   const names = [...namesIn(part)];
-  for (const name of names) { // grows during the loop
+  for (const name of names) {
+    // grows during the loop
     if (!used.has(name)) {
       const schema = description.components?.schemas?.[name];
       used.set(name, schema);
@@ -96,7 +97,11 @@ function readOperation(description, key, method, operation) {
   const signature = operation.summary || '';
   const made = {
     id: `${method} ${key}`,
-    host, port: port || '443', path, key, method,
+    host,
+    port: port || '443',
+    path,
+    key,
+    method,
     signature,
     web: !signature.includes('('), // "GET /home": a handler, whose arguments are unknown
     description: operation.description || '',
@@ -106,7 +111,9 @@ function readOperation(description, key, method, operation) {
     body: bodyOf(description, operation.requestBody),
     responses: Object.entries(operation.responses || {}).map((entry) => readResponse(description, entry)),
     server: description.servers?.[0]?.url || '',
-    get fingerprint() { return fingerprint(description, operation); },
+    get fingerprint() {
+      return fingerprint(description, operation);
+    },
   };
   made.text = [host, method, path, signature, made.description].join(' ').toLowerCase();
   return made;
@@ -119,8 +126,11 @@ function counts({name, in: place}) {
 
 function readParameter(description, parameter) {
   return {
-    name: parameter.name, place: parameter.in, required: parameter.required === true,
-    description: parameter.description || '', deprecated: parameter.deprecated === true,
+    name: parameter.name,
+    place: parameter.in,
+    required: parameter.required === true,
+    description: parameter.description || '',
+    deprecated: parameter.deprecated === true,
     schema: resolve(description, parameter.schema || contents(description, parameter)[0]?.schema.schema),
     json: Boolean(parameter.content),
   };
@@ -144,7 +154,11 @@ function readResponse(description, [status, response]) {
 
 /** The possible bodies of a request or a response: [{type, schema, encoding}]. */
 function contents(description, holder) {
-  return Object.entries(holder?.content || {}).map(([type, {schema, encoding = {}}]) => ({type, schema: resolve(description, schema), encoding}));
+  return Object.entries(holder?.content || {}).map(([type, {schema, encoding = {}}]) => ({
+    type,
+    schema: resolve(description, schema),
+    encoding,
+  }));
 }
 
 /** Returns a schema that resolves references: {name, schema, follow}. */
@@ -163,7 +177,8 @@ export function resolve(description, schema) {
 export function fingerprint(description, operation) {
   const texts = [write(operation)];
   const known = new Set();
-  for (const text of texts) { // grows during the loop
+  for (const text of texts) {
+    // grows during the loop
     for (const [, name] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       if (!known.has(name)) {
         known.add(name);

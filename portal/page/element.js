@@ -34,7 +34,9 @@ export function redraw(node, ...children) {
 /** Makes these the children of a node. Those that are there already, in this order, are not touched. */
 export function arrange(node, children) {
   const wanted = new Set(children);
-  [...node.children].filter((child) => !wanted.has(child)).forEach((child) => child.remove());
+  for (const child of [...node.children].filter((one) => !wanted.has(one))) {
+    child.remove();
+  }
   let next = node.firstElementChild;
   for (const child of children) {
     if (child === next) {

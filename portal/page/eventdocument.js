@@ -6,7 +6,8 @@ const read = new WeakMap(); // events by the channel of which they were made: {i
 const converted = new WeakMap(); // schemas by those of which they were made
 
 /**
- * Reads a document. An event stays the same object as long as all is the same that it is made of. Schemas are those of OpenAPI, like those of operations.
+ * Reads a document. An event stays the same object as long as all is the same that it is made of. Schemas are those of
+ * OpenAPI, like those of operations.
  * @returns {Object[]} events, sorted by publisher and name
  */
 export function readEvents(description) {
@@ -21,7 +22,8 @@ export function readEvents(description) {
     operations.get(id).push(operation);
   }
   const order = new Intl.Collator('en').compare;
-  return Object.entries(description.channels || {}).map(([id, channel]) => readChannel({components}, id, channel, operations.get(id) || []))
+  return Object.entries(description.channels || {})
+    .map(([id, channel]) => readChannel({components}, id, channel, operations.get(id) || []))
     .sort((a, b) => order(a.publisher, b.publisher) || order(a.name, b.name));
 }
 
@@ -37,7 +39,11 @@ function convert(schema) {
 
 function readChannel(description, id, channel, operations) {
   const known = read.get(channel);
-  const same = known && known.id === id && known.operations.length === operations.length && known.operations.every((one, at) => one === operations[at]);
+  const same =
+    known &&
+    known.id === id &&
+    known.operations.length === operations.length &&
+    known.operations.every((one, at) => one === operations[at]);
   if (same && usedStill(description, known.used)) {
     return known.event;
   }
@@ -52,15 +58,27 @@ function readEvent(description, id, channel, operations) {
   const [message] = Object.values(channel.messages);
   const of = (action) => operations.filter((operation) => operation.action === action);
   const made = {
-    id, publisher: id.slice(0, at), name: id.slice(at + 1),
-    signature: channel.summary || '', description: channel.description || '', about: channel.tags?.[0]?.description || '',
-    subject: channel.address || '', key: channel['x-key'] || '', durable: channel['x-durable'] === true,
+    id,
+    publisher: id.slice(0, at),
+    name: id.slice(at + 1),
+    signature: channel.summary || '',
+    description: channel.description || '',
+    about: channel.tags?.[0]?.description || '',
+    subject: channel.address || '',
+    key: channel['x-key'] || '',
+    durable: channel['x-durable'] === true,
     type: message.contentType || 'application/json',
     payload: message.payload ? resolve(description, fromDraft07(message.payload)) : null,
     example: message.examples?.[0]?.payload,
     publishers: of('send').map((operation) => operation['x-service']),
-    subscribers: of('receive').map((operation) => ({service: operation['x-service'], durable: operation['x-durable'] === true, queue: operation.bindings?.nats?.queue || ''})),
-    get fingerprint() { return fingerprint(description, [channel, operations]); },
+    subscribers: of('receive').map((operation) => ({
+      service: operation['x-service'],
+      durable: operation['x-durable'] === true,
+      queue: operation.bindings?.nats?.queue || '',
+    })),
+    get fingerprint() {
+      return fingerprint(description, [channel, operations]);
+    },
   };
   made.text = ['event', id, made.signature, made.description].join(' ').toLowerCase();
   return made;
@@ -80,10 +98,15 @@ function fromDraft07(schema) {
   const types = [type].flat().filter((one) => one && one !== 'null');
   const alternatives = anyOf?.filter((one) => one.type !== 'null');
   const nullable = types.length < [type].flat().filter(Boolean).length || alternatives?.length < anyOf?.length;
-  Object.assign(made, types.length === 1 && {type: types[0]}, examples && {example: examples[0]}, nullable && {nullable: true},
+  Object.assign(
+    made,
+    types.length === 1 && {type: types[0]},
+    examples && {example: examples[0]},
+    nullable && {nullable: true},
     typeof exclusiveMinimum === 'number' && {minimum: exclusiveMinimum, exclusiveMinimum: true},
     typeof exclusiveMaximum === 'number' && {maximum: exclusiveMaximum, exclusiveMaximum: true},
-    schema.enum && nullable && {enum: schema.enum.filter((one) => one !== null)});
+    schema.enum && nullable && {enum: schema.enum.filter((one) => one !== null)},
+  );
   if (alternatives) {
     made[alternatives.length === 1 ? 'allOf' : 'anyOf'] = alternatives;
   }
@@ -102,7 +125,8 @@ function fromDraft07(schema) {
 }
 
 /**
- * Adds to each service the events that it publishes, and those to which it subscribes. Services that have only events come in as well.
+ * Adds to each service the events that it publishes, and those to which it subscribes. Services that have only events
+ * come in as well.
  */
 export function withEvents(services, events) {
   const all = new Map(services.map((service) => [service.host, {...service, events: [], subscriptions: []}]));
@@ -116,7 +140,9 @@ export function withEvents(services, events) {
     const publisher = of(event.publisher);
     publisher.events.push(event);
     publisher.description ||= event.about;
-    event.subscribers.forEach(({service}) => of(service).subscriptions.push(event));
+    for (const {service} of event.subscribers) {
+      of(service).subscriptions.push(event);
+    }
   }
   const order = new Intl.Collator('en').compare;
   return [...all.values()].sort((a, b) => order(a.host, b.host));

@@ -12,7 +12,12 @@ export function bytesText(bytes) {
 
 /** A span of time, given in seconds: "7 days". */
 export function spanText(seconds) {
-  const [length, name] = [[86_400, 'day'], [3600, 'hour'], [60, 'minute'], [1, 'second']].find(([unit]) => seconds >= unit) || [1, 'second'];
+  const [length, name] = [
+    [86_400, 'day'],
+    [3600, 'hour'],
+    [60, 'minute'],
+    [1, 'second'],
+  ].find(([unit]) => seconds >= unit) || [1, 'second'];
   const count = Math.floor(seconds / length);
   return `${count} ${name}${count === 1 ? '' : 's'}`;
 }
@@ -23,19 +28,25 @@ export function momentView(moment, now) {
     return 'never';
   }
   const seconds = Math.max(0, (new Date(now) - new Date(moment)) / 1000);
-  return element('time', {dateTime: moment, title: new Date(moment).toLocaleString()}, seconds < 1 ? 'just now' : `${spanText(seconds)} ago`);
+  return element(
+    'time',
+    {dateTime: moment, title: new Date(moment).toLocaleString()},
+    seconds < 1 ? 'just now' : `${spanText(seconds)} ago`,
+  );
 }
 
 /** The log of a publisher, as far as an event is concerned. stored and rate are of the event. */
 export function logView({log, stored, rate}, now) {
-  return definitions([
-    ['Stored', `${compactNumber(stored)} of this event, ${rateOf(rate)} recently`],
-    ['Whole log', `${compactNumber(log.events)} event${log.events === 1 ? '' : 's'}, ${sizeText(log)}`],
-    ['Kept', log.maxAge > 0 ? `for ${spanText(log.maxAge)} at most` : 'without an age limit'],
-    log.bytes !== null && ['Oldest', momentView(log.first, now)],
-    log.bytes !== null && ['Newest', momentView(log.last, now)],
-    ['Replicas', String(log.replicas)],
-  ].filter(Boolean));
+  return definitions(
+    [
+      ['Stored', `${compactNumber(stored)} of this event, ${rateOf(rate)} recently`],
+      ['Whole log', `${compactNumber(log.events)} event${log.events === 1 ? '' : 's'}, ${sizeText(log)}`],
+      ['Kept', log.maxAge > 0 ? `for ${spanText(log.maxAge)} at most` : 'without an age limit'],
+      log.bytes !== null && ['Oldest', momentView(log.first, now)],
+      log.bytes !== null && ['Newest', momentView(log.last, now)],
+      ['Replicas', String(log.replicas)],
+    ].filter(Boolean),
+  );
 }
 
 /** How large a log is, and may become. The size is not known if some of its events are not for the caller. */
@@ -62,10 +73,25 @@ export function subscriptionView(subscription, now) {
 
 /** The events that the log has dropped before a service could handle them. */
 export function cutOffView(cutOff) {
-  return cutOff.length > 0 && element('div', {className: 'notice bad'},
-    element('strong', {}, 'The log has dropped events before they were handled'),
-    element('ul', {}, ...cutOff.map(({at, events, until}) => element('li', {},
-      `${new Date(at).toLocaleString()}: about ${compactNumber(events)}, stored before ${new Date(until).toLocaleString()}`))));
+  return (
+    cutOff.length > 0 &&
+    element(
+      'div',
+      {className: 'notice bad'},
+      element('strong', {}, 'The log has dropped events before they were handled'),
+      element(
+        'ul',
+        {},
+        ...cutOff.map(({at, events, until}) =>
+          element(
+            'li',
+            {},
+            `${new Date(at).toLocaleString()}: about ${compactNumber(events)}, stored before ${new Date(until).toLocaleString()}`,
+          ),
+        ),
+      ),
+    )
+  );
 }
 
 /** A rate per second, for people who read: "0.2 per second". */
@@ -74,6 +100,9 @@ export function rateOf(rate) {
 }
 
 function definitions(rows) {
-  return element('dl', {className: 'event-figures'}, ...rows.map(([name, value, level]) =>
-    element('div', {}, element('dt', {}, name), element('dd', {className: level || ''}, value))));
+  return element(
+    'dl',
+    {className: 'event-figures'},
+    ...rows.map(([name, value, level]) => element('div', {}, element('dt', {}, name), element('dd', {className: level || ''}, value))),
+  );
 }

@@ -66,37 +66,69 @@ export class EventPage {
 /** Where a page on an event is. */
 export function crumbs(event, subscriber = '') {
   const link = () => new URL(eventHash(event, subscriber), document.baseURI).href;
-  return element('p', {className: 'crumbs'},
-    element('a', {href: '#/', className: 'back'}, 'Services'), element('a', {href: serviceHash(event.publisher)}, event.publisher),
+  return element(
+    'p',
+    {className: 'crumbs'},
+    element('a', {href: '#/', className: 'back'}, 'Services'),
+    element('a', {href: serviceHash(event.publisher)}, event.publisher),
     subscriber && element('a', {href: eventHash(event)}, event.name),
-    copyButton(link, 'Copy the link to this page', 'Copy link'));
+    copyButton(link, 'Copy the link to this page', 'Copy link'),
+  );
 }
 
 function aboutView({publisher, name, signature, description, subject, key, publishers}) {
   return [
-    element('h2', {id: 'operation-title', tabIndex: -1}, element('span', {className: 'method event'}, 'EVENT'), ' ', element('span', {className: 'path'}, name)),
+    element(
+      'h2',
+      {id: 'operation-title', tabIndex: -1},
+      element('span', {className: 'method event'}, 'EVENT'),
+      ' ',
+      element('span', {className: 'path'}, name),
+    ),
     signature && element('p', {className: 'signature'}, element('code', {}, signature)),
     description && element('p', {className: 'description'}, description),
-    element('dl', {className: 'event-facts'},
-      element('dt', {}, 'Publisher'), element('dd', {}, element('a', {href: serviceHash(publisher)}, publisher), runningText(publisher, publishers)),
-      element('dt', {}, 'Key'), element('dd', {}, key ? element('code', {}, key) : 'none', key && ': events with equal keys are in order'),
-      element('dt', {}, 'Subject on NATS'), element('dd', {}, subject ? element('code', {}, subject) : 'not known')),
+    element(
+      'dl',
+      {className: 'event-facts'},
+      element('dt', {}, 'Publisher'),
+      element('dd', {}, element('a', {href: serviceHash(publisher)}, publisher), runningText(publisher, publishers)),
+      element('dt', {}, 'Key'),
+      element('dd', {}, key ? element('code', {}, key) : 'none', key && ': events with equal keys are in order'),
+      element('dt', {}, 'Subject on NATS'),
+      element('dd', {}, subject ? element('code', {}, subject) : 'not known'),
+    ),
   ];
 }
 
 /** Whether the publisher runs, and which other hosts publish its event. */
 function runningText(publisher, publishers) {
   const others = publishers.filter((one) => one !== publisher);
-  return [!publishers.includes(publisher) && ', which does not run or does not show it to you', others.length > 0 && `, through ${others.join(', ')}`].filter(Boolean).join('');
+  return [
+    !publishers.includes(publisher) && ', which does not run or does not show it to you',
+    others.length > 0 && `, through ${others.join(', ')}`,
+  ]
+    .filter(Boolean)
+    .join('');
 }
 
 function payloadView({type, payload, signature, example: given}) {
   const title = element('h3', {}, 'Arguments');
   if (!payload || isNothing(payload)) {
-    return element('section', {'aria-label': 'Arguments'}, title, element('p', {className: 'quiet'}, payload ? 'None.' : 'They are not described.'));
+    return element(
+      'section',
+      {'aria-label': 'Arguments'},
+      title,
+      element('p', {className: 'quiet'}, payload ? 'None.' : 'They are not described.'),
+    );
   }
-  return element('section', {'aria-label': 'Arguments'}, title, element('p', {className: 'quiet'}, `In the body, ${type}:`),
-    schemaView(payload, signature), exampleView('Example of an event', () => given ?? example(payload, signature)));
+  return element(
+    'section',
+    {'aria-label': 'Arguments'},
+    title,
+    element('p', {className: 'quiet'}, `In the body, ${type}:`),
+    schemaView(payload, signature),
+    exampleView('Example of an event', () => given ?? example(payload, signature)),
+  );
 }
 
 function storedView({publisher, name, durable}, live) {
@@ -135,13 +167,34 @@ function subscribersView(event, live) {
   const columns = [
     ['Durable', ({durable}) => (durable ? 'yes' : 'no')],
     ['Backlog', ({figures}) => number(figures, ({backlog}) => compactNumber(backlog)), ({figures}) => figures?.backlog > 0 && 'refused'],
-    ['Dead letters', ({figures}) => number(figures, ({deadLetters}) => compactNumber(deadLetters)), ({figures}) => figures?.deadLetters > 0 && 'failed'],
+    [
+      'Dead letters',
+      ({figures}) => number(figures, ({deadLetters}) => compactNumber(deadLetters)),
+      ({figures}) => figures?.deadLetters > 0 && 'failed',
+    ],
     ['Handled', ({figures}) => number(figures, ({rate}) => rateOf(rate))],
   ];
-  const rows = all.map((one) => element('tr', {},
-    element('th', {scope: 'row'}, element('a', {href: eventHash(event, one.service)}, one.service), !one.runs && element('span', {className: 'quiet'}, ' does not run')),
-    ...columns.map(([title, text, level]) => element('td', {'data-label': title, className: level?.(one) || ''}, text(one)))));
-  return element('table', {className: 'event-table'},
-    element('thead', {}, element('tr', {}, ...['Service', ...columns.map(([title]) => title)].map((title) => element('th', {scope: 'col'}, title)))),
-    element('tbody', {}, ...rows));
+  const rows = all.map((one) =>
+    element(
+      'tr',
+      {},
+      element(
+        'th',
+        {scope: 'row'},
+        element('a', {href: eventHash(event, one.service)}, one.service),
+        !one.runs && element('span', {className: 'quiet'}, ' does not run'),
+      ),
+      ...columns.map(([title, text, level]) => element('td', {'data-label': title, className: level?.(one) || ''}, text(one))),
+    ),
+  );
+  return element(
+    'table',
+    {className: 'event-table'},
+    element(
+      'thead',
+      {},
+      element('tr', {}, ...['Service', ...columns.map(([title]) => title)].map((title) => element('th', {scope: 'col'}, title))),
+    ),
+    element('tbody', {}, ...rows),
+  );
 }

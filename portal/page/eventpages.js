@@ -21,7 +21,9 @@ export class EventPages {
     });
     caller.onChange(() => {
       this.#live = null;
-      this.#pages.forEach((page) => page.forget());
+      for (const page of this.#pages.values()) {
+        page.forget();
+      }
       this.#poller.reset();
     });
   }

@@ -2,8 +2,8 @@ import {element, pluralize, redraw} from './element.js';
 import {EventPages} from './eventpages.js';
 import {List} from './list.js';
 import {operationView, serviceView} from './operation.js';
-import {emptyView, failedView, gone, loadingView, refusedView, startView, unknownView} from './states.js';
 import {RequestForm} from './requestform.js';
+import {emptyView, failedView, gone, loadingView, refusedView, startView, unknownView} from './states.js';
 
 const mostForms = 40; // forms that keep what was typed
 
@@ -32,7 +32,11 @@ export class Explorer {
     this.actions = actions;
     this.node = element('div', {className: 'explorer'}, this.#list.node, this.#middle, this.#right);
     bus.onChange((state) => this.#apply(state));
-    caller.onChange(() => this.#forms.forEach((form) => form.forget()));
+    caller.onChange(() => {
+      for (const form of this.#forms.values()) {
+        form.forget();
+      }
+    });
   }
 
   /** Shows a route of the page. */
@@ -45,7 +49,8 @@ export class Explorer {
     if (moved && route.host) {
       this.#middle.scrollTop = 0;
       window.scrollTo(0, 0);
-      if (this.#list.node.offsetParent === null) { // on a phone the operation has replaced the list
+      if (this.#list.node.offsetParent === null) {
+        // on a phone the operation has replaced the list
         this.#middle.querySelector('h2')?.focus({preventScroll: true});
       }
     }
@@ -91,7 +96,11 @@ export class Explorer {
       this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller));
     } else if (service) {
       const instances = this.#state.instances[host] || [];
-      this.#put('service', [[...service.operations, ...service.events, ...service.subscriptions].map((one) => one.fingerprint), instances], () => serviceView(service, instances));
+      this.#put(
+        'service',
+        [[...service.operations, ...service.events, ...service.subscriptions].map((one) => one.fingerprint), instances],
+        () => serviceView(service, instances),
+      );
     } else if (services.length === 0) {
       this.#put('empty', this.#state.leftOut, () => emptyView(this.#state, this.#caller));
     } else {
@@ -180,8 +189,13 @@ export class Explorer {
   #showGone() {
     if (this.#shown !== gone) {
       this.#shown = gone;
-      this.#middle.prepend(element('p', {className: 'notice', role: 'alert'},
-        `This ${this.#last.event ? 'event' : 'operation'} is no longer on the bus, or no longer visible to you, as of ${new Date().toLocaleTimeString()}. Your input is kept in case it comes back.`));
+      this.#middle.prepend(
+        element(
+          'p',
+          {className: 'notice', role: 'alert'},
+          `This ${this.#last.event ? 'event' : 'operation'} is no longer on the bus, or no longer visible to you, as of ${new Date().toLocaleTimeString()}. Your input is kept in case it comes back.`,
+        ),
+      );
     }
   }
 

@@ -38,8 +38,12 @@ export function fieldFor(name, schema, {required = false, depth = 0, within = []
 
 function choiceField(name, schema, choices, required) {
   const texts = choices.map(write);
-  const input = element('select', {}, element('option', {value: ''}, '(not sent)'),
-    ...texts.map((text, at) => element('option', {value: text}, String(choices[at]))));
+  const input = element(
+    'select',
+    {},
+    element('option', {value: ''}, '(not sent)'),
+    ...texts.map((text, at) => element('option', {value: text}, String(choices[at]))),
+  );
   input.value = write(schema.schema.example ?? schema.schema.default) ?? '';
   input.selectedIndex = Math.max(0, input.selectedIndex);
   return oneInput(name, schema, required, input, {
@@ -97,7 +101,10 @@ function anyField(name, schema, required) {
 }
 
 function objectField(name, schema, {required, ...inner}) {
-  const members = fields(schema).map((member) => [member.name, fieldFor(member.name, member.schema, {...inner, required: member.required})]);
+  const members = fields(schema).map((member) => [
+    member.name,
+    fieldFor(member.name, member.schema, {...inner, required: member.required}),
+  ]);
   const node = element('fieldset', {}, legend(name, schema), ...members.map(([, field]) => field.node));
   return {node, ...membersOf(members, required)};
 }
@@ -123,8 +130,12 @@ function textInput({schema, follow}, inputMode) {
   const given = schema.example ?? schema.default;
   const sample = example({schema, follow});
   return element('input', {
-    type: 'text', inputMode, spellcheck: false, autocomplete: 'off',
-    value: given === undefined ? '' : String(given), placeholder: sample === '' ? '' : String(sample),
+    type: 'text',
+    inputMode,
+    spellcheck: false,
+    autocomplete: 'off',
+    value: given === undefined ? '' : String(given),
+    placeholder: sample === '' ? '' : String(sample),
   });
 }
 
@@ -141,13 +152,21 @@ export function oneInput(name, schema, required, input, {text, fill, hint}) {
     input.removeAttribute('aria-invalid');
   });
   const about = [typeText(schema), hint, required && name && 'required', ...limits(schema)].filter(Boolean).join(', ');
-  const label = element('label', {htmlFor: input.id}, name && element('code', {}, name), ' ',
-    element('span', {className: name ? 'quiet' : 'visually-hidden'}, about));
+  const label = element(
+    'label',
+    {htmlFor: input.id},
+    name && element('code', {}, name),
+    ' ',
+    element('span', {className: name ? 'quiet' : 'visually-hidden'}, about),
+  );
   if (name) {
     input.name = name;
   }
   return {
-    node: element('div', {className: 'field'}, label, input, error), input, text, fill,
+    node: element('div', {className: 'field'}, label, input, error),
+    input,
+    text,
+    fill,
     mark: (path, detail) => {
       error.textContent = [path.join('.').replaceAll('.[', '['), detail].filter(Boolean).join(' ');
       input.setAttribute('aria-invalid', 'true');

@@ -4,7 +4,10 @@ import {element} from './element.js';
 import {oneInput} from './fields.js';
 import {fields} from './schema.js';
 
-/** The body of a handler that reads a form: inputs for texts, and file pickers. What is empty is not sent, unless it is required. */
+/**
+ * The body of a handler that reads a form: inputs for texts, and file pickers. What is empty is not sent, unless it is
+ * required.
+ */
 export class FormBody {
   node;
   #type;
@@ -14,9 +17,12 @@ export class FormBody {
   constructor({type, schema, encoding}) {
     this.#type = type;
     this.#fields = new Map(fields(schema).map((member) => [member.name, fieldOf(member, encoding[member.name]?.contentType)]));
-    this.node = element('fieldset', {className: 'body'},
+    this.node = element(
+      'fieldset',
+      {className: 'body'},
       element('legend', {}, 'Body ', element('span', {className: 'quiet'}, type)),
-      element('div', {className: 'inputs'}, ...[...this.#fields.values()].map((field) => field.node)));
+      element('div', {className: 'inputs'}, ...[...this.#fields.values()].map((field) => field.node)),
+    );
   }
 
   /** The entries of a form with files, [[name, string or File]]; undefined for one that is sent as text. */
@@ -36,7 +42,9 @@ export class FormBody {
   /** Takes over what was typed into another form. */
   take(other) {
     if (other instanceof FormBody) {
-      this.#fields.forEach((field, name) => field.take(other.#fields.get(name)));
+      for (const [name, field] of this.#fields) {
+        field.take(other.#fields.get(name));
+      }
     }
   }
 
@@ -57,7 +65,8 @@ function fieldOf({name, required, schema}, mediaTypes) {
   if (one.format === 'binary') {
     const input = element('input', {type: 'file', multiple: several, accept: mediaTypes});
     return {
-      ...oneInput(name, schema, required, input, {hint: mediaTypes}), input,
+      ...oneInput(name, schema, required, input, {hint: mediaTypes}),
+      input,
       values: () => [...input.files],
       take: (other) => {
         if (other?.input?.type === 'file') {
@@ -69,16 +78,22 @@ function fieldOf({name, required, schema}, mediaTypes) {
   if (several) {
     const input = element('textarea', {rows: 2, spellcheck: false});
     return {
-      ...oneInput(name, schema, required, input, {hint: 'one on each line'}), input,
+      ...oneInput(name, schema, required, input, {hint: 'one on each line'}),
+      input,
       values: () => input.value.split('\n').filter((line) => line !== ''),
       take: (other) => {
-        input.value = other?.values().filter((value) => typeof value === 'string').join('\n') ?? '';
+        input.value =
+          other
+            ?.values()
+            .filter((value) => typeof value === 'string')
+            .join('\n') ?? '';
       },
     };
   }
   const field = parameterField({name, place: '', required, schema});
   return {
-    node: field.node, mark: field.mark,
+    node: field.node,
+    mark: field.mark,
     values: () => (field.value === '' && !required ? [] : [field.value]),
     take: (other) => {
       const [value = ''] = other?.values() ?? [];

@@ -21,17 +21,18 @@ function byArguments(operation, request, body) {
   const given = argumentsOf(operation, request, body).map(([name, value]) => `${quote(name)}: ${value}`);
   const args = given.length > 0 ? `bus.Args{${given.join(', ')}}` : 'nil';
   const result = resultType(operation);
-  return [
-    ...(result ? [`var result ${result}`] : []),
-    `err = conn.Call(ctx, ${quote(address)}, ${args}, ${result ? '&result' : 'nil'})`,
-  ];
+  return [...(result ? [`var result ${result}`] : []), `err = conn.Call(ctx, ${quote(address)}, ${args}, ${result ? '&result' : 'nil'})`];
 }
 
 /** The arguments by name, as Go: those of path and query, and of the body, which may be a single argument. */
 function argumentsOf(operation, request, body) {
-  const named = operation.parameters.map(({name, place, schema}) => [name, request.values?.[`${place} ${name}`], schema])
+  const named = operation.parameters
+    .map(({name, place, schema}) => [name, request.values?.[`${place} ${name}`], schema])
     .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value, {schema}]) => [name, literal(schema.type === 'string' ? {kind: 'string', value} : parseTree(value) ?? {kind: 'string', value})]);
+    .map(([name, value, {schema}]) => [
+      name,
+      literal(schema.type === 'string' ? {kind: 'string', value} : (parseTree(value) ?? {kind: 'string', value})),
+    ]);
   if (!body) {
     return named;
   }
@@ -115,29 +116,55 @@ function byRequest(request) {
   const port = request.port === '443' ? '' : `:${request.port}`;
   const address = quote(`https://${request.host}${port}${request.path}${request.query}`);
   const body = request.form ? '&body' : request.body === undefined ? 'http.NoBody' : `strings.NewReader(${quote(request.body)})`;
-  const made = [...(request.form ? formLines(request.form) : []), `request, err := http.NewRequestWithContext(ctx, ${quote(request.method)}, ${address}, ${body})`, failure];
+  const made = [
+    ...(request.form ? formLines(request.form) : []),
+    `request, err := http.NewRequestWithContext(ctx, ${quote(request.method)}, ${address}, ${body})`,
+    failure,
+  ];
   const type = request.body === undefined ? [] : [['Content-Type', request.type]];
   if (request.form) {
     made.push('request.Header.Set("Content-Type", form.FormDataContentType())');
   }
   made.push(...[...Object.entries(request.headers), ...type].map(([name, value]) => `request.Header.Set(${quote(name)}, ${quote(value)})`));
   if (request.to === allInstances) {
-    return [...made, 'for response, err := range conn.Multicast(request) {', '\tif err != nil {', '\t\treturn err', '\t}',
-      '\tfmt.Println(response.Header.Get("Bus-From-Id"), response.Status)', '}'];
+    return [
+      ...made,
+      'for response, err := range conn.Multicast(request) {',
+      '\tif err != nil {',
+      '\t\treturn err',
+      '\t}',
+      '\tfmt.Println(response.Header.Get("Bus-From-Id"), response.Status)',
+      '}',
+    ];
   }
   return [...made, 'response, err := conn.Do(request)'];
 }
 
 /** Writes a form with files to a buffer. */
 function formLines(entries) {
-  return ['var body bytes.Buffer', 'form := multipart.NewWriter(&body)', ...entries.flatMap(([name, value]) => {
-    if (typeof value === 'string') {
-      return [`if err := form.WriteField(${quote(name)}, ${quote(value)}); err != nil {`, '\treturn err', '}'];
-    }
-    const head = [['"Content-Disposition"', `multipart.FileContentDisposition(${quote(name)}, ${quote(value.name)})`],
-      ['"Content-Type"', quote(value.type || 'application/octet-stream')]].map(([key, text]) => `${key}: {${text}}`);
-    return [`if content, err := os.ReadFile(${quote(value.name)}); err != nil {`, '\treturn err',
-      `} else if part, err := form.CreatePart(textproto.MIMEHeader{${head.join(', ')}}); err != nil {`, '\treturn err',
-      '} else if _, err := part.Write(content); err != nil {', '\treturn err', '}'];
-  }), 'if err := form.Close(); err != nil {', '\treturn err', '}'];
+  return [
+    'var body bytes.Buffer',
+    'form := multipart.NewWriter(&body)',
+    ...entries.flatMap(([name, value]) => {
+      if (typeof value === 'string') {
+        return [`if err := form.WriteField(${quote(name)}, ${quote(value)}); err != nil {`, '\treturn err', '}'];
+      }
+      const head = [
+        ['"Content-Disposition"', `multipart.FileContentDisposition(${quote(name)}, ${quote(value.name)})`],
+        ['"Content-Type"', quote(value.type || 'application/octet-stream')],
+      ].map(([key, text]) => `${key}: {${text}}`);
+      return [
+        `if content, err := os.ReadFile(${quote(value.name)}); err != nil {`,
+        '\treturn err',
+        `} else if part, err := form.CreatePart(textproto.MIMEHeader{${head.join(', ')}}); err != nil {`,
+        '\treturn err',
+        '} else if _, err := part.Write(content); err != nil {',
+        '\treturn err',
+        '}',
+      ];
+    }),
+    'if err := form.Close(); err != nil {',
+    '\treturn err',
+    '}',
+  ];
 }

@@ -27,7 +27,8 @@ export function indent(text, most = Infinity) {
     const opened = before === '{' || before === '[';
     const closes = next === '}' || next === ']';
     depth += closes ? -1 : 0;
-    if (opened !== closes || before === ',') { // "{}" stays together
+    if (opened !== closes || before === ',') {
+      // "{}" stays together
       const line = `\n${'  '.repeat(depth)}`;
       written.push(line);
       length += line.length;
@@ -50,8 +51,9 @@ export function read(text) {
   if (!/(?:^|[^.\d])\d{16}/.test(text)) {
     return JSON.parse(text); // much faster, and all whole numbers are exact
   }
-  return JSON.parse(text, (_, value, context) => (
-    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source) ? BigInt(context.source) : value));
+  return JSON.parse(text, (_, value, context) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source) ? BigInt(context.source) : value,
+  );
 }
 
 /** Writes as JSON what read returns. */
@@ -68,8 +70,8 @@ export function isJSON(text) {
   }
 }
 
-// JSON as a tree whose numbers keep their digits, unlike what JSON.parse makes of them:
-// {kind: 'object', members: [[name, tree]]}, {kind: 'array', items: [tree]}, {kind: 'string', value}, {kind: 'word', text}.
+// JSON as a tree whose numbers keep their digits, unlike what JSON.parse makes of them: {kind: 'object', members:
+// [[name, tree]]}, {kind: 'array', items: [tree]}, {kind: 'string', value}, {kind: 'word', text}.
 
 /**
  * Reads JSON.
@@ -87,11 +89,14 @@ function take(left) {
   const first = left.pop();
   switch (first) {
     case '{':
-      return {kind: 'object', members: takeList(left, '}', () => {
-        const name = JSON.parse(left.pop());
-        left.pop(); // the colon
-        return [name, take(left)];
-      })};
+      return {
+        kind: 'object',
+        members: takeList(left, '}', () => {
+          const name = JSON.parse(left.pop());
+          left.pop(); // the colon
+          return [name, take(left)];
+        }),
+      };
     case '[':
       return {kind: 'array', items: takeList(left, ']', () => take(left))};
     default:

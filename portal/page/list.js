@@ -9,13 +9,19 @@ const mostFound = 200; // search results shown, unless the user wants all
 
 /**
  * The services with their operations and events, and a search among them. Those of a collapsed service are not in the
- * page at all, and the row of a service is made anew only if it changes, so that a bus with a thousand services is as fast as a small one.
+ * page at all, and the row of a service is made anew only if it changes, so that a bus with a thousand services is as
+ * fast as a small one.
  */
 export class List {
   node;
   #search = element('input', {
-    type: 'search', id: 'search', placeholder: 'Search', autocomplete: 'off', spellcheck: false,
-    'aria-describedby': 'search-help', 'aria-controls': 'services',
+    type: 'search',
+    id: 'search',
+    placeholder: 'Search',
+    autocomplete: 'off',
+    spellcheck: false,
+    'aria-describedby': 'search-help',
+    'aria-controls': 'services',
   });
   #count = element('p', {className: 'quiet count', role: 'status'});
   #leftOut = element('a', {className: 'left-out', href: '#/', hidden: true});
@@ -36,12 +42,21 @@ export class List {
     this.#search.addEventListener('keydown', (event) => this.#searchKey(event));
     this.#list.addEventListener('keydown', (event) => this.#listKey(event));
     this.#list.addEventListener('focusin', ({target}) => target.matches('a') && this.#enterAt(target));
-    this.node = element('nav', {className: 'list', 'aria-label': 'Services'},
-      element('div', {className: 'search'},
-        element('label', {htmlFor: 'search', className: 'visually-hidden'}, 'Search services, operations and events'), this.#search,
+    this.node = element(
+      'nav',
+      {className: 'list', 'aria-label': 'Services'},
+      element(
+        'div',
+        {className: 'search'},
+        element('label', {htmlFor: 'search', className: 'visually-hidden'}, 'Search services, operations and events'),
+        this.#search,
         element('kbd', {'aria-hidden': 'true'}, '/'),
-        element('span', {id: 'search-help', className: 'visually-hidden'}, 'Arrow keys move, Enter opens, Escape clears.')),
-      this.#count, this.#leftOut, this.#list);
+        element('span', {id: 'search-help', className: 'visually-hidden'}, 'Arrow keys move, Enter opens, Escape clears.'),
+      ),
+      this.#count,
+      this.#leftOut,
+      this.#list,
+    );
   }
 
   /** Shows the services on the bus, and keeps what is expanded, searched, focused and scrolled to. */
@@ -123,7 +138,9 @@ export class List {
 
   /** Lets the Tab key enter the list at a link. It is one stop, however long: in it, arrow keys move. */
   #enterAt(link) {
-    this.#list.querySelectorAll('a[tabindex="0"]').forEach((other) => { other.tabIndex = -1; });
+    this.#list.querySelectorAll('a[tabindex="0"]').forEach((other) => {
+      other.tabIndex = -1;
+    });
     if (link) {
       link.tabIndex = 0;
     }
@@ -152,11 +169,17 @@ export class List {
       found.push(...hits);
       hosts += hits.length > 0 ? 1 : 0;
     }
-    this.#count.textContent = found.length === 0 ? 'Nothing found. Try fewer words.'
-      : `${countText(found)} of ${pluralize(hosts, 'service')} found`;
+    this.#count.textContent =
+      found.length === 0 ? 'Nothing found. Try fewer words.' : `${countText(found)} of ${pluralize(hosts, 'service')} found`;
     if (found.length > most) {
-      rows.push(element('li', {className: 'quiet more'}, `… and ${found.length - most} more. Type more words, or `,
-        button(`show all ${found.length}`, () => this.#showAll(), {className: 'small'})));
+      rows.push(
+        element(
+          'li',
+          {className: 'quiet more'},
+          `… and ${found.length - most} more. Type more words, or `,
+          button(`show all ${found.length}`, () => this.#showAll(), {className: 'small'}),
+        ),
+      );
     }
     return rows;
   }
@@ -173,7 +196,12 @@ export class List {
     const {host} = service;
     const count = partsOf(service).length;
     const known = this.#rows.get(host);
-    if (known?.open === open && known.count === count && known.parts.length === parts.length && known.parts.every((one, at) => one === parts[at])) {
+    if (
+      known?.open === open &&
+      known.count === count &&
+      known.parts.length === parts.length &&
+      known.parts.every((one, at) => one === parts[at])
+    ) {
       return known.row;
     }
     const row = this.#newServiceRow(host, open, parts, count);
@@ -183,34 +211,50 @@ export class List {
 
   #newServiceRow(host, open, parts, count) {
     const toggle = button('', () => this.#toggle(host, !open), {
-      className: 'toggle', tabIndex: -1, 'aria-expanded': String(open), 'aria-label': `Operations and events of ${host}`,
+      className: 'toggle',
+      tabIndex: -1,
+      'aria-expanded': String(open),
+      'aria-label': `Operations and events of ${host}`,
       disabled: count === 0,
     });
-    const link = element('a', {href: serviceHash(host), className: 'host', tabIndex: -1},
-      host, open ? '' : element('span', {className: 'quiet'}, ` ${count}`));
+    const link = element(
+      'a',
+      {href: serviceHash(host), className: 'host', tabIndex: -1},
+      host,
+      open ? '' : element('span', {className: 'quiet'}, ` ${count}`),
+    );
     link.dataset.at = link.dataset.host = host;
     const row = element('li', {className: 'service'}, element('div', {className: 'service-row'}, toggle, link));
     row.style.setProperty('--lines', 1 + parts.length);
     if (parts.length > 0) {
-      row.append(element('ul', {'aria-label': host}, ...parts.map((part) => (part.publisher ? this.#eventRow(part) : this.#operationRow(part)))));
+      row.append(
+        element('ul', {'aria-label': host}, ...parts.map((part) => (part.publisher ? this.#eventRow(part) : this.#operationRow(part)))),
+      );
     }
     return row;
   }
 
   #operationRow(operation) {
     const {host, method} = operation;
-    const link = element('a', {href: operationHash(operation), tabIndex: -1},
+    const link = element(
+      'a',
+      {href: operationHash(operation), tabIndex: -1},
       element('span', {className: `method ${method}`}, method.toUpperCase()),
       pathView(operation, 'visually-hidden'),
-      operation.secured && element('span', {className: 'lock', title: 'asks for a token', role: 'img', 'aria-label': 'asks for a token'}));
+      operation.secured && element('span', {className: 'lock', title: 'asks for a token', role: 'img', 'aria-label': 'asks for a token'}),
+    );
     link.dataset.at = operation.id;
     link.dataset.host = host;
     return element('li', {}, link);
   }
 
   #eventRow(event) {
-    const link = element('a', {href: eventHash(event), tabIndex: -1},
-      element('span', {className: 'method event'}, 'EVENT'), element('span', {className: 'path'}, event.name));
+    const link = element(
+      'a',
+      {href: eventHash(event), tabIndex: -1},
+      element('span', {className: 'method event'}, 'EVENT'),
+      element('span', {className: 'path'}, event.name),
+    );
     link.dataset.at = `event ${event.id}`;
     link.dataset.host = event.publisher;
     return element('li', {}, link);
@@ -281,5 +325,7 @@ function partsOf({operations, events}) {
 function countText(parts) {
   const events = parts.filter(({publisher}) => publisher).length;
   const operations = parts.length - events;
-  return [(operations > 0 || events === 0) && pluralize(operations, 'operation'), events > 0 && pluralize(events, 'event')].filter(Boolean).join(', ');
+  return [(operations > 0 || events === 0) && pluralize(operations, 'operation'), events > 0 && pluralize(events, 'event')]
+    .filter(Boolean)
+    .join(', ');
 }

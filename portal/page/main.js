@@ -23,7 +23,11 @@ const compare = new Compare([caller, other], [bus, otherBus]);
 const map = new MapView(caller, bus);
 
 // A view is {node, title, show(route)}. The address selects it, "#/compare"; anything unknown is the explorer.
-const views = new Map([['', explorer], ['map', map], ['compare', compare]]);
+const views = new Map([
+  ['', explorer],
+  ['map', map],
+  ['compare', compare],
+]);
 
 const main = document.getElementById('main');
 

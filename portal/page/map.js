@@ -7,9 +7,8 @@ import {callsTable, flowsTable, servicesTable} from './maptable.js';
 import {Poller} from './poller.js';
 import {foldedList} from './states.js';
 
-// The map of the services: which run, who calls whom, how often and how fast, and where events go. It polls the portal every 2 seconds while
-// it is visible, and not otherwise.
-
+// The map of the services: which run, who calls whom, how often and how fast, and where events go. It polls the portal
+// every 2 seconds while it is visible, and not otherwise.
 
 const many = 40; // number of nodes from which the tables scroll by themselves
 
@@ -22,7 +21,13 @@ export class MapView {
   #state = element('p', {className: 'map-state quiet', role: 'status'});
   #notices = element('div');
   #noticed = ''; // what they say
-  #filter = element('input', {type: 'search', placeholder: 'Filter services', autocomplete: 'off', spellcheck: false, oninput: () => this.#draw()});
+  #filter = element('input', {
+    type: 'search',
+    placeholder: 'Filter services',
+    autocomplete: 'off',
+    spellcheck: false,
+    oninput: () => this.#draw(),
+  });
   #figures = element('div', {className: 'map-figures'});
   #graph = new MapGraph((key, pin) => this.#choose(key, pin));
   #calls = callsTable((key, pin) => this.#choose(key, pin));
@@ -43,19 +48,39 @@ export class MapView {
     this.#bus = bus;
     const watched = () => this.node.isConnected;
     this.#poller = new Poller('live.json', caller, {
-      watched, apply: (answer) => this.#apply(answer), miss: (status, detail) => this.#miss(status, detail),
+      watched,
+      apply: (answer) => this.#apply(answer),
+      miss: (status, detail) => this.#miss(status, detail),
     });
     this.#eventPoller = new Poller('events.json', caller, {
-      watched, apply: (answer) => this.#applyEvents(answer), miss: () => {}, // the figures of calls are missed as well, which the map says
+      watched,
+      apply: (answer) => this.#applyEvents(answer),
+      miss: () => {}, // the figures of calls are missed as well, which the map says
     });
     caller.onChange(() => this.#reset());
     const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#rearrange()}, 'Rearrange');
-    this.#body = element('div', {className: 'map-body', hidden: true}, element('div', {}, this.#leftOut, this.#graph.node),
-      element('div', {className: 'map-tables'}, this.#calls.node, this.#flows.node, this.#services.node));
-    this.node = element('section', {className: 'map-view'},
-      element('div', {className: 'map-head'}, element('h2', {}, 'Map'),
-        element('label', {className: 'map-filter'}, element('span', {className: 'visually-hidden'}, 'Filter'), this.#filter), again, this.#state),
-      this.#notices, this.#body, legend(), this.#figures);
+    this.#body = element(
+      'div',
+      {className: 'map-body', hidden: true},
+      element('div', {}, this.#leftOut, this.#graph.node),
+      element('div', {className: 'map-tables'}, this.#calls.node, this.#flows.node, this.#services.node),
+    );
+    this.node = element(
+      'section',
+      {className: 'map-view'},
+      element(
+        'div',
+        {className: 'map-head'},
+        element('h2', {}, 'Map'),
+        element('label', {className: 'map-filter'}, element('span', {className: 'visually-hidden'}, 'Filter'), this.#filter),
+        again,
+        this.#state,
+      ),
+      this.#notices,
+      this.#body,
+      legend(),
+      this.#figures,
+    );
     this.#showState('Asking the bus …');
   }
 
@@ -101,7 +126,7 @@ export class MapView {
   #miss(status, detail) {
     if (status === 401 || status === 403) {
       this.#live = this.#events = null;
-        this.#draw();
+      this.#draw();
       this.#showState(`The token is refused: ${detail}`, true);
       return;
     }
@@ -154,7 +179,7 @@ export class MapView {
   /** Says what is missing: of calls, and of events if some are stored. */
   #showNotices() {
     const stored = [...this.#bus.state.events.values()].some(({durable}) => durable);
-    const lines = new Set([...this.#live?.leftOut || [], ...this.#events?.leftOut || [], stored && this.#events?.unavailable]);
+    const lines = new Set([...(this.#live?.leftOut || []), ...(this.#events?.leftOut || []), stored && this.#events?.unavailable]);
     const texts = [...lines].filter(Boolean);
     if (texts.join('\n') !== this.#noticed) {
       this.#noticed = texts.join('\n');
@@ -207,21 +232,32 @@ function figuresOf({nodes, edges, flows}, chosen) {
   const edge = edges.find(({key}) => key === chosen);
   const node = nodes.find(({name}) => name === chosen);
   if (edge) {
-    return [element('p', {}, element('strong', {}, `${edge.from} → ${edge.to}`)), element('p', {}, sentence(edge.figures)),
-      list(edge.operations.map((operation) => `${operation.name} ${operation.path}: ${sentence(operation)}`))];
+    return [
+      element('p', {}, element('strong', {}, `${edge.from} → ${edge.to}`)),
+      element('p', {}, sentence(edge.figures)),
+      list(edge.operations.map((operation) => `${operation.name} ${operation.path}: ${sentence(operation)}`)),
+    ];
   }
   if (node) {
-    return [element('p', {}, element('strong', {}, node.name), node.ports.length > 0 ? ` on port ${node.ports.join(', ')}` : ''),
+    return [
+      element('p', {}, element('strong', {}, node.name), node.ports.length > 0 ? ` on port ${node.ports.join(', ')}` : ''),
       node.figures ? element('p', {}, sentence(node.figures)) : '',
-      list(node.instances.map(({id, version, started}) =>
-        `${id}${version ? `, version ${version}` : ''}${started ? `, since ${new Date(started).toLocaleString()}` : ''}`))].filter(Boolean);
+      list(
+        node.instances.map(
+          ({id, version, started}) =>
+            `${id}${version ? `, version ${version}` : ''}${started ? `, since ${new Date(started).toLocaleString()}` : ''}`,
+        ),
+      ),
+    ].filter(Boolean);
   }
   const services = nodes.filter(({kind}) => kind === 'service');
   const instances = services.reduce((sum, each) => sum + each.instances.length, 0);
   const sum = (name) => edges.reduce((total, {figures}) => total + figures.recent[name], 0);
-  return [element('p', {}, element('strong', {}, `${count(services.length, 'service')}, ${count(instances, 'instance')}`)),
+  return [
+    element('p', {}, element('strong', {}, `${count(services.length, 'service')}, ${count(instances, 'instance')}`)),
     element('p', {}, `${rateText(sum('rate'))} calls, ${rateText(sum('refusedRate'))} refused, ${rateText(sum('failedRate'))} failed`),
-    element('p', {className: 'quiet'}, 'Point at a service or at a row for its figures; click to keep them here.')];
+    element('p', {className: 'quiet'}, 'Point at a service or at a row for its figures; click to keep them here.'),
+  ];
 }
 
 function count(number, noun) {
@@ -243,12 +279,24 @@ function sentence({calls, recent}) {
 }
 
 function list(lines) {
-  return element('ul', {}, ...lines.slice(0, 30).map((line) => element('li', {}, line)),
-    lines.length > 30 ? element('li', {}, `and ${lines.length - 30} more`) : '');
+  return element(
+    'ul',
+    {},
+    ...lines.slice(0, 30).map((line) => element('li', {}, line)),
+    lines.length > 30 ? element('li', {}, `and ${lines.length - 30} more`) : '',
+  );
 }
 
 function legend() {
   const item = (kind, text) => element('li', {className: `${kind} quiet`}, element('i'), text);
-  return element('ul', {className: 'map-legend'}, item('busy', 'calls now, wider for more'), item('idle', 'has called before'), item('event', 'events'),
-    item('refused', 'some refused (4xx)'), item('failed', 'some failed (5xx)'), item('absent', 'nobody is there'));
+  return element(
+    'ul',
+    {className: 'map-legend'},
+    item('busy', 'calls now, wider for more'),
+    item('idle', 'has called before'),
+    item('event', 'events'),
+    item('refused', 'some refused (4xx)'),
+    item('failed', 'some failed (5xx)'),
+    item('absent', 'nobody is there'),
+  );
 }

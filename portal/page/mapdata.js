@@ -4,8 +4,8 @@
 export const nameless = '(nobody)';
 
 /**
- * Parses a response: {nodes, edges, measured, leftOut}. An edge is {key, from, to, kind, figures, operations}; its kind is the
- * worst recent result of its calls: "failed", "refused", "busy", "idle", or "absent" if nobody serves the host.
+ * Parses a response: {nodes, edges, measured, leftOut}. An edge is {key, from, to, kind, figures, operations}; its kind
+ * is the worst recent result of its calls: "failed", "refused", "busy", "idle", or "absent" if nobody serves the host.
  */
 export function readLive(answer) {
   const nodes = new Map();
@@ -62,5 +62,8 @@ export function durationText(seconds) {
 
 /** A count, for people: "12.3k". */
 export function compactNumber(count) {
-  return new Intl.NumberFormat('en', {notation: count < 10_000 ? 'standard' : 'compact', maximumFractionDigits: count < 10_000 ? 0 : 1}).format(count);
+  return new Intl.NumberFormat('en', {
+    notation: count < 10_000 ? 'standard' : 'compact',
+    maximumFractionDigits: count < 10_000 ? 0 : 1,
+  }).format(count);
 }

@@ -6,8 +6,9 @@ import {eventHash} from './route.js';
 // The flows of events on the map, from publishers to subscribers.
 
 /**
- * Returns what readLive returned with flows of events, and the services that have only events. A flow is {key, from, to, kind, rate,
- * backlog, deadLetters, events}: the sums of its events, and each; its kind is "event". The rate is null if nothing is stored.
+ * Returns what readLive returned with flows of events, and the services that have only events. A flow is {key, from,
+ * to, kind, rate, backlog, deadLetters, events}: the sums of its events, and each; its kind is "event". The rate is
+ * null if nothing is stored.
  * @param {Iterable<Object>} events as readEvents returns them
  * @param {Object|null} answer of events.json
  */
@@ -15,7 +16,17 @@ export function withFlows({nodes, edges, measured}, events, answer) {
   const known = new Map(nodes.map((node) => [node.name, {...node, does: new Set(), runs: true, backlog: 0, deadLetters: 0}]));
   const node = (name, does, runs) => {
     if (!known.has(name)) {
-      known.set(name, {name, kind: 'events', does: new Set(), runs: false, instances: [], ports: [], figures: null, backlog: 0, deadLetters: 0});
+      known.set(name, {
+        name,
+        kind: 'events',
+        does: new Set(),
+        runs: false,
+        instances: [],
+        ports: [],
+        figures: null,
+        backlog: 0,
+        deadLetters: 0,
+      });
     }
     const found = known.get(name);
     found.does.add(does);
@@ -45,7 +56,10 @@ export function withFlows({nodes, edges, measured}, events, answer) {
 
 /** What is not handled: ["12 events waiting", "3 dead letters"]; nothing of what is zero. */
 export function troubleTexts({backlog, deadLetters}) {
-  return [backlog > 0 && `${compactNumber(backlog)} event${backlog === 1 ? '' : 's'} waiting`, deadLetters > 0 && pluralize(deadLetters, 'dead letter')].filter(Boolean);
+  return [
+    backlog > 0 && `${compactNumber(backlog)} event${backlog === 1 ? '' : 's'} waiting`,
+    deadLetters > 0 && pluralize(deadLetters, 'dead letter'),
+  ].filter(Boolean);
 }
 
 /** What a node is that has only events. */
@@ -55,14 +69,26 @@ export function aboutEvents({does, runs}) {
 
 /** "1.2/s handled, 3 events waiting". */
 export function flowText({rate, backlog = 0, deadLetters = 0}) {
-  return [rate === null || rate === undefined ? 'not stored' : `${rateText(rate)} handled`, ...troubleTexts({backlog, deadLetters})].join(', ');
+  return [rate === null || rate === undefined ? 'not stored' : `${rateText(rate)} handled`, ...troubleTexts({backlog, deadLetters})].join(
+    ', ',
+  );
 }
 
 /** A flow in figures, with links to its events. */
 export function flowView({from, to, events, ...sums}) {
-  return [element('p', {}, element('strong', {}, `${from} ⇢ ${to}`)), element('p', {}, `Events: ${flowText(sums)}`),
-    element('ul', {}, ...events.slice(0, 30).map(({event, figures}) => element('li', {},
-      element('a', {href: eventHash(event, to)}, event.name), `: ${flowText(figures || {})}`)))];
+  return [
+    element('p', {}, element('strong', {}, `${from} ⇢ ${to}`)),
+    element('p', {}, `Events: ${flowText(sums)}`),
+    element(
+      'ul',
+      {},
+      ...events
+        .slice(0, 30)
+        .map(({event, figures}) =>
+          element('li', {}, element('a', {href: eventHash(event, to)}, event.name), `: ${flowText(figures || {})}`),
+        ),
+    ),
+  ];
 }
 
 /** The columns of the table of flows; see SortedTable. */
@@ -71,5 +97,10 @@ export const flowColumns = [
   {title: 'Events', number: true, value: ({events}) => events.length, text: ({events}) => String(events.length)},
   {title: 'Handled/s', number: true, first: true, value: ({rate}) => rate ?? -1, text: ({rate}) => (rate === null ? '–' : rateText(rate))},
   {title: 'Waiting', number: true, value: ({backlog}) => backlog, text: ({backlog}) => compactNumber(backlog)},
-  {title: 'Dead letters', number: true, value: ({deadLetters}) => deadLetters, text: ({deadLetters}) => [compactNumber(deadLetters), deadLetters > 0 && 'failed']},
+  {
+    title: 'Dead letters',
+    number: true,
+    value: ({deadLetters}) => deadLetters,
+    text: ({deadLetters}) => [compactNumber(deadLetters), deadLetters > 0 && 'failed'],
+  },
 ];

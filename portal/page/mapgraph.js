@@ -4,7 +4,6 @@ import {Layout} from './maplayout.js';
 
 // The picture of the map: nodes and edges in SVG. It is drawn once, and then updated in place.
 
-
 const namespace = 'http://www.w3.org/2000/svg';
 const width = 190; // of a node
 const longestName = 21; // characters that are inside a node in any font
@@ -48,7 +47,12 @@ export class MapGraph {
 
   constructor(choose) {
     this.#choose = choose;
-    this.picture = svg('svg', {role: 'group', 'aria-label': 'Map of who calls whom and where events go; the tables have the same figures'}, this.#edgeLayer, this.#nodeLayer);
+    this.picture = svg(
+      'svg',
+      {role: 'group', 'aria-label': 'Map of who calls whom and where events go; the tables have the same figures'},
+      this.#edgeLayer,
+      this.#nodeLayer,
+    );
     this.node = document.createElement('div');
     this.node.className = 'map-picture';
     this.node.append(this.picture);
@@ -76,10 +80,30 @@ export class MapGraph {
       this.#part = part;
       this.#partLayout.clear();
     }
-    const places = (part ? this.#partLayout : this.#layout).place(shown.nodes.map(({name}) => name), shown.edges);
-    const at = new Map([...places].map(([name, {column, row}]) => [name, {x: margin + column * (width + gapX), y: margin + row * (height + gapY) + (column % 2) * stagger}]));
-    keep(this.#nodes, shown.nodes, ({name}) => name, (node) => this.#newNode(node), this.#nodeLayer);
-    keep(this.#edges, shown.edges, ({key}) => key, (edge) => this.#newEdge(edge), this.#edgeLayer);
+    const places = (part ? this.#partLayout : this.#layout).place(
+      shown.nodes.map(({name}) => name),
+      shown.edges,
+    );
+    const at = new Map(
+      [...places].map(([name, {column, row}]) => [
+        name,
+        {x: margin + column * (width + gapX), y: margin + row * (height + gapY) + (column % 2) * stagger},
+      ]),
+    );
+    keep(
+      this.#nodes,
+      shown.nodes,
+      ({name}) => name,
+      (node) => this.#newNode(node),
+      this.#nodeLayer,
+    );
+    keep(
+      this.#edges,
+      shown.edges,
+      ({key}) => key,
+      (edge) => this.#newEdge(edge),
+      this.#edgeLayer,
+    );
     for (const node of shown.nodes) {
       this.#drawNode(this.#nodes.get(node.name), node, at.get(node.name));
     }
@@ -92,7 +116,10 @@ export class MapGraph {
     set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: Math.floor(right * scale), height: Math.ceil(bottom * scale)});
   }
 
-  /** Highlights a node with all its edges, or an edge with its ends; "" for nothing. The pinned node is a pressed button. */
+  /**
+   * Highlights a node with all its edges, or an edge with its ends; "" for nothing. The pinned node is a pressed
+   * button.
+   */
   mark(chosen, pinned) {
     const related = new Set([chosen]);
     for (const {key, from, to} of this.#shown.edges) {
@@ -124,7 +151,10 @@ export class MapGraph {
     set(group, {transform: `translate(${x} ${y})`});
     group.classList.add('map-node');
     group.classList.toggle('outside', node.kind === 'outside');
-    group.classList.toggle('absent', node.kind === 'absent' || node.kind === 'service' && node.instances.length === 0 || node.kind === 'events' && !node.runs);
+    group.classList.toggle(
+      'absent',
+      node.kind === 'absent' || (node.kind === 'service' && node.instances.length === 0) || (node.kind === 'events' && !node.runs),
+    );
     group.classList.toggle('failed', node.deadLetters > 0);
     const [about, trouble] = [aboutNode(node), troubleTexts(node).join(', ')];
     write(mark, trouble);
@@ -180,7 +210,7 @@ function aboutNode(node) {
   if (kind === 'events') {
     return aboutEvents(node);
   }
-  if (kind === 'absent' || kind === 'service' && instances.length === 0) {
+  if (kind === 'absent' || (kind === 'service' && instances.length === 0)) {
     return 'nobody serves it';
   }
   if (kind === 'outside') {
@@ -197,7 +227,7 @@ function aboutNode(node) {
 // not to the right.
 function drawEdge({group, line, head, reach}, edge, at) {
   const [from, to] = [at.get(edge.from), at.get(edge.to)];
-  const rate = edge.kind === 'event' ? edge.rate ?? 0 : edge.figures.recent.rate;
+  const rate = edge.kind === 'event' ? (edge.rate ?? 0) : edge.figures.recent.rate;
   const thick = edge.kind === 'idle' ? 1.25 : Math.min(8, 1.5 + 1.6 * Math.log10(1 + 10 * rate));
   const shift = edge.kind === 'event' ? 12 : 0; // beside calls between the same
   const path = edge.from === edge.to ? loop(from) : curve(from, to, shift);
@@ -205,7 +235,7 @@ function drawEdge({group, line, head, reach}, edge, at) {
   set(reach, {d: path.d});
   set(head, {d: 'M 0 0 L -9 -5 L -9 5 Z', transform: `translate(${path.x} ${path.y}) rotate(${path.angle})`});
   for (const kind of ['busy', 'idle', 'refused', 'failed', 'absent', 'event']) {
-    group.classList.toggle(kind, edge.kind === kind || kind === 'failed' && edge.deadLetters > 0);
+    group.classList.toggle(kind, edge.kind === kind || (kind === 'failed' && edge.deadLetters > 0));
   }
   group.classList.add('map-edge');
 }
@@ -229,7 +259,12 @@ function curve(from, to, shift) {
 
 function loop({x, y}) {
   const right = x + width;
-  return {d: `M ${right} ${y + 12} C ${right + 30} ${y} ${right + 30} ${y + height} ${right + 9} ${y + height - 12}`, x: right + 1, y: y + height - 12, angle: 180};
+  return {
+    d: `M ${right} ${y + 12} C ${right + 30} ${y} ${right + 30} ${y + height} ${right + 9} ${y + height - 12}`,
+    x: right + 1,
+    y: y + height - 12,
+    angle: 180,
+  };
 }
 
 function write(node, text) {

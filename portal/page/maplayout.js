@@ -78,7 +78,7 @@ export class Layout {
   // #free returns the first free place in a column, or in a later one if that is full.
   #free(column) {
     const taken = new Set([...this.#places.values()].map((place) => `${place.column} ${place.row}`));
-    for (;; column++) {
+    for (; ; column++) {
       for (let row = 0; row < tallest; row++) {
         if (!taken.has(`${column} ${row}`)) {
           return {column, row};
@@ -88,8 +88,8 @@ export class Layout {
   }
 }
 
-// depthsOf returns the length of the longest chain of calls that leads to each node, by name. A circle of calls is entered at the
-// node that is farthest to the left, as if nobody to its right called it.
+// depthsOf returns the length of the longest chain of calls that leads to each node, by name. A circle of calls is
+// entered at the node that is farthest to the left, as if nobody to its right called it.
 function depthsOf(names, edges) {
   const left = new Set([...names].sort()); // not placed yet
   const callees = new Map(names.map((name) => [name, []]));
@@ -104,7 +104,7 @@ function depthsOf(names, edges) {
   const depth = (name) => depths.get(name) ?? Infinity;
   while (left.size > 0) {
     const rest = [...left];
-    const next = rest.find((name) => callers.get(name) === 0) ?? rest.reduce((best, name) => depth(name) < depth(best) ? name : best);
+    const next = rest.find((name) => callers.get(name) === 0) ?? rest.reduce((best, name) => (depth(name) < depth(best) ? name : best));
     left.delete(next);
     depths.set(next, depths.get(next) ?? 0);
     for (const callee of callees.get(next)) {
@@ -123,10 +123,12 @@ function byNeighbours(names, edges, depths) {
   let order = [...names].sort();
   for (let round = 0; round < 2; round++) {
     const rank = new Map(order.map((name, at) => [name, at]));
-    const mean = new Map(order.map((name) => {
-      const ranks = edges.filter(({from, to}) => to === name && from !== name && rank.has(from)).map(({from}) => rank.get(from));
-      return [name, ranks.length > 0 ? ranks.reduce((a, b) => a + b, 0) / ranks.length : rank.get(name)];
-    }));
+    const mean = new Map(
+      order.map((name) => {
+        const ranks = edges.filter(({from, to}) => to === name && from !== name && rank.has(from)).map(({from}) => rank.get(from));
+        return [name, ranks.length > 0 ? ranks.reduce((a, b) => a + b, 0) / ranks.length : rank.get(name)];
+      }),
+    );
     order = [...order].sort((a, b) => depths.get(a) - depths.get(b) || mean.get(a) - mean.get(b) || (a < b ? -1 : 1));
   }
   return order;

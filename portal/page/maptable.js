@@ -4,7 +4,6 @@ import {flowColumns} from './mapevents.js';
 
 // The tables beside the map: the same figures in a form that does not need the picture, also for small screens.
 
-
 const mostRows = 100; // of a table, unless the user wants all
 
 /**
@@ -26,10 +25,19 @@ class SortedTable {
   constructor(caption, columns, keyOf, choose) {
     [this.#columns, this.#keyOf, this.#choose] = [columns, keyOf, choose];
     this.#heads = columns.map((column) => {
-      return element('th', {scope: 'col', className: column.number ? 'number' : ''}, button(column.title, () => this.#sortBy(column)));
+      return element(
+        'th',
+        {scope: 'col', className: column.number ? 'number' : ''},
+        button(column.title, () => this.#sortBy(column)),
+      );
     });
-    const table = element('table', {className: 'map-table wide'},
-      element('caption', {}, caption), element('thead', {}, element('tr', {}, ...this.#heads)), this.#body);
+    const table = element(
+      'table',
+      {className: 'map-table wide'},
+      element('caption', {}, caption),
+      element('thead', {}, element('tr', {}, ...this.#heads)),
+      this.#body,
+    );
     this.node = element('div', {className: 'map-scroll'}, table, this.#more);
     this.#sort = {column: columns.find(({first}) => first), down: true};
     this.#sortBy(this.#sort.column, true);
@@ -47,9 +55,24 @@ class SortedTable {
   }
 
   #newRow(key) {
-    const cells = this.#columns.map(({title, number}, at) => at === 0 ? element('th', {scope: 'row'}, element('button', {type: 'button', onfocus: () => this.#choose(key, false), onblur: () => this.#choose('', false)}))
-      : element('td', {className: number ? 'number' : '', 'data-label': title}));
-    return element('tr', {onpointerenter: () => this.#choose(key, false), onpointerleave: () => this.#choose('', false), onclick: () => this.#choose(key, true)}, ...cells);
+    const cells = this.#columns.map(({title, number}, at) =>
+      at === 0
+        ? element(
+            'th',
+            {scope: 'row'},
+            element('button', {type: 'button', onfocus: () => this.#choose(key, false), onblur: () => this.#choose('', false)}),
+          )
+        : element('td', {className: number ? 'number' : '', 'data-label': title}),
+    );
+    return element(
+      'tr',
+      {
+        onpointerenter: () => this.#choose(key, false),
+        onpointerleave: () => this.#choose('', false),
+        onclick: () => this.#choose(key, true),
+      },
+      ...cells,
+    );
   }
 
   #fill(row, each) {
@@ -89,12 +112,14 @@ class SortedTable {
   #draw() {
     const focused = document.activeElement;
     const shown = this.#sorted().filter((each, at) => at < this.#most || this.#rows.get(this.#keyOf(each))?.contains(focused));
-    const rows = new Map(shown.map((each) => {
-      const key = this.#keyOf(each);
-      const row = this.#rows.get(key) || this.#newRow(key);
-      this.#fill(row, each);
-      return [key, row];
-    }));
+    const rows = new Map(
+      shown.map((each) => {
+        const key = this.#keyOf(each);
+        const row = this.#rows.get(key) || this.#newRow(key);
+        this.#fill(row, each);
+        return [key, row];
+      }),
+    );
     this.#rows = rows;
     arrange(this.#body, [...rows.values()]);
     this.#more.hidden = rows.size === this.#shown.length;
@@ -107,8 +132,10 @@ class SortedTable {
   #sorted() {
     const {column, down} = this.#sort;
     const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-    return this.#shown.map((each) => ({each, key: this.#keyOf(each), value: column.value(each)}))
-      .sort((a, b) => compare(a.value, b.value) * (down ? -1 : 1) || compare(a.key, b.key)).map(({each}) => each);
+    return this.#shown
+      .map((each) => ({each, key: this.#keyOf(each), value: column.value(each)}))
+      .sort((a, b) => compare(a.value, b.value) * (down ? -1 : 1) || compare(a.key, b.key))
+      .map(({each}) => each);
   }
 }
 
@@ -119,7 +146,12 @@ const figureColumns = [
   {title: 'p50', number: true, value: (row) => recent(row).p50 ?? -1, text: (row) => durationText(recent(row).p50)},
   {title: 'p99', number: true, value: (row) => recent(row).p99 ?? -1, text: (row) => durationText(recent(row).p99)},
   {title: 'Errors', number: true, value: (row) => recent(row).failed * 1e9 + recent(row).refused, text: (row) => errorText(row)},
-  {title: 'Calls', number: true, value: (row) => row.figures?.calls ?? 0, text: (row) => row.figures?.calls === null ? '–' : compactNumber(row.figures?.calls ?? 0)},
+  {
+    title: 'Calls',
+    number: true,
+    value: (row) => row.figures?.calls ?? 0,
+    text: (row) => (row.figures?.calls === null ? '–' : compactNumber(row.figures?.calls ?? 0)),
+  },
 ];
 
 function errorText(row) {
@@ -135,10 +167,12 @@ function errorText(row) {
 
 /** The table of who calls whom. */
 export function callsTable(choose) {
-  return new SortedTable('Calls', [
-    {title: 'Caller → callee', value: ({key}) => key, text: ({from, to}) => `${from} → ${to}`},
-    ...figureColumns,
-  ], ({key}) => key, choose);
+  return new SortedTable(
+    'Calls',
+    [{title: 'Caller → callee', value: ({key}) => key, text: ({from, to}) => `${from} → ${to}`}, ...figureColumns],
+    ({key}) => key,
+    choose,
+  );
 }
 
 /** The table of where events go. */
@@ -149,10 +183,15 @@ export function flowsTable(choose) {
 /** The table of services. */
 export function servicesTable(choose) {
   const versions = ({instances}) => [...new Set(instances.map(({version}) => version || '–'))].sort().join(', ');
-  return new SortedTable('Services', [
-    {title: 'Service', value: ({name}) => name, text: ({name}) => name},
-    {title: 'Instances', number: true, value: ({instances}) => instances.length, text: ({instances}) => String(instances.length)},
-    {title: 'Version', value: versions, text: versions},
-    ...figureColumns.filter(({title}) => title !== 'p50'),
-  ], ({name}) => name, choose);
+  return new SortedTable(
+    'Services',
+    [
+      {title: 'Service', value: ({name}) => name, text: ({name}) => name},
+      {title: 'Instances', number: true, value: ({instances}) => instances.length, text: ({instances}) => String(instances.length)},
+      {title: 'Version', value: versions, text: versions},
+      ...figureColumns.filter(({title}) => title !== 'p50'),
+    ],
+    ({name}) => name,
+    choose,
+  );
 }

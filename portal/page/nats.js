@@ -36,8 +36,10 @@ export function natsSnippet(request, {plane, secured}) {
   const fixed = head.map((line) => (line === 'Bus-Actor: %s' ? line : line.replaceAll('\\', '\\\\').replaceAll('%', '%%')));
   const format = shellQuote(`${fixed.join('\\r\\n')}\\r\\n\\r\\n%s`);
   const literally = head.concat(body).some((text) => text.includes('{{')) ? ' --no-templates' : '';
-  return `nats sub ${shellQuote(responses)}\n`
-    + `printf ${format} ${words.join(' ')} | nats pub --force-stdin${literally} ${shellQuote(subjectOf(request, plane))}`;
+  return (
+    `nats sub ${shellQuote(responses)}\n` +
+    `printf ${format} ${words.join(' ')} | nats pub --force-stdin${literally} ${shellQuote(subjectOf(request, plane))}`
+  );
 }
 
 /** The subject of a request: bus.443.example.calculator.|.POST.add */
@@ -57,11 +59,15 @@ function tokenOf(segment) {
   let decoded = segment;
   try {
     decoded = decodeURIComponent(segment);
-  } catch { /* it stays what it is */ }
-  return [...new TextEncoder().encode(decoded)].map((byte) => {
-    const character = String.fromCharCode(byte);
-    return /[A-Za-z0-9_~-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }).join('');
+  } catch {
+    /* it stays what it is */
+  }
+  return [...new TextEncoder().encode(decoded)]
+    .map((byte) => {
+      const character = String.fromCharCode(byte);
+      return /[A-Za-z0-9_~-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+    })
+    .join('');
 }
 
 function randomBytes(count) {

@@ -9,24 +9,38 @@ import {example, isNothing, memberView, schemaView} from './schema.js';
 export function operationView(operation) {
   const {host, port, method, path, signature, web} = operation;
   const link = () => new URL(operationHash(operation), document.baseURI).href;
-  return element('article', {className: 'operation', 'aria-labelledby': 'operation-title'},
-    element('p', {className: 'crumbs'},
-      element('a', {href: '#/', className: 'back'}, 'Services'), element('a', {href: serviceHash(host)}, host),
-      copyButton(link, 'Copy the link to this operation', 'Copy link')),
-    element('h2', {id: 'operation-title', tabIndex: -1},
-      element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', pathView(operation)),
+  return element(
+    'article',
+    {className: 'operation', 'aria-labelledby': 'operation-title'},
+    element(
+      'p',
+      {className: 'crumbs'},
+      element('a', {href: '#/', className: 'back'}, 'Services'),
+      element('a', {href: serviceHash(host)}, host),
+      copyButton(link, 'Copy the link to this operation', 'Copy link'),
+    ),
+    element(
+      'h2',
+      {id: 'operation-title', tabIndex: -1},
+      element('span', {className: `method ${method}`}, method.toUpperCase()),
+      ' ',
+      pathView(operation),
+    ),
     !web && element('p', {className: 'signature'}, element('code', {}, signature)),
     operation.description && element('p', {className: 'description'}, operation.description),
     element('p', {className: 'quiet'}, 'On the bus: ', element('code', {}, `https://${host}:${port}${path}`)),
     claimsView(operation),
     argumentsView(operation),
-    ...operation.responses.map((response) => responseView(operation, response)));
+    ...operation.responses.map((response) => responseView(operation, response)),
+  );
 }
 
 function claimsView({secured}) {
-  return element('p', {className: secured ? 'claims asked' : 'claims'}, secured
-    ? 'Requires a token whose claims suffice. Callers without such claims do not see this operation at all.'
-    : 'Requires no token.');
+  return element(
+    'p',
+    {className: secured ? 'claims asked' : 'claims'},
+    secured ? 'Requires a token whose claims suffice. Callers without such claims do not see this operation at all.' : 'Requires no token.',
+  );
 }
 
 function argumentsView(operation) {
@@ -40,12 +54,11 @@ function argumentsView(operation) {
     shown.push(
       element('p', {className: 'quiet'}, `In the body, ${body.type}:`),
       schemaView(body.schema, signature),
-      !isForm(body.type) && exampleView('Example of a body', () => example(body.schema, signature)));
+      !isForm(body.type) && exampleView('Example of a body', () => example(body.schema, signature)),
+    );
   }
   if (shown.length === 0) {
-    shown.push(element('p', {className: 'quiet'}, operation.web
-      ? 'A handler of HTTP requests: what it takes is not described.'
-      : 'None.'));
+    shown.push(element('p', {className: 'quiet'}, operation.web ? 'A handler of HTTP requests: what it takes is not described.' : 'None.'));
   }
   return element('section', {'aria-label': 'Arguments'}, heading, ...shown);
 }
@@ -58,71 +71,122 @@ function responseView({signature}, {status, description, contents}) {
     ` ${description} `,
     element('span', {className: 'quiet'}, contents.map(({type}) => type).join(', ')),
   ];
-  const make = () => contents.flatMap(({type, schema}) => isNothing(schema) ? [] : [
-    contents.length > 1 && element('p', {className: 'quiet'}, `As ${type}:`),
-    schemaView(schema, signature),
-    exampleView(`Example of ${type}`, () => example(schema, signature)),
-  ]).filter(Boolean);
+  const make = () =>
+    contents
+      .flatMap(({type, schema}) =>
+        isNothing(schema)
+          ? []
+          : [
+              contents.length > 1 && element('p', {className: 'quiet'}, `As ${type}:`),
+              schemaView(schema, signature),
+              exampleView(`Example of ${type}`, () => example(schema, signature)),
+            ],
+      )
+      .filter(Boolean);
   if (good) {
     return element('section', {'aria-label': `Response ${status}`}, element('h3', {}, ...title), ...make());
   }
   const details = element('details', {className: 'response-kind'}, element('summary', {}, element('h3', {}, ...title)));
-  details.addEventListener('toggle', () => {
-    const inside = make();
-    details.append(...(inside.length ? inside : [element('p', {className: 'quiet'}, 'Its body is not described.')]));
-  }, {once: true});
+  details.addEventListener(
+    'toggle',
+    () => {
+      const inside = make();
+      details.append(...(inside.length ? inside : [element('p', {className: 'quiet'}, 'Its body is not described.')]));
+    },
+    {once: true},
+  );
   return details;
 }
 
 /** An example, which make returns, when it is expanded. */
 export function exampleView(title, make) {
   const details = element('details', {className: 'example'}, element('summary', {}, title));
-  details.addEventListener('toggle', () => {
-    details.append(textView(write(make()), title));
-  }, {once: true});
+  details.addEventListener(
+    'toggle',
+    () => {
+      details.append(textView(write(make()), title));
+    },
+    {once: true},
+  );
   return details;
 }
 
 /** Shows a service: its instances, its operations and its events. */
 export function serviceView(service, instances) {
-  return element('article', {className: 'operation', 'aria-labelledby': 'operation-title'},
+  return element(
+    'article',
+    {className: 'operation', 'aria-labelledby': 'operation-title'},
     element('p', {className: 'crumbs'}, element('a', {href: '#/', className: 'back'}, 'Services')),
     element('h2', {id: 'operation-title', tabIndex: -1}, service.host),
     service.description && element('p', {className: 'description'}, service.description),
     service.operations.length > 0 && instancesView(instances),
     cardsView('Operations', pluralize(service.operations.length, 'operation'), service.operations.map(card)),
-    cardsView('Events', pluralize(service.events.length, 'event'), service.events.map((event) => eventCard(event, eventHash(event), ''))),
-    cardsView('Subscriptions', `Subscribes to ${pluralize(service.subscriptions.length, 'event')}`,
-      service.subscriptions.map((event) => eventCard(event, eventHash(event, service.host), ` of ${event.publisher}`))));
+    cardsView(
+      'Events',
+      pluralize(service.events.length, 'event'),
+      service.events.map((event) => eventCard(event, eventHash(event), '')),
+    ),
+    cardsView(
+      'Subscriptions',
+      `Subscribes to ${pluralize(service.subscriptions.length, 'event')}`,
+      service.subscriptions.map((event) => eventCard(event, eventHash(event, service.host), ` of ${event.publisher}`)),
+    ),
+  );
 }
 
 function cardsView(label, title, cards) {
-  return cards.length > 0 && element('section', {'aria-label': label}, element('h3', {}, title), element('ul', {className: 'cards'}, ...cards));
+  return (
+    cards.length > 0 && element('section', {'aria-label': label}, element('h3', {}, title), element('ul', {className: 'cards'}, ...cards))
+  );
 }
 
 function eventCard(event, href, of) {
   const [first] = event.description.split('\n\n');
-  return element('li', {}, element('a', {href}, element('span', {className: 'method event'}, 'EVENT'),
-    element('span', {className: 'path'}, event.name + of), first && element('span', {className: 'quiet'}, first)));
+  return element(
+    'li',
+    {},
+    element(
+      'a',
+      {href},
+      element('span', {className: 'method event'}, 'EVENT'),
+      element('span', {className: 'path'}, event.name + of),
+      first && element('span', {className: 'quiet'}, first),
+    ),
+  );
 }
 
 function instancesView(instances) {
-  const rows = instances.map(({id, version, ports}) => element('tr', {},
-    element('th', {scope: 'row'}, element('code', {}, id)),
-    element('td', {}, version || ''),
-    element('td', {}, (ports || []).join(', '))));
+  const rows = instances.map(({id, version, ports}) =>
+    element(
+      'tr',
+      {},
+      element('th', {scope: 'row'}, element('code', {}, id)),
+      element('td', {}, version || ''),
+      element('td', {}, (ports || []).join(', ')),
+    ),
+  );
   const head = element('tr', {}, ...['Instance', 'Version', 'Ports'].map((name) => element('th', {scope: 'col'}, name)));
-  return element('section', {'aria-label': 'Instances'},
+  return element(
+    'section',
+    {'aria-label': 'Instances'},
     element('h3', {}, pluralize(instances.length, 'instance')),
-    rows.length > 0 && element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows)));
+    rows.length > 0 && element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows)),
+  );
 }
 
 function card(operation) {
   const [first] = operation.description.split('\n\n');
-  return element('li', {}, element('a', {href: operationHash(operation)},
-    element('span', {className: `method ${operation.method}`}, operation.method.toUpperCase()),
-    pathView(operation),
-    operation.secured && element('span', {className: 'lock', role: 'img', 'aria-label': 'asks for a token'}),
-    !operation.web && element('code', {className: 'signature'}, operation.signature),
-    first && element('span', {className: 'quiet'}, first)));
+  return element(
+    'li',
+    {},
+    element(
+      'a',
+      {href: operationHash(operation)},
+      element('span', {className: `method ${operation.method}`}, operation.method.toUpperCase()),
+      pathView(operation),
+      operation.secured && element('span', {className: 'lock', role: 'img', 'aria-label': 'asks for a token'}),
+      !operation.web && element('code', {className: 'signature'}, operation.signature),
+      first && element('span', {className: 'quiet'}, first),
+    ),
+  );
 }

@@ -3,7 +3,9 @@ import {Source} from './delta.js';
 const period = 2000; // milliseconds between polls
 const requestTimeout = 8000; // milliseconds to wait for a response
 
-/** Polls a JSON document of the portal every 2 seconds while it is watched and the page is visible, and not otherwise. */
+/**
+ * Polls a JSON document of the portal every 2 seconds while it is watched and the page is visible, and not otherwise.
+ */
 export class Poller {
   #source;
   #on;

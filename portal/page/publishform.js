@@ -18,11 +18,17 @@ export class PublishForm {
   constructor(event, caller) {
     this.#caller = caller;
     this.#form = new SendForm('Publish', 'Publish', [this.#inputs], (signal) => this.#publish(signal), {
-      input: () => {}, reset: () => this.#build(this.#event),
+      input: () => {},
+      reset: () => this.#build(this.#event),
     });
-    this.node = element('section', {className: 'try', 'aria-labelledby': 'try-title'},
+    this.node = element(
+      'section',
+      {className: 'try', 'aria-labelledby': 'try-title'},
       element('h2', {id: 'try-title'}, 'Publish by hand'),
-      element('p', {className: 'quiet'}, 'All subscribers get it, as if the publisher had published it.'), this.#reason, ...this.#form.nodes);
+      element('p', {className: 'quiet'}, 'All subscribers get it, as if the publisher had published it.'),
+      this.#reason,
+      ...this.#form.nodes,
+    );
     this.#build(event);
     this.allow(false, '');
   }
@@ -41,7 +47,8 @@ export class PublishForm {
   /** Allows to publish, or says why not. */
   allow(allowed, reason) {
     this.#form.enable(allowed && this.#body !== null);
-    const text = allowed && !this.#body ? 'The publisher does not describe the arguments of this event, so it cannot be published by hand.' : reason;
+    const text =
+      allowed && !this.#body ? 'The publisher does not describe the arguments of this event, so it cannot be published by hand.' : reason;
     if (this.#reason.textContent !== text) {
       this.#reason.textContent = text;
     }
@@ -65,7 +72,11 @@ export class PublishForm {
     if (!isJSON(text)) {
       throw new NotSent('Not published: the arguments are not JSON.');
     }
-    const json = objectText([['publisher', JSON.stringify(publisher)], ['event', JSON.stringify(name)], ['arguments', text]]);
+    const json = objectText([
+      ['publisher', JSON.stringify(publisher)],
+      ['event', JSON.stringify(name)],
+      ['arguments', text],
+    ]);
     const result = await post('publish', json, this.#caller, signal);
     markErrors(result, (_, path, detail) => this.#body.mark(path, detail));
     return result.status === 202 ? publishedView(result) : responseView(result);
@@ -73,7 +84,10 @@ export class PublishForm {
 }
 
 function publishedView({status, statusText, milliseconds, text}) {
-  return element('div', {className: 'response'},
+  return element(
+    'div',
+    {className: 'response'},
     element('p', {className: 'outcome'}, statusView(status, statusText), ' ', timeView(milliseconds)),
-    element('p', {className: 'published'}, 'Published, message ', element('code', {className: 'message'}, JSON.parse(text).msgId)));
+    element('p', {className: 'published'}, 'Published, message ', element('code', {className: 'message'}, JSON.parse(text).msgId)),
+  );
 }

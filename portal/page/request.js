@@ -1,6 +1,6 @@
-// A request as the form of an operation describes it: {method, host, port, path, query, headers, target, body, form, type, to}.
-// target is the path at the ingress; to is "" for any instance, "*" for all of them, otherwise the id of one.
-// form has the entries of a form with files, [[name, string or File]], and is undefined for any other body.
+// A request as the form of an operation describes it: {method, host, port, path, query, headers, target, body, form,
+// type, to}. target is the path at the ingress; to is "" for any instance, "*" for all of them, otherwise the id of
+// one. form has the entries of a form with files, [[name, string or File]], and is undefined for any other body.
 
 export const anyInstance = '';
 export const allInstances = '*';
@@ -25,9 +25,17 @@ export function buildRequest(operation, values, to = anyInstance) {
   const one = to === anyInstance || to === allInstances ? '' : `${to}.`;
   const search = query.size > 0 ? `?${query}` : '';
   return {
-    method: operation.method.toUpperCase(), host: one + operation.host, port: operation.port, path, query: search, headers,
+    method: operation.method.toUpperCase(),
+    host: one + operation.host,
+    port: operation.port,
+    path,
+    query: search,
+    headers,
     target: `/${one}${operation.host}:${operation.port}${path}${search}`,
-    body: values.body, form: values.form, type: values.body === undefined ? '' : values.type, to,
+    body: values.body,
+    form: values.form,
+    type: values.body === undefined ? '' : values.type,
+    to,
   };
 }
 
@@ -54,7 +62,9 @@ function destination({host, port, path, query}) {
   return url;
 }
 
-/** The request for a browser, which refuses some that others can make: a GET with a body, a header that is not Latin-1. */
+/**
+ * The request for a browser, which refuses some that others can make: a GET with a body, a header that is not Latin-1.
+ */
 function fetchable(request, caller, signal) {
   const url = destination(request);
   try {
@@ -74,7 +84,9 @@ function fetchable(request, caller, signal) {
 /** The browser adds the boundary, and the type with it. */
 function formData(entries) {
   const data = new FormData();
-  entries.forEach(([name, value]) => data.append(name, value));
+  for (const [name, value] of entries) {
+    data.append(name, value);
+  }
   return data;
 }
 
@@ -88,8 +100,8 @@ export class BrokenOff extends Error {
  * @throws {NotSent, BrokenOff}
  * @param {Caller} caller for whom
  * @param {(result: Object) => void} show is called with what has come so far of a stream, now and then
- * @returns {{status, statusText, headers, url, redirected, bytes, cut, streamed, text, milliseconds, answered}} text is null if
- *   the body is none; cut is how many bytes before these are not kept
+ * @returns {{status, statusText, headers, url, redirected, bytes, cut, streamed, text, milliseconds, answered}} text is
+ *   null if the body is none; cut is how many bytes before these are not kept
  */
 export async function send(request, caller, signal, show = () => {}) {
   const started = performance.now();
@@ -112,7 +124,7 @@ async function read(response, started, show) {
   if (!streamed) {
     return result(await response.arrayBuffer(), 0);
   }
-  return result(...await follow(response.body.getReader(), (bytes, cut) => show(result(bytes, cut, true))));
+  return result(...(await follow(response.body.getReader(), (bytes, cut) => show(result(bytes, cut, true)))));
 }
 
 /** Reads a stream. Of a long one the end is kept. */
@@ -155,7 +167,10 @@ async function follow(reader, show) {
   }
 }
 
-/** Decodes a text, UTF-8 unless its type says otherwise; null if it is none. One that goes on may end within a character. */
+/**
+ * Decodes a text, UTF-8 unless its type says otherwise; null if it is none. One that goes on may end within a
+ * character.
+ */
 function textOf(bytes, type, goesOn) {
   const [, charset = 'utf-8'] = type.match(/;\s*charset="?([^\s;"]+)/i) || [];
   try {
@@ -184,7 +199,11 @@ export async function multicast(request, caller, signal) {
 export async function post(name, json, caller, signal) {
   const started = performance.now();
   const response = await fetch(name, {
-    method: 'POST', headers: {'Content-Type': 'application/json', ...caller.headers}, body: json, credentials: 'omit', signal,
+    method: 'POST',
+    headers: {'Content-Type': 'application/json', ...caller.headers},
+    body: json,
+    credentials: 'omit',
+    signal,
   });
   return read(response, started);
 }

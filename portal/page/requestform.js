@@ -29,10 +29,16 @@ export class RequestForm {
     this.#state = state;
     const to = element('div', {className: 'field'}, element('label', {htmlFor: this.#to.id}, 'Send to'), this.#to);
     this.#form = new SendForm('Call', 'Send', [this.#inputs, to], (signal, show) => this.#call(signal, show), {
-      input: () => this.#showSnippets(), reset: () => this.#build(this.#operation),
+      input: () => this.#showSnippets(),
+      reset: () => this.#build(this.#operation),
     });
-    this.node = element('section', {className: 'try', 'aria-labelledby': 'try-title'},
-      element('h2', {id: 'try-title'}, 'Try it'), ...this.#form.nodes, this.#snippets.node);
+    this.node = element(
+      'section',
+      {className: 'try', 'aria-labelledby': 'try-title'},
+      element('h2', {id: 'try-title'}, 'Try it'),
+      ...this.#form.nodes,
+      this.#snippets.node,
+    );
     this.#build(operation);
     this.#showInstances();
   }
@@ -44,7 +50,9 @@ export class RequestForm {
     if (operation.fingerprint !== this.#operation.fingerprint) {
       const {parameters, body, query} = {parameters: this.#parameters, body: this.#body, query: this.#query};
       this.#build(operation);
-      parameters.forEach((field, key) => this.#parameters.get(key)?.take(field.value));
+      for (const [key, field] of parameters) {
+        this.#parameters.get(key)?.take(field.value);
+      }
       if (body && this.#body) {
         this.#body.take(body);
       }
@@ -66,9 +74,13 @@ export class RequestForm {
 
   #build(operation) {
     this.#operation = operation;
-    this.#parameters = new Map(operation.parameters.map((parameter) => [`${parameter.place} ${parameter.name}`, parameterField(parameter)]));
+    this.#parameters = new Map(
+      operation.parameters.map((parameter) => [`${parameter.place} ${parameter.name}`, parameterField(parameter)]),
+    );
     this.#body = bodyOf(operation);
-    this.#query = operation.web ? parameterField({name: 'query', place: 'such as name=value&other=value', schema: {schema: {type: 'string'}}}) : null;
+    this.#query = operation.web
+      ? parameterField({name: 'query', place: 'such as name=value&other=value', schema: {schema: {type: 'string'}}})
+      : null;
     const fields = [...this.#parameters.values(), this.#query, this.#body].filter(Boolean);
     this.#inputs.replaceChildren(...fields.map((field) => field.node));
     this.#showSnippets();
@@ -83,7 +95,8 @@ export class RequestForm {
       element('option', {value: anyInstance}, 'any instance'),
       element('option', {value: allInstances}, 'all instances (multicast)'),
       ...running.map((id) => element('option', {value: id}, `instance ${id}`)),
-      ...(gone ? [element('option', {value: chosen}, `instance ${chosen}, which is gone`)] : []));
+      ...(gone ? [element('option', {value: chosen}, `instance ${chosen}, which is gone`)] : []),
+    );
     this.#to.value = chosen;
   }
 

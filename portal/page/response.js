@@ -4,8 +4,11 @@ import {textView} from './json.js';
 
 /** Shows the answers of all instances, in order of arrival. */
 export function answersView({answers, complete, milliseconds}) {
-  const view = element('div', {className: 'response'},
-    element('p', {className: 'outcome'}, element('strong', {}, pluralize(answers.length, 'answer')), ' ', timeView(milliseconds)));
+  const view = element(
+    'div',
+    {className: 'response'},
+    element('p', {className: 'outcome'}, element('strong', {}, pluralize(answers.length, 'answer')), ' ', timeView(milliseconds)),
+  );
   if (answers.length === 0) {
     view.append(element('p', {className: 'quiet'}, 'Nobody serves this, or nobody took the call.'));
   }
@@ -20,13 +23,23 @@ export function answersView({answers, complete, milliseconds}) {
 }
 
 function answerView({host, id, msgId, status, header, body, length, cut, binary, failure, milliseconds}) {
-  return element('li', {},
-    element('p', {className: 'outcome'}, statusView(status), ' ',
-      element('code', {className: 'instance', title: `${host}, message ${msgId}`}, id), ' ', timeView(milliseconds)),
+  return element(
+    'li',
+    {},
+    element(
+      'p',
+      {className: 'outcome'},
+      statusView(status),
+      ' ',
+      element('code', {className: 'instance', title: `${host}, message ${msgId}`}, id),
+      ' ',
+      timeView(milliseconds),
+    ),
     failure && element('p', {className: 'notice bad'}, failure),
     headersView(Object.entries(header || {})),
     binary ? element('p', {className: 'quiet'}, `${length} bytes that are no text.`) : !failure && bodyView(body || '', `Answer of ${id}`),
-    cut && element('p', {className: 'quiet'}, `… cut, of ${length} bytes.`));
+    cut && element('p', {className: 'quiet'}, `… cut, of ${length} bytes.`),
+  );
 }
 
 const ofInterest = ['allow', 'cache-control', 'content-disposition', 'content-type', 'etag', 'location', 'retry-after', 'www-authenticate'];
@@ -59,16 +72,28 @@ export function responseView({status, statusText, headers, url, redirected, byte
   const type = headers.get('content-type') || '';
   const told = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
   const others = [...headers].filter(([name]) => !ofInterest.includes(name));
-  return element('div', {className: 'response'},
-    element('p', {className: 'outcome'}, statusView(status, statusText), ' ', timeView(milliseconds),
-      bytes.byteLength > 0 && saveButton(bytes, type, fileName(headers, url))),
+  return element(
+    'div',
+    {className: 'response'},
+    element(
+      'p',
+      {className: 'outcome'},
+      statusView(status, statusText),
+      ' ',
+      timeView(milliseconds),
+      bytes.byteLength > 0 && saveButton(bytes, type, fileName(headers, url)),
+    ),
     redirected && element('p', {className: 'quiet'}, 'After a redirect to ', element('code', {}, new URL(url).pathname)),
     answered && whoView(answered),
     problemView(status, text),
     headersView(told),
-    others.length > 0 && element('details', {}, element('summary', {className: 'quiet'}, pluralize(others.length, 'other header')), headersView(others)),
+    others.length > 0 &&
+      element('details', {}, element('summary', {className: 'quiet'}, pluralize(others.length, 'other header')), headersView(others)),
     cut > 0 && element('p', {className: 'quiet'}, `${cut} bytes before these are not shown.`),
-    text === null ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`) : bodyView(text, 'Body of the response', streamed));
+    text === null
+      ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`)
+      : bodyView(text, 'Body of the response', streamed),
+  );
 }
 
 /** What a screen reader says of an answer at once: its outcome, not a body of any length. */
@@ -104,9 +129,16 @@ export function timeView(milliseconds) {
 }
 
 export function whoView({id, host, message}) {
-  return element('p', {className: 'who'},
-    'Answered by ', element('code', {className: 'answered'}, host), ', instance ', element('code', {className: 'instance'}, id),
-    message && element('span', {className: 'quiet'}, ', message '), message && element('code', {className: 'message'}, message));
+  return element(
+    'p',
+    {className: 'who'},
+    'Answered by ',
+    element('code', {className: 'answered'}, host),
+    ', instance ',
+    element('code', {className: 'instance'}, id),
+    message && element('span', {className: 'quiet'}, ', message '),
+    message && element('code', {className: 'message'}, message),
+  );
 }
 
 /** The detail of a problem, which is shown first. */
@@ -130,5 +162,10 @@ export function bodyView(text, label, streamed = false) {
   if (text === '') {
     return element('p', {className: 'quiet'}, 'The body is empty.');
   }
-  return element('div', {className: 'text'}, copyButton(() => text, 'Copy the body'), textView(text, label, streamed));
+  return element(
+    'div',
+    {className: 'text'},
+    copyButton(() => text, 'Copy the body'),
+    textView(text, label, streamed),
+  );
 }

@@ -43,23 +43,31 @@ export function serviceHash(host) {
 }
 
 function encodePath(path) {
-  return path.split('/').map((segment) => encodeURIComponent(segment).replaceAll('%7B', '{').replaceAll('%7D', '}')).join('/');
+  return path
+    .split('/')
+    .map((segment) => encodeURIComponent(segment).replaceAll('%7B', '{').replaceAll('%7D', '}'))
+    .join('/');
 }
 
 function decodePath(path) {
   try {
     return path.split('/').map(decodeURIComponent).join('/');
-  } catch { // typed by hand
+  } catch {
+    // typed by hand
     return path;
   }
 }
 
 /**
- * The path of an operation, with its port unless that is the usual one. It is struck out if the operation is deprecated;
- * className is that of the word which says so, "visually-hidden" where only screen readers need it.
+ * The path of an operation, with its port unless that is the usual one. It is struck out if the operation is
+ * deprecated; className is that of the word which says so, "visually-hidden" where only screen readers need it.
  */
 export function pathView({port, path, deprecated}, className = 'deprecated') {
   const text = (port === '443' ? '' : `:${port}`) + path;
-  return element('span', {className: 'path'}, deprecated ? element('s', {}, text) : text,
-    deprecated && element('span', {className}, ' deprecated'));
+  return element(
+    'span',
+    {className: 'path'},
+    deprecated ? element('s', {}, text) : text,
+    deprecated && element('span', {className}, ' deprecated'),
+  );
 }

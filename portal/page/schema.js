@@ -3,7 +3,6 @@ import {write} from './json.js';
 
 // Describes schemas for people: a value's type in words, and an example.
 
-
 const deepest = 4; // for examples
 
 /**
@@ -13,9 +12,13 @@ const deepest = 4; // for examples
  */
 export function fields({schema, follow}, signature = '') {
   const position = ({name}) => Math.max(signature.indexOf(`(${name} `), signature.indexOf(`, ${name} `));
-  return Object.entries(schema.properties || {}).map(([name, property]) => ({
-    name, required: (schema.required || []).includes(name), schema: follow(property),
-  })).sort((a, b) => position(a) - position(b));
+  return Object.entries(schema.properties || {})
+    .map(([name, property]) => ({
+      name,
+      required: (schema.required || []).includes(name),
+      schema: follow(property),
+    }))
+    .sort((a, b) => position(a) - position(b));
 }
 
 /** Says what a value is: "integer (int64)", "array of Point". */
@@ -23,7 +26,8 @@ export function typeText({name, schema, follow}) {
   if (schema.enum) {
     return schema.enum.map(write).join(' | ');
   }
-  if (name) { // it may contain itself
+  if (name) {
+    // it may contain itself
     return name;
   }
   if (schema.type === 'array') {
@@ -32,7 +36,11 @@ export function typeText({name, schema, follow}) {
   if (schema.type === 'object' && isMap(schema)) {
     return `map of ${typeText(follow(schema.additionalProperties))}`;
   }
-  for (const [key, joint] of [['oneOf', ' or '], ['anyOf', ' or '], ['allOf', ' and ']]) {
+  for (const [key, joint] of [
+    ['oneOf', ' or '],
+    ['anyOf', ' or '],
+    ['allOf', ' and '],
+  ]) {
     if (schema[key]) {
       return schema[key].map((one) => typeText(follow(one))).join(joint);
     }
@@ -82,7 +90,7 @@ export function example({name, schema, follow}, signature = '', within = []) {
   switch (schema.type) {
     case 'integer':
     case 'number':
-      return schema.minimum > 0 ? schema.minimum : 0;
+      return Math.max(schema.minimum ?? 0, 0);
     case 'boolean':
       return false;
     case 'string':

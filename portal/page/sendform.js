@@ -18,21 +18,33 @@ export class SendForm {
    * @param {string} name of the form
    * @param {string} label of the button
    * @param {Node[]} fields
-   * @param {(signal: AbortSignal, show: (view: Node) => void) => Promise<Node>} call sends, and returns what to show; meanwhile
-   *   it can show what has come of a stream
+   * @param {(signal: AbortSignal, show: (view: Node) => void) => Promise<Node>} call sends, and returns what to show;
+   *   meanwhile it can show what has come of a stream
    * @param {{input: function(), reset: function()}} on is called when something was typed, and to empty the fields
    */
   constructor(name, label, fields, call, on) {
     this.#label = label;
     this.#call = call;
     this.#send = element('button', {type: 'submit'}, label);
-    this.#fields = element('fieldset', {className: 'inputs'}, ...fields,
-      element('div', {className: 'buttons'}, this.#send,
-        button('Reset', () => {
-          on.reset();
-          this.#show();
-        }, {className: 'plain'}),
-        element('span', {className: 'quiet keys'}, 'Ctrl+Enter')));
+    this.#fields = element(
+      'fieldset',
+      {className: 'inputs'},
+      ...fields,
+      element(
+        'div',
+        {className: 'buttons'},
+        this.#send,
+        button(
+          'Reset',
+          () => {
+            on.reset();
+            this.#show();
+          },
+          {className: 'plain'},
+        ),
+        element('span', {className: 'quiet keys'}, 'Ctrl+Enter'),
+      ),
+    );
     const form = element('form', {className: 'request-form', 'aria-label': name}, this.#fields);
     form.addEventListener('input', () => on.input());
     form.addEventListener('submit', (event) => {
@@ -67,7 +79,8 @@ export class SendForm {
     const scrolled = before?.scrollTop;
     this.#output.replaceChildren(...views);
     const text = this.#output.querySelector('pre');
-    if (text && before) { // a stream that goes on: its end, unless the user reads something above it
+    if (text && before) {
+      // a stream that goes on: its end, unless the user reads something above it
       text.scrollTop = followed ? text.scrollHeight : scrolled;
     }
     this.#spoken.textContent = views.map(spokenOf).join('');
@@ -84,16 +97,19 @@ export class SendForm {
     this.#show(pendingView());
     let views = [];
     try {
-      views = [await this.#call(running.signal, (view) => {
-        if (this.#running === running) {
-          views = [view];
-          this.#show(view);
-        }
-      })];
+      views = [
+        await this.#call(running.signal, (view) => {
+          if (this.#running === running) {
+            views = [view];
+            this.#show(view);
+          }
+        }),
+      ];
     } catch (error) {
       views = [failureView(error), ...views]; // with what had come of a stream
     }
-    if (this.#running === running) { // else it was forgotten
+    if (this.#running === running) {
+      // else it was forgotten
       this.#running = null;
       this.#send.textContent = this.#label;
       this.#show(...views);
@@ -110,5 +126,7 @@ export function markErrors({status, text}, mark) {
     for (const {name, in: place, detail} of JSON.parse(text).errors || []) {
       mark(place, String(name).split(/\.|(?=\[\d+\])/), detail); // lines[0].n is lines, [0], n
     }
-  } catch { /* it does not mention fields */ }
+  } catch {
+    /* it does not mention fields */
+  }
 }

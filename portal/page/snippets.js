@@ -19,12 +19,15 @@ export function snippets(operation, request, bus) {
       text: curl(operation, request, bus.secured),
     },
     {name: 'Go', about: '', text: goSnippet(operation, request, bus.secured)},
-    request.form ? {name: 'NATS', about: 'A form with files is not text: another program has to write it.', text: ''} : {
-      name: 'NATS',
-      about: 'What travels on the bus is HTTP text. The first line shows the ack and the response, in one terminal;'
-        + ' the second sends the request, in another.',
-      text: natsSnippet(request, bus),
-    },
+    request.form
+      ? {name: 'NATS', about: 'A form with files is not text: another program has to write it.', text: ''}
+      : {
+          name: 'NATS',
+          about:
+            'What travels on the bus is HTTP text. The first line shows the ack and the response, in one terminal;' +
+            ' the second sends the request, in another.',
+          text: natsSnippet(request, bus),
+        },
   ];
 }
 
@@ -49,7 +52,9 @@ function curl(operation, request, secured) {
   return words.join(' ');
 }
 
-/** A field or a file as words of curl, which would take a text apart that begins with @ or <, or has a ";" or quotes. */
+/**
+ * A field or a file as words of curl, which would take a text apart that begins with @ or <, or has a ";" or quotes.
+ */
 function formWords([name, value]) {
   if (typeof value !== 'string') {
     const file = /[;,"\\]/.test(value.name) ? `"${value.name.replace(/["\\]/g, '\\$&')}"` : value.name;
@@ -81,11 +86,19 @@ export class SnippetsView {
         this.#tabs[next].focus();
       }
     });
-    this.node = element('section', {className: 'snippets', 'aria-label': 'The same call elsewhere'},
-      element('h3', {}, 'The same call elsewhere'), tabs,
-      element('div', {id: panel, role: 'tabpanel', className: 'text'}, this.#about,
+    this.node = element(
+      'section',
+      {className: 'snippets', 'aria-label': 'The same call elsewhere'},
+      element('h3', {}, 'The same call elsewhere'),
+      tabs,
+      element(
+        'div',
+        {id: panel, role: 'tabpanel', className: 'text'},
+        this.#about,
         copyButton(() => this.#code.textContent, 'Copy the call'),
-        element('pre', {tabIndex: 0, role: 'group', 'aria-label': 'The call as text'}, this.#code)));
+        element('pre', {tabIndex: 0, role: 'group', 'aria-label': 'The call as text'}, this.#code),
+      ),
+    );
     this.#choose(this.#chosen);
   }
 

@@ -17,44 +17,86 @@ export function loadingView() {
 /** The start: what is on the bus. */
 export function startView({services, operations, events, server, leftOut, instances}) {
   const running = Object.values(instances).reduce((sum, list) => sum + (list?.length || 0), 0);
-  return element('div', {className: 'state'},
+  return element(
+    'div',
+    {className: 'state'},
     element('h2', {}, 'What is on the bus'),
-    element('p', {}, `${pluralize(services.length, 'service')} with ${pluralize(operations.size, 'operation')}${events.size > 0 ? ` and ${pluralize(events.size, 'event')}` : ''}, run by ${pluralize(running, 'instance')}. Pick one to read about it and try it.`),
-    element('dl', {},
-      element('dt', {}, 'Address'), element('dd', {}, element('code', {}, server)),
-      element('dt', {}, 'Document'), element('dd', {}, element('a', {href: 'openapi.json'}, 'openapi.json'),
-        events.size > 0 && ', ', events.size > 0 && element('a', {href: 'asyncapi.json'}, 'asyncapi.json'))),
+    element(
+      'p',
+      {},
+      `${pluralize(services.length, 'service')} with ${pluralize(operations.size, 'operation')}${events.size > 0 ? ` and ${pluralize(events.size, 'event')}` : ''}, run by ${pluralize(running, 'instance')}. Pick one to read about it and try it.`,
+    ),
+    element(
+      'dl',
+      {},
+      element('dt', {}, 'Address'),
+      element('dd', {}, element('code', {}, server)),
+      element('dt', {}, 'Document'),
+      element(
+        'dd',
+        {},
+        element('a', {href: 'openapi.json'}, 'openapi.json'),
+        events.size > 0 && ', ',
+        events.size > 0 && element('a', {href: 'asyncapi.json'}, 'asyncapi.json'),
+      ),
+    ),
     leftOutView(leftOut),
     element('h3', {}, 'Services'),
     ...servicesView(services, instances),
     element('h3', {}, 'Keys'),
-    keysView());
+    keysView(),
+  );
 }
 
 function servicesView(services, instances) {
-  const cards = services.slice(0, mostCards).map(({host, description, operations, events}) => element('li', {}, element('a', {href: serviceHash(host)},
-    element('strong', {}, host),
-    element('span', {className: 'quiet'}, aboutService(operations.length, events.length, instances[host]?.length || 0)),
-    description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]))));
-  const more = services.length > mostCards && element('p', {className: 'quiet'}, `… and ${services.length - mostCards} more: search the list.`);
+  const cards = services
+    .slice(0, mostCards)
+    .map(({host, description, operations, events}) =>
+      element(
+        'li',
+        {},
+        element(
+          'a',
+          {href: serviceHash(host)},
+          element('strong', {}, host),
+          element('span', {className: 'quiet'}, aboutService(operations.length, events.length, instances[host]?.length || 0)),
+          description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]),
+        ),
+      ),
+    );
+  const more =
+    services.length > mostCards && element('p', {className: 'quiet'}, `… and ${services.length - mostCards} more: search the list.`);
   return [element('ul', {className: 'tiles'}, ...cards), more];
 }
 
 /** "2 operations, 1 event, 3 instances". The instances of a service without operations are not known. */
 function aboutService(operations, events, instances) {
-  return [operations > 0 && pluralize(operations, 'operation'), events > 0 && pluralize(events, 'event'),
-    operations > 0 ? pluralize(instances, 'instance') : events === 0 && 'subscribes to events'].filter(Boolean).join(', ');
+  return [
+    operations > 0 && pluralize(operations, 'operation'),
+    events > 0 && pluralize(events, 'event'),
+    operations > 0 ? pluralize(instances, 'instance') : events === 0 && 'subscribes to events',
+  ]
+    .filter(Boolean)
+    .join(', ');
 }
 
 function keysView() {
   const keys = [
     [['/'], 'search services, operations and events'],
-    [['↑', '↓'], 'move in the list'], [['←', '→'], 'close and open a service'], [['Enter'], 'open an operation'],
-    [['Esc'], 'clear the search'], [['Ctrl', 'Enter'], 'send the request'],
+    [['↑', '↓'], 'move in the list'],
+    [['←', '→'], 'close and open a service'],
+    [['Enter'], 'open an operation'],
+    [['Esc'], 'clear the search'],
+    [['Ctrl', 'Enter'], 'send the request'],
   ];
-  return element('dl', {className: 'key-list'}, ...keys.flatMap(([names, text]) => [
-    element('dt', {}, ...names.flatMap((name) => [element('kbd', {}, name), ' '])), element('dd', {}, text),
-  ]));
+  return element(
+    'dl',
+    {className: 'key-list'},
+    ...keys.flatMap(([names, text]) => [
+      element('dt', {}, ...names.flatMap((name) => [element('kbd', {}, name), ' '])),
+      element('dd', {}, text),
+    ]),
+  );
 }
 
 /** Says how many documents cannot be shown, and how many are not those of all instances; '' for none. */
@@ -64,63 +106,111 @@ export function leftOutTitle(leftOut) {
   return [
     missing > 0 && `${pluralize(missing, 'document')} cannot be shown`,
     differing > 0 && `${pluralize(differing, 'document')} not served by all instances`,
-  ].filter(Boolean).join(', ');
+  ]
+    .filter(Boolean)
+    .join(', ');
 }
 
 /** Names the services whose documents cannot be shown, or are not those of all instances. */
 export function leftOutView(leftOut) {
-  return leftOut.length > 0 && element('section', {className: 'notice', 'aria-label': 'Left out'},
-    element('strong', {}, leftOutTitle(leftOut)), ...foldedList(leftOut));
+  return (
+    leftOut.length > 0 &&
+    element(
+      'section',
+      {className: 'notice', 'aria-label': 'Left out'},
+      element('strong', {}, leftOutTitle(leftOut)),
+      ...foldedList(leftOut),
+    )
+  );
 }
 
 /** Lists some lines; the rest is to be opened, so that it does not displace what is below. */
 export function foldedList(lines) {
   const [few, most] = [3, 50];
   const list = (some) => element('ul', {}, ...some.map((line) => element('li', {}, line)));
-  return [list(lines.slice(0, few)), lines.length > few && element('details', {}, element('summary', {}, `${lines.length - few} more`),
-    list(lines.slice(few, most)), lines.length > most && element('p', {}, `… and ${lines.length - most} more.`))];
+  return [
+    list(lines.slice(0, few)),
+    lines.length > few &&
+      element(
+        'details',
+        {},
+        element('summary', {}, `${lines.length - few} more`),
+        list(lines.slice(few, most)),
+        lines.length > most && element('p', {}, `… and ${lines.length - most} more.`),
+      ),
+  ];
 }
 
 export function emptyView({leftOut, server}, caller) {
-  return element('div', {className: 'state empty'},
+  return element(
+    'div',
+    {className: 'state empty'},
     element('h2', {}, 'Nothing here yet'),
-    element('p', {}, caller.token
-      ? 'No service on the bus has an operation that this token may call.'
-      : 'No service on the bus has a public operation for everybody.'),
+    element(
+      'p',
+      {},
+      caller.token
+        ? 'No service on the bus has an operation that this token may call.'
+        : 'No service on the bus has a public operation for everybody.',
+    ),
     element('p', {}, 'Start one, and it appears here by itself: ', element('code', {}, 'go run ./examples/hello')),
     element('p', {className: 'quiet'}, `Looked through ${server}.`),
-    leftOutView(leftOut));
+    leftOutView(leftOut),
+  );
 }
 
 /** Why nothing is known of the bus. */
 export function failedView(error, {again}) {
   const titles = {0: 'The portal is out of reach', 503: 'The bus is out of reach'};
-  return element('div', {className: 'state', role: 'alert'},
+  return element(
+    'div',
+    {className: 'state', role: 'alert'},
     element('h2', {}, titles[error.status] || 'The bus cannot be read'),
     element('p', {}, error.message),
     element('p', {className: 'quiet'}, 'The page keeps trying.'),
-    button('Try now', again));
+    button('Try now', again),
+  );
 }
 
 /** The token was refused, so nothing is shown. */
 export function refusedView(error, caller, {changeToken, dropToken}) {
   const claims = readClaims(caller.token);
   const expired = claims && timeLeft(claims) < 0;
-  return element('div', {className: 'state', role: 'alert'},
+  return element(
+    'div',
+    {className: 'state', role: 'alert'},
     element('h2', {}, expired ? 'This token has expired' : 'This token is refused'),
     element('p', {className: 'notice bad'}, error.message),
-    element('p', {}, claims
-      ? `It belongs to ${nameOf(claims)}, and ${expiryText(claims)}. An invalid token is never treated as no token, so nothing is shown.`
-      : 'It cannot be read as a JWT. An invalid token is never treated as no token, so nothing is shown.'),
-    element('div', {className: 'buttons'}, button('Change the token', changeToken), button('Look as nobody', dropToken, {className: 'plain'})));
+    element(
+      'p',
+      {},
+      claims
+        ? `It belongs to ${nameOf(claims)}, and ${expiryText(claims)}. An invalid token is never treated as no token, so nothing is shown.`
+        : 'It cannot be read as a JWT. An invalid token is never treated as no token, so nothing is shown.',
+    ),
+    element(
+      'div',
+      {className: 'buttons'},
+      button('Change the token', changeToken),
+      button('Look as nobody', dropToken, {className: 'plain'}),
+    ),
+  );
 }
 
 /** An address that does not exist. */
 export function unknownView({host, port, method, path, event}, caller) {
   const what = method ? `${method.toUpperCase()} ${host}:${port}${path}` : event ? `${event} of ${host}` : host;
-  return element('div', {className: 'state', role: 'status'},
+  return element(
+    'div',
+    {className: 'state', role: 'status'},
     element('h2', {}, 'Not on the bus'),
-    element('p', {}, element('code', {}, what), caller.token ? ' is not there, or not for this token.' : ' is not there, or not for everybody: a token may show it.'),
+    element(
+      'p',
+      {},
+      element('code', {}, what),
+      caller.token ? ' is not there, or not for this token.' : ' is not there, or not for everybody: a token may show it.',
+    ),
     element('p', {className: 'quiet'}, 'If it appears, it is shown here.'),
-    element('p', {}, element('a', {href: '#/'}, 'All services')));
+    element('p', {}, element('a', {href: '#/'}, 'All services')),
+  );
 }

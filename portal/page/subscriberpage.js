@@ -18,8 +18,13 @@ export class SubscriberPage {
     this.#service = service;
     this.#deadLetters = new DeadLetters({publisher: event.publisher, event: event.name, service}, caller);
     const {publisher, name} = event;
-    this.node.append(crumbs(event, service), element('h2', {id: 'operation-title', tabIndex: -1}, service),
-      element('p', {}, 'subscribes to ', element('a', {href: eventHash(event)}, name), ` of ${publisher}`), this.#figures, this.#deadLetters.node);
+    this.node.append(
+      crumbs(event, service),
+      element('h2', {id: 'operation-title', tabIndex: -1}, service),
+      element('p', {}, 'subscribes to ', element('a', {href: eventHash(event)}, name), ` of ${publisher}`),
+      this.#figures,
+      this.#deadLetters.node,
+    );
     this.update(event);
   }
 
@@ -65,11 +70,20 @@ export class SubscriberPage {
       return [subscriptionView(found.figures, this.#live.taken), cutOffView(found.figures.cutOff)];
     }
     if (found && !found.durable) {
-      return text(`Not durable: it gets an event at most once, while it runs. ${found.queue ? 'One of its instances gets it.' : 'Each of its instances gets it.'}`);
+      return text(
+        `Not durable: it gets an event at most once, while it runs. ${found.queue ? 'One of its instances gets it.' : 'Each of its instances gets it.'}`,
+      );
     }
     if (!this.#live) {
       return text('Asking the bus …');
     }
-    return [element('p', {className: 'notice'}, this.#live.unavailable || (found ? 'Nothing is stored for it yet.' : `${this.#service} does not subscribe to this event, or you may not see it.`))];
+    return [
+      element(
+        'p',
+        {className: 'notice'},
+        this.#live.unavailable ||
+          (found ? 'Nothing is stored for it yet.' : `${this.#service} does not subscribe to this event, or you may not see it.`),
+      ),
+    ];
   }
 }
