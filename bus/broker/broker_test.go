@@ -61,12 +61,12 @@ func TestListen(t *testing.T) {
 
 func TestListen_PortInUse(t *testing.T) {
 	t.Parallel()
-	taken := broker.BoundTo(start(t, broker.Listen(":0"))).String()
-	_, err := broker.Start(broker.Listen(taken))
+	addr := broker.BoundTo(start(t, broker.Listen(":0"))).String()
+	_, err := broker.Start(broker.Listen(addr))
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("error = %v, want one that wraps %v", err, syscall.EADDRINUSE)
 	}
-	want := "broker: listen tcp " + taken + ": bind: address already in use; " +
+	want := "broker: listen tcp " + addr + ": bind: address already in use; " +
 		"give Listen another address, port 0 takes any free port"
 	assert.EqualError(t, err, want)
 }

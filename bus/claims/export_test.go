@@ -19,7 +19,7 @@ func Forget(v *Verifier) {
 }
 
 // Effort returns what it takes to ask the rule, and what it may take.
-func Effort(r *Rule, claims Claims) (taken, most int) {
+func Effort(r *Rule, claims Claims) (steps, most int) {
 	e := activation{claims: claims, budget: maxCost}
 	r.condition.holds(&e)
 	return maxCost - e.budget, maxCost

@@ -371,7 +371,7 @@ func TestEffort(t *testing.T) {
 // checkEffort checks that a rule stops soon after it has taken what it may.
 func checkEffort(t testing.TB, rule *claims.Rule, who claims.Claims) {
 	t.Helper()
-	if taken, most := claims.Effort(rule, who); taken > 5*most {
-		t.Errorf("%s takes %d, at most %d is right", rule, taken, most)
+	if steps, most := claims.Effort(rule, who); steps > 5*most {
+		t.Errorf("%s takes %d, at most %d is right", rule, steps, most)
 	}
 }

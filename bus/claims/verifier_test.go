@@ -297,13 +297,13 @@ func TestBearer(t *testing.T) {
 
 func TestClone(t *testing.T) {
 	t.Parallel()
-	made := func() claims.Claims {
+	newClaims := func() claims.Claims {
 		return claims.Claims{
 			"sub": "ada", "level": 3.0, "id": json.Number("9007199254740993"), "active": true, "none": nil, "empty": []any{},
 			"roles": []any{"hr", []any{"it"}}, "org": map[string]any{"team": "blue", "rooms": []any{1.0}},
 		}
 	}
-	said := made()
+	said := newClaims()
 	copied := said.Clone()
 	if !reflect.DeepEqual(copied, said) {
 		t.Errorf("the copy is %v", copied)
@@ -313,7 +313,7 @@ func TestClone(t *testing.T) {
 	copied["roles"].([]any)[1].([]any)[0] = "admin"
 	copied["org"].(map[string]any)["team"] = "red"
 	copied["org"].(map[string]any)["rooms"].([]any)[0] = 2.0
-	if !reflect.DeepEqual(said, made()) {
+	if !reflect.DeepEqual(said, newClaims()) {
 		t.Errorf("a change of the copy made the claims %v", said)
 	}
 	if claims.Claims(nil).Clone() != nil {

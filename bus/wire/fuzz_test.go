@@ -59,8 +59,8 @@ func FuzzParseResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		var res wire.Response
 		if err := wire.ParseResponse(payload, &res); err != nil {
-			told := wire.Response{MsgID: res.MsgID, FromHost: res.FromHost, FromID: res.FromID, OpCode: res.OpCode, Queue: res.Queue}
-			if !reflect.DeepEqual(res, told) {
+			sender := wire.Response{MsgID: res.MsgID, FromHost: res.FromHost, FromID: res.FromID, OpCode: res.OpCode, Queue: res.Queue}
+			if !reflect.DeepEqual(res, sender) {
 				t.Errorf("%+v beside an error", res)
 			}
 			for _, text := range []string{res.MsgID, res.FromHost, res.FromID, string(res.OpCode), res.Queue} {

@@ -58,8 +58,8 @@ func TestDialer_Reconnect(t *testing.T) {
 	first, second := startServer(t, &server.Options{}), startServer(t, &server.Options{})
 	urls := first.ClientURL() + "," + second.ClientURL()
 	back := make(chan *nats.Conn, 2)
-	told := nats.ReconnectHandler(func(conn *nats.Conn) { back <- conn })
-	one, other := connect(t, urls, told, nats.DontRandomize()), connect(t, urls, told, nats.DontRandomize())
+	onReconnect := nats.ReconnectHandler(func(conn *nats.Conn) { back <- conn })
+	one, other := connect(t, urls, onReconnect, nats.DontRandomize()), connect(t, urls, onReconnect, nats.DontRandomize())
 	echoes(t, one, other)
 	first.Shutdown()
 	for range 2 {

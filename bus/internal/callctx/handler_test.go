@@ -25,12 +25,12 @@ func TestHandler_Done_MadeLate(t *testing.T) {
 		t.Error("there is a Done before it is asked for")
 	}
 	done := h.Done()
-	made := callctx.DoneIfMade(h)
-	require.NotNil(t, made, "Done is not the one that was made")
-	if made != done {
+	doneChan := callctx.DoneIfMade(h)
+	require.NotNil(t, doneChan, "Done is not the one that was made")
+	if doneChan != done {
 		t.Error("Done is not the one that was made")
 	}
-	if made != h.Done() {
+	if doneChan != h.Done() {
 		t.Error("Done is not the one that was made")
 	}
 	derived, cancel := context.WithCancel(h)

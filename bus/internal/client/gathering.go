@@ -33,7 +33,7 @@ type pendingMulticast struct {
 	answered     int            // members with an outcome
 	missing      int            // known responders without an outcome
 	inbox        []outcome
-	taken        int // outcomes of the inbox that the caller has taken
+	delivered    int // outcomes of the inbox that the caller has taken
 	lastAck      time.Time
 	noSubscriber bool            // no instance subscribes, or the broker denies the subject
 	direct       bool            // a single instance was addressed, and has acked

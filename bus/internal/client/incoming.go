@@ -94,11 +94,11 @@ func (s *pendingCall) begin(in *incoming) {
 
 // deliverPart takes a part of a response, in a message of size bytes.
 func (p *pending) deliverPart(part *wire.Response, size int) {
-	in, taken := p.takePart(part, size)
+	in, ok := p.takePart(part, size)
 	if in != nil { // it tells the sender of the window, and so is not taken under the lock of the shard
-		taken = !errors.Is(in.reader.Take(&part.Fragment, part.Body, part.Header, size), stream.ErrRepeated)
+		ok = !errors.Is(in.reader.Take(&part.Fragment, part.Body, part.Header, size), stream.ErrRepeated)
 	}
-	if !taken {
+	if !ok {
 		p.unexpected(part)
 	}
 }
@@ -106,7 +106,7 @@ func (p *pending) deliverPart(part *wire.Response, size int) {
 // takePart takes a part, unless it belongs to a stream that has begun, which takePart returns. taken reports whether
 // the slot expects it. The slot gets a response whose parts are known after the last one, a stream with the first, and
 // an error as soon as a response cannot be received.
-func (p *pending) takePart(part *wire.Response, size int) (begun *incoming, taken bool) {
+func (p *pending) takePart(part *wire.Response, size int) (begun *incoming, ok bool) {
 	at := p.shard(part.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()

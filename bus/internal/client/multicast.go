@@ -211,9 +211,9 @@ func (s *pendingMulticast) look() (came outcome, now phase) {
 	defer s.mu.Unlock()
 	s.attributeLocked()
 	switch {
-	case s.taken < len(s.inbox):
-		came, s.inbox[s.taken] = s.inbox[s.taken], outcome{}
-		s.taken++
+	case s.delivered < len(s.inbox):
+		came, s.inbox[s.delivered] = s.inbox[s.delivered], outcome{}
+		s.delivered++
 		return came, hasOutcome
 	case s.noSubscriber && s.acked == 0:
 		return came, isComplete
@@ -298,7 +298,7 @@ func (s *pendingMulticast) remainder() (outcomes []outcome, silent []Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	return s.inbox[s.taken:], s.unansweredLocked()
+	return s.inbox[s.delivered:], s.unansweredLocked()
 }
 
 // end ends the call; ended is false if an ack or a response has come in the meantime. names are the responders that
@@ -307,7 +307,7 @@ func (s *pendingMulticast) remainder() (outcomes []outcome, silent []Peer) {
 func (s *pendingMulticast) end() (names map[string]int, endsEarly, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.answered < s.acked || s.taken < len(s.inbox) {
+	if s.answered < s.acked || s.delivered < len(s.inbox) {
 		return nil, false, false
 	}
 	s.ended = true

@@ -30,9 +30,9 @@ type responderCache struct {
 
 // responderSet is the set of responders of a subject.
 type responderSet struct {
-	host  *hostResponders // has the subject in its subjects
-	names map[string]int  // numbered from 0
-	lent  bool            // a call reads names, so that they must not change
+	host   *hostResponders // has the subject in its subjects
+	names  map[string]int  // numbered from 0
+	shared bool            // a call reads names, so that they must not change
 }
 
 // multicastCall is a recent multicast.
@@ -105,7 +105,7 @@ func (r *responderCache) begin(host, subject, id string) knowledge {
 	before := knowledge{host: r.hostLocked(host)}
 	before.greetings = before.host.greetings
 	if known := r.known[subject]; known != nil {
-		known.lent = true
+		known.shared = true
 		before.names = known.names
 	}
 	before.endsEarly = len(before.names) == 0 && !r.patient
@@ -189,8 +189,8 @@ func (r *responderCache) late(ack *wire.Response) {
 	if known == nil || len(known.names) >= maxResponders {
 		return
 	}
-	if known.lent {
-		known.names, known.lent = maps.Clone(known.names), false
+	if known.shared {
+		known.names, known.shared = maps.Clone(known.names), false
 	}
 	enlist(known.names, name)
 }
@@ -239,7 +239,7 @@ func (r *responderCache) forgetSubjects(known *hostResponders) {
 }
 
 // heard notes that a host has answered.
-func (r *responderCache) heard(host string) {
+func (r *responderCache) noteAnswer(host string) {
 	if latest := r.latest.Load(); latest != nil && *latest == host {
 		return
 	}

@@ -52,7 +52,7 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 	for {
 		response, err := c.attempt(ctx, request, ends)
 		if err == nil {
-			c.responders.heard(response.FromHost)
+			c.responders.noteAnswer(response.FromHost)
 			streams = response.Stream != nil
 		}
 		gone, left := errors.AsType[leftError](err)
@@ -153,7 +153,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 			if response, err := c.outcome(s); response != nil || err != nil { // else it was a reminder
 				return response, err
 			}
-		case taker := <-s.upload.taken():
+		case taker := <-s.upload.takerChan():
 			if err := s.upload.begin(ctx, taker, ends); err != nil {
 				return nil, err
 			}
@@ -307,7 +307,7 @@ func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Ti
 			reason = cmp.Or(failed, errNoMethods)
 			return true
 		}
-		c.responders.heard(response.FromHost)
+		c.responders.noteAnswer(response.FromHost)
 		var answer allowed
 		if malformed := strictjson.Unmarshal(response.Body, &answer); malformed != nil {
 			reason = malformed

@@ -100,7 +100,7 @@ func (u *upload) acked(from Peer, window int64) {
 }
 
 // taken returns the channel for the instance that takes the other parts.
-func (u *upload) taken() <-chan Peer {
+func (u *upload) takerChan() <-chan Peer {
 	if u == nil {
 		return nil
 	}

@@ -41,13 +41,13 @@ func TestConn_Send_TooLarge(t *testing.T) {
 // that nothing waits for it.
 func TestConn_GivenConnection_Closed(t *testing.T) {
 	t.Parallel()
-	given := dialGuest(t)
-	conn := natsconntest.Dial(t, natsconn.Config{NATS: given.NATS()})
+	appConn := dialGuest(t)
+	conn := natsconntest.Dial(t, natsconn.Config{NATS: appConn.NATS()})
 	assert.False(t, conn.IsLost(), "it is lost from the start")
 	assert.False(t, conn.IsSettling())
 	assert.False(t, isClosed(conn.GraceExpired()))
 	start, expired := time.Now(), conn.GraceExpired()
-	given.NATS().Close()
+	appConn.NATS().Close()
 	await(t, expired)
 	err := conn.AwaitOpen(t.Context())
 	require.NoError(t, err, "it is lost")

@@ -32,11 +32,11 @@ func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger
 	}
 	c.dispatcher = newDispatcher(c)
 	c.quiet, _ = config.Provider.(testbroker.Quiet)
-	made, err := c.dial(ctx, name, config)
+	nc, err := c.dial(ctx, name, config)
 	if err != nil {
 		return nil, err
 	}
-	c.current.Store(made)
+	c.current.Store(nc)
 	watching, cancel := context.WithCancel(context.Background()) // Close ends it
 	c.unwatch = cancel
 	go c.watch(watching)
@@ -70,29 +70,29 @@ func (c *Conn) dialOwn(ctx context.Context, name string, config Config) (*nats.C
 }
 
 // awaitConnected waits until a connection of the application is connected, and returns an error if it cannot be used.
-func (c *Conn) awaitConnected(ctx context.Context, given *nats.Conn) error {
-	if given.Opts.NoEcho {
+func (c *Conn) awaitConnected(ctx context.Context, nc *nats.Conn) error {
+	if nc.Opts.NoEcho {
 		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, so the services on it would not receive each other's messages: leave out nats.NoEcho")
 	}
-	changed := given.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	defer given.RemoveStatusListener(changed)
-	for !given.IsConnected() {
-		if given.IsClosed() {
+	changed := nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer nc.RemoveStatusListener(changed)
+	for !nc.IsConnected() {
+		if nc.IsClosed() {
 			return errors.New("the connection given with bus.WithNATS is closed")
 		}
-		c.log(c.logger.Warn().Stringer("status", given.Status()), "the connection given with bus.WithNATS is not connected yet; waiting for it")
+		c.log(c.logger.Warn().Stringer("status", nc.Status()), "the connection given with bus.WithNATS is not connected yet; waiting for it")
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return notConnected(given, ctx.Err())
+			return notConnected(nc, ctx.Err())
 		}
 	}
 	return nil
 }
 
 // notConnected is the error for such a connection that the broker is not reached with.
-func notConnected(given *nats.Conn, err error) error {
-	return fmt.Errorf("the connection given with bus.WithNATS is not connected (%s): %w", given.Status(), err)
+func notConnected(nc *nats.Conn, err error) error {
+	return fmt.Errorf("the connection given with bus.WithNATS is not connected (%s): %w", nc.Status(), err)
 }
 
 // dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started before its
@@ -158,13 +158,13 @@ type ctxDialer struct {
 // the connection writes to.
 func (c Config) connect(ctx context.Context, timeout time.Duration, options []nats.Option, writer *atomic.Pointer[batch.Conn]) (*nats.Conn, error) {
 	d := &ctxDialer{provider: c.Provider, writer: writer, ctx: ctx, unhook: func() bool { return true }}
-	made, err := nats.Connect(c.URL, slices.Concat(options, d.options(timeout, c.Unbatched))...)
+	nc, err := nats.Connect(c.URL, slices.Concat(options, d.options(timeout, c.Unbatched))...)
 	d.connected()
 	if ctx.Err() == nil {
-		return made, err
+		return nc, err
 	}
 	if err == nil {
-		made.Close()
+		nc.Close()
 	}
 	return nil, ctx.Err()
 }

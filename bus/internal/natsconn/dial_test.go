@@ -139,7 +139,7 @@ func TestConn_HandleError_Attempts(t *testing.T) {
 		conn.HandleError(conn.NATS(), nil, errors.New("remote error: tls: expired certificate"))
 	}
 	lines.Flush(t.Context())
-	told := log.lines("expired certificate")
-	require.Len(t, told, 1)
-	assert.Contains(t, told[0], "cannot be reached again yet")
+	logged := log.lines("expired certificate")
+	require.Len(t, logged, 1)
+	assert.Contains(t, logged[0], "cannot be reached again yet")
 }

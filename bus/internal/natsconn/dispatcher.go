@@ -123,10 +123,10 @@ func (d *dispatcher) beginOverlap() {
 func (d *dispatcher) endOverlap() { d.overlap.Store(nil) }
 
 // subscriptionOf returns the subscription of a message; nil once it has ended.
-func (d *dispatcher) subscriptionOf(made *nats.Subscription) *Subscription {
+func (d *dispatcher) subscriptionOf(sub *nats.Subscription) *Subscription {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.known[made]
+	return d.known[sub]
 }
 
 // subscribe makes a subscription whose messages are taken.
@@ -134,24 +134,24 @@ func (d *dispatcher) subscribe(on *nats.Conn, s *Subscription) (*nats.Subscripti
 	d.start()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	made, err := on.ChanQueueSubscribe(s.Subject, s.Queue, d.messages)
+	sub, err := on.ChanQueueSubscribe(s.Subject, s.Queue, d.messages)
 	if err == nil {
-		d.known[made] = s
+		d.known[sub] = s
 	}
-	return made, err
+	return sub, err
 }
 
 // forget ends a subscription.
-func (d *dispatcher) forget(made *nats.Subscription) {
-	_ = made.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
-	d.deregister(made)
+func (d *dispatcher) forget(sub *nats.Subscription) {
+	_ = sub.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
+	d.deregister(sub)
 }
 
 // deregister makes the dispatcher skip the messages of a subscription that were not taken yet.
-func (d *dispatcher) deregister(made *nats.Subscription) {
+func (d *dispatcher) deregister(sub *nats.Subscription) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.known, made)
+	delete(d.known, sub)
 }
 
 // sweep forgets the subscriptions of closed connections, once all that they have brought is taken.
@@ -159,8 +159,8 @@ func (d *dispatcher) sweep(ctx context.Context) {
 	d.barrier(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.known, func(made *nats.Subscription, _ *Subscription) bool {
-		return made.Subject != "" && !made.IsValid() // one without a subject is of barrier
+	maps.DeleteFunc(d.known, func(sub *nats.Subscription, _ *Subscription) bool {
+		return sub.Subject != "" && !sub.IsValid() // one without a subject is of barrier
 	})
 }
 

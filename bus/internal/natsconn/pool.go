@@ -32,12 +32,12 @@ func (c *Conn) Response() *wire.Response {
 	if used, ok := c.responses.Get().(*wire.Response); ok {
 		return used
 	}
-	made := new(struct {
+	response := new(struct {
 		wire.Response
 		fields [UsualFields]wire.Field // of its header, unless it has more
 	})
-	made.Header = made.fields[:0]
-	return &made.Response
+	response.Header = response.fields[:0]
+	return &response.Response
 }
 
 // FreeResponse takes back a response that no code has kept, unless it is large.

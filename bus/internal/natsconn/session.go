@@ -29,13 +29,13 @@ type Subscription struct {
 	For            string // what it is for, for the list of permissions
 
 	session *Session
-	made    *nats.Subscription
+	sub     *nats.Subscription
 	dropped int // of made, when it was last looked at
 }
 
 func (s *Subscription) subscribe(on *nats.Conn) (err error) {
 	s.dropped = 0
-	if s.made, err = s.session.conn.dispatcher.subscribe(on, s); errors.Is(err, nats.ErrConnectionClosed) {
+	if s.sub, err = s.session.conn.dispatcher.subscribe(on, s); errors.Is(err, nats.ErrConnectionClosed) {
 		err = fmt.Errorf("%w: %w", status.ErrDisconnected, err) // it is being replaced
 	}
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Session) remove(ends func(*Subscription) bool) {
 		if !ends(each) {
 			return false
 		}
-		s.conn.dispatcher.forget(each.made)
+		s.conn.dispatcher.forget(each.sub)
 		return true
 	})
 }
@@ -231,8 +231,8 @@ func (s *Session) beginDraining(but string) *sync.WaitGroup {
 		}
 		draining.Add(1)
 		ended := sync.OnceFunc(draining.Done)
-		each.made.SetClosedHandler(func(string) { ended() })
-		if each.made.Drain() != nil || !each.made.IsValid() { // it has ended already
+		each.sub.SetClosedHandler(func(string) { ended() })
+		if each.sub.Drain() != nil || !each.sub.IsValid() { // it has ended already
 			ended()
 		}
 	}
@@ -291,7 +291,7 @@ func (s *Session) countDropped() (recently bool) {
 
 // newlyDropped returns how many messages were dropped since the last time; none once the subscription is closed.
 func (s *Subscription) newlyDropped() int64 {
-	dropped, err := s.made.Dropped()
+	dropped, err := s.sub.Dropped()
 	if err != nil {
 		return 0
 	}

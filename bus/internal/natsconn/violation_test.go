@@ -164,8 +164,8 @@ func TestAsyncErrCollector_Reports_Order(t *testing.T) {
 // application.
 func TestAsyncErrCollector_Reports_GivenConnection(t *testing.T) {
 	t.Parallel()
-	given := dialGuest(t).NATS()
-	r := open(t, natsconntest.Dial(t, natsconn.Config{NATS: given}), newMember())
+	appConn := dialGuest(t).NATS()
+	r := open(t, natsconntest.Dial(t, natsconn.Config{NATS: appConn}), newMember())
 	collector := natsconn.CollectAsyncErrs(r.conn)
 	defer collector.Close()
 	r.mustAdd("denied.one", "denied.two")

@@ -97,20 +97,20 @@ func SemanticVersion(version string) string {
 	if len(numbers) > 3 || slices.ContainsFunc(numbers, func(n string) bool { return !isNumber(n) || hasLeadingZero(n) }) {
 		return noVersion
 	}
-	made := strings.Join(numbers, ".")
+	semantic := strings.Join(numbers, ".")
 	if hasPrerelease {
 		if !hasIdentifiers(prerelease, true) {
 			return noVersion
 		}
-		made += "-" + prerelease
+		semantic += "-" + prerelease
 	}
 	if hasBuild {
 		if !hasIdentifiers(build, false) {
 			return noVersion
 		}
-		made += "+" + build
+		semantic += "+" + build
 	}
-	return made
+	return semantic
 }
 
 // hasIdentifiers reports whether a text is what SemVer has behind "-" or "+": letters, digits and "-", separated by

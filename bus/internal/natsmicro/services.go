@@ -187,8 +187,8 @@ func (s *Services) Leave(service Service) {
 func (s *Services) subscribeTo(service Service) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	made, isMember := s.members[service]
-	if !isMember || len(made) > 0 {
+	subs, isMember := s.members[service]
+	if !isMember || len(subs) > 0 {
 		return nil
 	}
 	instance := service.Instance()

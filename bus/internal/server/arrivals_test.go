@@ -158,7 +158,7 @@ func TestParts_MemoryOfSender(t *testing.T) {
 		var rejected int
 		for i := range 20 {
 			f.send(1, 3, body, withID(fmt.Sprint("m", i)))
-			for _, each := range f.service.taken() {
+			for _, each := range f.service.takeSeen() {
 				if strings.HasPrefix(each, "503 ") {
 					rejected++
 				}
@@ -183,7 +183,7 @@ func TestParts_Eviction(t *testing.T) {
 		var count int
 		for ; ; count++ { // until the next request does not fit
 			f.send(1, 3, body, sender(count))
-			if seen := f.service.taken(); len(seen) > 1 {
+			if seen := f.service.takeSeen(); len(seen) > 1 {
 				f.t.Fatalf("seen %q", seen)
 			}
 			if _, held := f.server.Waiting(); held+limit/2+(4<<10) > 16*limit {
@@ -192,7 +192,7 @@ func TestParts_Eviction(t *testing.T) {
 		}
 		f.send(2, 3, "b", sender(0)) // now the oldest is 1
 		f.send(1, 3, body, sender(count+1))
-		assert.ElementsMatch(f.t, []string{"202 ", "503 too busy: the messages under way take as much memory as they may"}, f.service.taken(), "a request more")
+		assert.ElementsMatch(f.t, []string{"202 ", "503 too busy: the messages under way take as much memory as they may"}, f.service.takeSeen(), "a request more")
 		f.send(2, 3, "b", sender(1))
 		f.check("a part of the evicted request")
 		f.checkPartial("after the eviction", count+1, 16*limit)
@@ -297,7 +297,7 @@ func TestParts_Rejected(t *testing.T) {
 		if remembered := f.server.RejectedRequests(); remembered != server.MaxRejected {
 			t.Errorf("%d rejected requests are remembered", remembered)
 		}
-		f.service.taken()
+		f.service.takeSeen()
 		f.send(2, 2, "b", withID("m0"))
 		f.check("forgotten", noFirst)
 		f.send(2, 2, "b", withID("m1"))

@@ -103,7 +103,7 @@ func timeLeft(in *server.Incoming) time.Duration {
 // check expects what the service and the caller have seen since the last check.
 func (f *fixture) check(name string, want ...string) {
 	f.t.Helper()
-	if got := f.service.taken(); !slices.Equal(got, want) {
+	if got := f.service.takeSeen(); !slices.Equal(got, want) {
 		f.t.Errorf("%s: seen %q, want %q", name, got, want)
 	}
 }
@@ -130,7 +130,7 @@ func (s *fakeService) recordf(format string, arguments ...any) {
 }
 
 // taken returns what was recorded, and forgets it.
-func (s *fakeService) taken() []string {
+func (s *fakeService) takeSeen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := s.seen

@@ -70,7 +70,7 @@ func (s *Server) reply(in *Incoming, response *wire.Response) error {
 
 // responseHeads are the prepared heads of the acks and the usual responses of one queue.
 type responseHeads struct {
-	made          sync.Once
+	once          sync.Once
 	ack, response *wire.ResponseHead
 }
 
@@ -83,7 +83,7 @@ func (s *Server) headOf(in *Incoming, response *wire.Response) *wire.ResponseHea
 	if !in.Endpoint.Queue {
 		heads = &s.heads[1]
 	}
-	heads.made.Do(func() {
+	heads.once.Do(func() {
 		model := wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: s.Host, FromID: s.ID, Queue: s.queueName(in.Endpoint)}
 		heads.ack = wire.NewResponseHead(&model)
 		model.Status, model.OpCode = http.StatusOK, wire.OpRes

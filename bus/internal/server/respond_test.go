@@ -213,7 +213,7 @@ func TestServer_ReceiverOfInstance_Malformed(t *testing.T) {
 				require.NoError(t, err)
 				assert.True(t, strings.HasPrefix(string(message.Data), fmt.Sprintf("HTTP/1.1 %d ", want)), string(message.Data))
 			}
-			seen := p.service.taken()
+			seen := p.service.takeSeen()
 			if isDropped := len(seen) == 1 && strings.HasPrefix(seen[0], "dropped "+published+": "); isDropped != (len(test.status) < 2) {
 				t.Errorf("seen %q", seen)
 			}

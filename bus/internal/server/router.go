@@ -74,9 +74,9 @@ func (r *Router) Add(endpoints []*Endpoint) error {
 		for i := range added.Routes {
 			route := &added.Routes[i]
 			same := r.routesLocked(added.Port, route.Pattern)
-			if taken := same.of(route.Method); taken.IsFound() {
-				errs = append(errs, conflict(added, taken.Endpoint, *route))
-				if taken.Endpoint.Name == added.Name {
+			if rival := same.of(route.Method); rival.IsFound() {
+				errs = append(errs, conflict(added, rival.Endpoint, *route))
+				if rival.Endpoint.Name == added.Name {
 					break // the other routes conflict as well
 				}
 				continue
@@ -96,7 +96,7 @@ func hasParameters(pattern restmap.Pattern) bool {
 }
 
 // conflict returns the error for a route of an endpoint that another endpoint serves. It names the path and an example.
-func conflict(added, taken *Endpoint, route restmap.Route) error {
+func conflict(added, rival *Endpoint, route restmap.Route) error {
 	method, path := route.Method, route.Pattern.String()
 	if method == anyMethod {
 		method = "any method"
@@ -104,8 +104,8 @@ func conflict(added, taken *Endpoint, route restmap.Route) error {
 	if hasParameters(route.Pattern) {
 		path += ", such as " + route.Pattern.Example() + ","
 	}
-	served := fmt.Sprintf("%s and %s both serve", added.Name, taken.Name)
-	if added.Name == taken.Name {
+	served := fmt.Sprintf("%s and %s both serve", added.Name, rival.Name)
+	if added.Name == rival.Name {
 		served = added.Name + " is served by this connection already, as"
 	}
 	return fmt.Errorf("%s %s %s on port %d: serve it once, or give one of them another path", served, method, path, added.Port)
@@ -412,16 +412,16 @@ func (e *Endpoint) Subject(plane, host string, route restmap.Route) string {
 // Tokens returns the segments of a pattern as tokens of a subscription.
 func Tokens(pattern restmap.Pattern) []string {
 	segments := pattern.Segments()
-	made := make([]string, len(segments))
+	tokens := make([]string, len(segments))
 	for i, segment := range segments {
 		switch {
 		case segment.Rest:
-			made[i] = ">"
+			tokens[i] = ">"
 		case segment.Name != "":
-			made[i] = "*"
+			tokens[i] = "*"
 		default:
-			made[i] = subject.Escape(segment.Literal)
+			tokens[i] = subject.Escape(segment.Literal)
 		}
 	}
-	return made
+	return tokens
 }

@@ -96,11 +96,11 @@ func Of(err error) *Error {
 	if known, ok := err.(*Error); ok { //nolint:errorlint // one that is wrapped says more
 		return known
 	}
-	made := &Error{Status: http.StatusInternalServerError, Detail: err.Error(), Cause: err}
+	e := &Error{Status: http.StatusInternalServerError, Detail: err.Error(), Cause: err}
 	if coded, ok := errors.AsType[coder](err); ok {
-		made.Status = coded.StatusCode()
+		e.Status = coded.StatusCode()
 	}
-	return made
+	return e
 }
 
 // Unsent returns a copy of err that says that no handler has seen the request.

@@ -14,12 +14,12 @@ import (
 
 // someBytes returns a body whose bytes differ wherever parts might be mixed up.
 func someBytes(size int) []byte {
-	made := make([]byte, size)
+	data := make([]byte, size)
 	source := rand.New(rand.NewPCG(1, uint64(size)))
-	for i := range made {
-		made[i] = byte(source.Uint32())
+	for i := range data {
+		data[i] = byte(source.Uint32())
 	}
-	return made
+	return data
 }
 
 // largeRequest returns a request with one header field, X-Filling, whose value has so many bytes.

@@ -47,9 +47,9 @@ type Reader struct {
 
 	mu       sync.Mutex // protects all below
 	changed  *sync.Cond
-	parts    []taken // that were not read
-	next     int     // number of the next part
-	count    int     // of all parts; 0 until it is known
+	parts    []part // that were not read
+	next     int    // number of the next part
+	count    int    // of all parts; 0 until it is known
 	received int64
 	read     int64
 	opened   int64 // limit of received
@@ -63,7 +63,7 @@ type Reader struct {
 }
 
 // taken is a part.
-type taken struct {
+type part struct {
 	body []byte // that was not read
 	head int    // bytes of the message besides the body
 }
@@ -196,7 +196,7 @@ func (r *Reader) keepLocked(body []byte, size int) error {
 	if err := held.Grow(size); err != nil {
 		return err
 	}
-	r.parts = append(r.parts, taken{body, head})
+	r.parts = append(r.parts, part{body, head})
 	return nil
 }
 
@@ -294,7 +294,7 @@ func (r *Reader) consume(n int) {
 	first := &r.parts[0]
 	if first.body = first.body[n:]; len(first.body) == 0 {
 		r.config.Held.Shrink(first.head)
-		*first, r.parts = taken{}, r.parts[1:]
+		*first, r.parts = part{}, r.parts[1:]
 		if len(r.parts) == 0 && r.err != nil {
 			r.config.Held.Free()
 		}

@@ -341,12 +341,12 @@ func (w *Writer) partSize() int {
 func (w *Writer) keepAlive() {
 	pause := pauseOf(w.config.Budget)
 	if w.sending.TryLock() { // else a part is under way
-		if sent, heard := w.signs(); w.number > 0 && (time.Since(sent) >= pause || time.Since(heard) >= pause) {
+		if sent, lastSign := w.signs(); w.number > 0 && (time.Since(sent) >= pause || time.Since(lastSign) >= pause) {
 			_ = w.sendPart(nil, false) // an error has ended the stream
 		}
 		w.sending.Unlock()
 	}
-	if _, heard := w.signs(); time.Since(heard) > w.config.Budget {
+	if _, lastSign := w.signs(); time.Since(lastSign) > w.config.Budget {
 		w.Fail(status.HasRun(http.StatusGatewayTimeout, status.ErrCallerLeft, "the other side of the stream is gone: nothing was heard of it for %s", w.config.Budget))
 	}
 	if w.failure() == nil {
@@ -355,7 +355,7 @@ func (w *Writer) keepAlive() {
 }
 
 // signs returns when the latest part was sent, and when the reader gave the latest sign.
-func (w *Writer) signs() (sent, heard time.Time) {
+func (w *Writer) signs() (sent, lastSign time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.activeAt, w.heardAt
@@ -371,11 +371,11 @@ func (w *Writer) Open(limit int64) {
 
 // ActiveAt returns when the latest part was sent, or the reader gave the latest sign.
 func (w *Writer) ActiveAt() time.Time {
-	sent, heard := w.signs()
-	if sent.After(heard) {
+	sent, lastSign := w.signs()
+	if sent.After(lastSign) {
 		return sent
 	}
-	return heard
+	return lastSign
 }
 
 // SetDeadline ends waits for the window at that time, with [os.ErrDeadlineExceeded]; the zero value for none.
