@@ -8,7 +8,7 @@ import (
 )
 
 // failsInChild runs a test in a child process. The test must fail, with all these texts in its output.
-func failsInChild(t *testing.T, test func(t *testing.T), told ...string) {
+func failsInChild(t *testing.T, test func(t *testing.T), texts ...string) {
 	t.Helper()
 	if os.Getenv("BUSTEST_CHILD") != "" {
 		test(t)
@@ -20,7 +20,7 @@ func failsInChild(t *testing.T, test func(t *testing.T), told ...string) {
 	if err == nil {
 		t.Error("the test passed")
 	}
-	for _, want := range told {
+	for _, want := range texts {
 		if !strings.Contains(string(output), want) {
 			t.Errorf("%q is missing in\n%s", want, output)
 		}

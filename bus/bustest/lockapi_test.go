@@ -34,11 +34,11 @@ func names() []bus.ServeOption {
 
 func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environment
 	path := filepath.Join(t.TempDir(), "testdata", "lender.api.json")
-	told := func(lock func(t testing.TB)) string {
+	failureOf := func(lock func(t testing.TB)) string {
 		record := &recordingT{TB: t}
 		lock(bustest.Reporter(record))
-		told, _ := record.seen()
-		return strings.Join(told, "\n")
+		texts, _ := record.seen()
+		return strings.Join(texts, "\n")
 	}
 	asBefore := func(t testing.TB) {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 		bustest.LockAPI(t, path, otherLender{}, bus.ParamNames("Lend", "title", "until"))
 	}
 
-	if got := told(asBefore); !strings.Contains(got, "the lock "+path+" does not exist yet; run BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' to write it") {
+	if got := failureOf(asBefore); !strings.Contains(got, "the lock "+path+" does not exist yet; run BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' to write it") {
 		t.Errorf("without a lock: %s", got)
 	}
 	t.Run("1.2 (old)", func(t *testing.T) { //nolint:paralleltest // told by its name
@@ -64,17 +64,17 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 		}
 	})
 	t.Setenv("BUSLINE_UPDATE", "1")
-	if got := told(asBefore); got != "" {
+	if got := failureOf(asBefore); got != "" {
 		t.Errorf("writing the lock: %s", got)
 	}
 	t.Setenv("BUSLINE_UPDATE", "")
-	if got := told(asBefore); got != "" {
+	if got := failureOf(asBefore); got != "" {
 		t.Errorf("as before: %s", got)
 	}
-	got := told(grown)
+	got := failureOf(grown)
 	assert.True(t, strings.HasPrefix(got, "log: "), got)
 	assert.Contains(t, got, "POST /return (Return) is new", "with more")
-	got = told(other)
+	got = failureOf(other)
 	for _, want := range []string{
 		"POST /lend: the argument book is no longer read: what callers send is ignored",
 		"POST /lend: the result's days is gone: callers that read it find nothing",
@@ -89,7 +89,7 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 	assert.True(t, strings.HasSuffix(string(text), "}\n"), string(text))
 	assert.GreaterOrEqual(t, strings.Count(string(text), "\n"), 20)
 	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
-	if got := told(asBefore); !strings.Contains(got, "is not a lock file: ") {
+	if got := failureOf(asBefore); !strings.Contains(got, "is not a lock file: ") {
 		t.Errorf("with a broken lock: %s", got)
 	}
 }
@@ -110,9 +110,9 @@ func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environme
 	record := &recordingT{TB: t}
 	bustest.LockConn(bustest.Reporter(record), path, serve(bus.RequireClaims(`level > 3`), bus.Port(444)))
 	want := "POST :444/lend: it now requires the claims level > 3 instead of level > 2: callers with only the old claims get 403"
-	told, _ := record.seen()
-	require.Len(t, told, 1)
-	assert.Contains(t, told[0], want)
+	texts, _ := record.seen()
+	require.Len(t, texts, 1)
+	assert.Contains(t, texts[0], want)
 }
 
 // shelf is a service with a path parameter.
@@ -146,9 +146,9 @@ func TestLockAPI_MatchesServer(t *testing.T) { //nolint:paralleltest // it sets 
 			t.Setenv("BUSLINE_UPDATE", "")
 			record := &recordingT{TB: t}
 			bustest.LockAPI(bustest.Reporter(record), path, shelf{}, test.options...)
-			told, _ := record.seen()
-			require.Len(t, told, 1)
-			assert.Contains(t, told[0], test.want)
+			texts, _ := record.seen()
+			require.Len(t, texts, 1)
+			assert.Contains(t, texts[0], test.want)
 			b := bustest.New(t)
 			require.NoError(t, bus.Serve(b.Connect("shelf.example"), shelf{}, test.options...))
 			err := b.Connect("caller.example").Call(t.Context(), "GET https://shelf.example/books/{id}", bus.Args{"id": 5}, nil)
@@ -187,17 +187,17 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	path := filepath.Join(t.TempDir(), "events.api.json")
 	names := []events.SubscribeOption{bus.ParamNames("OnLent", "loan", "")}
 	narrower := append([]events.SubscribeOption{bus.ParamNames("OnReturned", "book", "")}, names...)
-	told := func(lock func(t testing.TB)) string {
+	failureOf := func(lock func(t testing.TB)) string {
 		record := &recordingT{TB: t}
 		lock(bustest.Reporter(record))
-		told, _ := record.seen()
-		return strings.Join(told, "\n")
+		texts, _ := record.seen()
+		return strings.Join(texts, "\n")
 	}
 	wider := func(t testing.TB) { t.Helper(); bustest.LockEvents(t, path, widerDesk{}, names...) }
 	t.Setenv("BUSLINE_UPDATE", "1")
 	bustest.LockEvents(t, path, desk{}, names...)
 	t.Setenv("BUSLINE_UPDATE", "")
-	got := told(wider)
+	got := failureOf(wider)
 	for _, want := range []string{
 		"the events break subscribers of the version in " + path,
 		`OnLent: the argument loan.kind may now also be "film": old subscribers refuse it`,
@@ -208,7 +208,7 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 		}
 	}
 	lockNarrower := func(t testing.TB) { t.Helper(); bustest.LockEvents(t, path, narrowerDesk{}, narrower...) }
-	got = told(lockNarrower)
+	got = failureOf(lockNarrower)
 	assert.True(t, strings.HasPrefix(got, "log: "), got)
 	assert.Contains(t, got, "no subscriber breaks:\n  OnReturned is new", "narrower")
 
@@ -217,10 +217,10 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	require.NoError(t, events.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...))
 	publisher, err := events.NewPublisher(b.Connect("library.example"), "library.example")
 	require.NoError(t, err)
-	lent := events.NewEvent[bus.Args](publisher, "/on-lent")
+	onLent := events.NewEvent[bus.Args](publisher, "/on-onLent")
 	for kind, status := range map[string]int{"book": 200, "film": 422} {
 		t.Run(kind, func(t *testing.T) {
-			for response, err := range lent.Outcomes(t.Context(), bus.Args{"loan": WiderLoan{Kind: kind, Note: "new"}}) {
+			for response, err := range onLent.Outcomes(t.Context(), bus.Args{"loan": WiderLoan{Kind: kind, Note: "new"}}) {
 				if response.Status != status {
 					t.Errorf("an old subscriber answers %d to a %s: %v", response.Status, kind, err)
 				}
@@ -232,7 +232,7 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	bustest.LockEvents(t, path, desk{}, append(names, events.Durable())...)
 	t.Setenv("BUSLINE_UPDATE", "")
 	narrower = append(narrower, events.Durable())
-	got = told(lockNarrower)
+	got = failureOf(lockNarrower)
 	if want := `OnLent: the argument loan.kind no longer accepts "map": new subscribers refuse stored events with it`; !strings.Contains(got, want) {
 		t.Errorf("stored: %s\nwant in it: %s", got, want)
 	}
@@ -261,9 +261,9 @@ func TestLock_WrongKind(t *testing.T) {
 			t.Parallel()
 			record := &recordingT{TB: t}
 			test.lock(bustest.Reporter(record), filepath.Join(t.TempDir(), "lock.json"))
-			told, _ := record.seen()
-			require.Len(t, told, 1, test.name)
-			assert.Contains(t, told[0], test.want, test.name)
+			texts, _ := record.seen()
+			require.Len(t, texts, 1, test.name)
+			assert.Contains(t, texts[0], test.want, test.name)
 		})
 	}
 }

@@ -46,7 +46,7 @@ func TestMaxCalls(t *testing.T) {
 	record := &recordingT{TB: t}
 	bustest.MaxCalls(bustest.Reporter(record), basket, 1, total)
 	want := "bustest: basket.example made 3 calls, expected at most 1; does it make one for each item of a list?"
-	if told, _ := record.seen(); !slices.Equal(told, []string{want}) {
-		t.Errorf("told %q", told)
+	if texts, _ := record.seen(); !slices.Equal(texts, []string{want}) {
+		t.Errorf("told %q", texts)
 	}
 }

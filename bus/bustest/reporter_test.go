@@ -18,7 +18,7 @@ type recordingT struct {
 	testing.TB
 
 	mu      sync.Mutex // protects all below
-	told    []string
+	texts   []string
 	stopped bool
 	helpers int
 }
@@ -26,7 +26,7 @@ type recordingT struct {
 func (r *recordingT) Error(args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, fmt.Sprint(args...))
+	r.texts = append(r.texts, fmt.Sprint(args...))
 }
 
 func (r *recordingT) Log(args ...any) {
@@ -50,10 +50,10 @@ func (r *recordingT) Helper() {
 }
 
 // seen returns the reports so far, and whether the test was stopped.
-func (r *recordingT) seen() (told []string, stopped bool) {
+func (r *recordingT) seen() (texts []string, stopped bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.told), r.stopped
+	return slices.Clone(r.texts), r.stopped
 }
 
 // controller uses a test like the controllers of mocking packages: through an interface of its own, and with a cleanup.
@@ -128,8 +128,8 @@ func TestReporter_InHandler(t *testing.T) {
 				err := caller.Call(t.Context(), "https://mock.example/surprising", nil, nil)
 				assert.Equal(t, 500, bus.StatusOf(err))
 				assert.ErrorContains(t, err, "the handler exited its goroutine")
-				told, stopped := record.seen()
-				assert.Equal(t, []string{"Unexpected call to Surprising"}, told)
+				texts, stopped := record.seen()
+				assert.Equal(t, []string{"Unexpected call to Surprising"}, texts)
 				assert.False(t, stopped)
 				if err := caller.Call(t.Context(), "https://mock.example/surprising", nil, nil); bus.StatusOf(err) != 500 {
 					t.Errorf("the next call: %v", err) // the controller is not left locked
@@ -157,7 +157,7 @@ func TestReporter_OnTestGoroutine(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		report func(to failing)
-		told   string
+		text   string
 		stops  bool
 	}{
 		{"Log", func(to failing) { to.Log("yes", 1) }, "log: yes 1", false},
@@ -173,8 +173,8 @@ func TestReporter_OnTestGoroutine(t *testing.T) {
 			t.Parallel()
 			record := &recordingT{TB: t}
 			test.report(bustest.Reporter(record))
-			told, stopped := record.seen()
-			assert.Equal(t, []string{test.told}, told)
+			texts, stopped := record.seen()
+			assert.Equal(t, []string{test.text}, texts)
 			assert.Equal(t, test.stops, stopped)
 			assert.NotZero(t, record.helpers)
 		})
@@ -186,8 +186,8 @@ func TestReporter_Cleanup(t *testing.T) {
 	t.Parallel()
 	record := &recordingT{TB: t}
 	t.Cleanup(func() {
-		if told, _ := record.seen(); !slices.Equal(told, []string{"missing call(s) to Expected"}) {
-			t.Errorf("told %q", told)
+		if texts, _ := record.seen(); !slices.Equal(texts, []string{"missing call(s) to Expected"}) {
+			t.Errorf("told %q", texts)
 		}
 	})
 	newController(bustest.Reporter(record), "Expected")

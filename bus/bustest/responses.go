@@ -28,7 +28,7 @@ type responseCheck struct {
 
 	mu        sync.Mutex         // protects all below
 	documents map[any]*described // by endpoint
-	told      map[[2]string]bool // endpoint and mistake
+	reported  map[[2]string]bool // endpoint and mistake
 }
 
 // newResponseCheck returns nil for a benchmark, which measures calls.
@@ -37,7 +37,7 @@ func newResponseCheck(t testing.TB) *responseCheck {
 	if _, isBenchmark := t.(*testing.B); isBenchmark {
 		return nil
 	}
-	return &responseCheck{t: Reporter(t), documents: map[any]*described{}, told: map[[2]string]bool{}}
+	return &responseCheck{t: Reporter(t), documents: map[any]*described{}, reported: map[[2]string]bool{}}
 }
 
 // mistake is one way in which a response does not fit.
@@ -59,10 +59,10 @@ func (c *responseCheck) check(response *testbroker.Response) {
 	}
 	for _, found := range of.mistakes(response) {
 		key := [2]string{response.Endpoint, found.kind}
-		if c.told[key] {
+		if c.reported[key] {
 			continue
 		}
-		c.told[key] = true
+		c.reported[key] = true
 		c.t.Errorf("bustest: %s answered %d, which does not fit its OpenAPI document: %s\n%s; b.AllowWrongResponses() turns this check off\nthe body is %s",
 			response.Endpoint, response.Status, found.what, found.remedy, shortened(response.Body))
 	}
@@ -120,11 +120,11 @@ func describe(document func() ([]byte, error)) *described {
 // pointer makes a JSON pointer.
 func pointer(parts ...string) string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
-	var made strings.Builder
+	var text strings.Builder
 	for _, part := range parts {
-		made.WriteString("/" + escape.Replace(part))
+		text.WriteString("/" + escape.Replace(part))
 	}
-	return made.String()
+	return text.String()
 }
 
 // allowingNull turns nullable, which JSON Schema does not have, into null among the types.

@@ -52,7 +52,7 @@ func TestBus_HoldsResponsesToDocuments(t *testing.T) {
 		name   string
 		served stall
 		call   string
-		told   []string
+		texts  []string
 	}{
 		{"as documented", stall{offers: []offer{fruit("apple", 1, "red"), {Sort: "pear"}}, status: 206}, read, nil},
 		{"a member", stall{offers: []offer{fruit("apple", -1)}}, best, []string{
@@ -85,10 +85,10 @@ func TestBus_HoldsResponsesToDocuments(t *testing.T) {
 				}
 				call()
 				call()
-				told, _ := record.seen()
-				require.Len(t, told, len(test.told), strings.Join(told, "\n"))
-				for i, want := range test.told {
-					assert.Contains(t, told[i], want)
+				texts, _ := record.seen()
+				require.Len(t, texts, len(test.texts), strings.Join(texts, "\n"))
+				for i, want := range test.texts {
+					assert.Contains(t, texts[i], want)
 				}
 			})
 		}
@@ -101,7 +101,7 @@ func TestBus_HoldsInterceptorsToDocuments(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		response wire.Response
-		told     string
+		text     string
 	}{
 		{"as documented", wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "application/json; charset=utf-8"}}, Body: []byte(`{"receipt":"1"}`)}, ""},
 		{"text", wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "text/plain"}}, Body: []byte("1")},
@@ -133,13 +133,13 @@ func TestBus_HoldsInterceptorsToDocuments(t *testing.T) {
 				response, err := b.Connect("caller.example").Do(request)
 				require.NoError(t, err)
 				_ = response.Body.Close()
-				told, _ := record.seen()
-				if test.told == "" || allowed {
-					assert.Empty(t, told)
+				texts, _ := record.seen()
+				if test.text == "" || allowed {
+					assert.Empty(t, texts)
 					continue
 				}
-				require.Len(t, told, 1)
-				assert.Contains(t, told[0], test.told)
+				require.Len(t, texts, 1)
+				assert.Contains(t, texts[0], test.text)
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func TestBus_HoldsStreamsToDocuments(t *testing.T) {
 	const apple, plum = `{"price":1,"tags":[],"sort":"apple"}`, `{"price":-1,"tags":[],"sort":"plum"}`
 	for _, test := range []struct {
 		name, contentType, body string
-		told                    []string
+		texts                   []string
 	}{
 		{"as documented", "application/x-ndjson", apple + "\n" + apple + "\n", nil},
 		{"empty", "application/x-ndjson", "", nil},
@@ -179,10 +179,10 @@ func TestBus_HoldsStreamsToDocuments(t *testing.T) {
 			response, err := b.Connect("caller.example").Do(request)
 			require.NoError(t, err)
 			_ = response.Body.Close()
-			told, _ := record.seen()
-			require.Len(t, told, len(test.told), strings.Join(told, "\n"))
-			for i, want := range test.told {
-				assert.Contains(t, told[i], want)
+			texts, _ := record.seen()
+			require.Len(t, texts, len(test.texts), strings.Join(texts, "\n"))
+			for i, want := range test.texts {
+				assert.Contains(t, texts[i], want)
 			}
 		})
 	}

@@ -37,13 +37,13 @@ func TestBus_CheckShortCircuit(t *testing.T) {
 	for _, test := range []struct {
 		caller *bus.Conn
 		books  int
-		told   string
+		text   string
 	}{
 		{unchecked, 1000, ""},
 		{caller, 10, ""},
 		{caller, 1000, "GET https://library.example/titles: the response arrives in the process, but would not arrive over the broker: 413"},
 	} {
-		record.told, books.asked = nil, 0
+		record.texts, books.asked = nil, 0
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://library.example/titles?books="+strconv.Itoa(test.books), http.NoBody)
 		require.NoError(t, err)
 		response, err := test.caller.Do(request)
@@ -52,9 +52,9 @@ func TestBus_CheckShortCircuit(t *testing.T) {
 		got := len(response.Header.Get("X-Titles"))
 		assert.Equal(t, 17*test.books, got, "%d books", test.books)
 		assert.Equal(t, 1, books.asked, "%d books", test.books)
-		told, _ := record.seen()
-		all := strings.Join(told, "\n")
-		assert.True(t, strings.HasPrefix(all, test.told), all)
-		assert.Equal(t, all == "", (test.told == ""), "%d books", test.books)
+		texts, _ := record.seen()
+		all := strings.Join(texts, "\n")
+		assert.True(t, strings.HasPrefix(all, test.text), all)
+		assert.Equal(t, all == "", (test.text == ""), "%d books", test.books)
 	}
 }

@@ -197,7 +197,7 @@ func TestVirtual_RefusesJetStream(t *testing.T) {
 // TestNew_RefusesBubble holds that a bus in a foreign bubble, which could crash another test, fails the test.
 func TestNew_RefusesBubble(t *testing.T) {
 	t.Parallel()
-	const told = "bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: use bustest.Virtual instead of bustest.New and synctest.Test"
+	const refusal = "bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: use bustest.Virtual instead of bustest.New and synctest.Test"
 	for name, test := range map[string]func(t *testing.T){
 		"new": func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { bustest.New(t) })
@@ -209,7 +209,7 @@ func TestNew_RefusesBubble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			failsInChild(t, test, "virtual_test.go:", told)
+			failsInChild(t, test, "virtual_test.go:", refusal)
 		})
 	}
 }
@@ -218,9 +218,9 @@ func TestNew_RefusesBubble(t *testing.T) {
 func TestVirtual_ExplainsHangs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name string
-		run  func(t *testing.T, b *bustest.Bus)
-		told []string
+		name  string
+		run   func(t *testing.T, b *bustest.Bus)
+		texts []string
 	}{
 		{"goroutine left",
 			func(_ *testing.T, _ *bustest.Bus) { go waitForEver() },
@@ -274,7 +274,7 @@ func TestVirtual_ExplainsHangs(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			failsInChild(t, func(t *testing.T) { bustest.Virtual(t, test.run) }, test.told...)
+			failsInChild(t, func(t *testing.T) { bustest.Virtual(t, test.run) }, test.texts...)
 		})
 	}
 }

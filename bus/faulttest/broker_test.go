@@ -116,7 +116,7 @@ func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
 		port := 10_000 + rand.IntN(20_000)
-		if _, given := givenPorts.LoadOrStore(port, true); given {
+		if _, used := givenPorts.LoadOrStore(port, true); used {
 			continue
 		}
 		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))

@@ -109,8 +109,8 @@ type remote struct {
 // remoteInstance serves the worker in another process, by way of what listens at url.
 func (s *site) remoteInstance(t *testing.T, url string) *remote {
 	t.Helper()
-	made := startChild(t, "instance", instanceConfig{url, s.plane, s.oracle.file(t), pick(5*time.Second, time.Second)})
-	return &remote{made, made.expect(t, "serves")}
+	instance := startChild(t, "instance", instanceConfig{url, s.plane, s.oracle.file(t), pick(5*time.Second, time.Second)})
+	return &remote{instance, instance.expect(t, "serves")}
 }
 
 // leave has it end in good order.

@@ -66,12 +66,12 @@ func TestLeaks(t *testing.T) {
 func many(t *testing.T, from *bus.Conn, calls int, call func(*testing.T, *bus.Conn)) {
 	t.Helper()
 	var (
-		calling sync.WaitGroup
-		made    atomic.Int64
+		calling  sync.WaitGroup
+		finished atomic.Int64
 	)
 	for range 50 {
 		calling.Go(func() {
-			for made.Add(1) <= int64(calls) {
+			for finished.Add(1) <= int64(calls) {
 				call(t, from)
 			}
 		})

@@ -89,11 +89,11 @@ func TestBlackHole(t *testing.T) {
 // withPings gives a connection pings that come more often than Busline's own do.
 func withPings(t *testing.T, url string) bus.ConnectOption {
 	t.Helper()
-	made, err := nats.Connect(url, nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2),
+	conn, err := nats.Connect(url, nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2),
 		nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1))
 	require.NoError(t, err)
-	t.Cleanup(made.Close)
-	return bus.WithNATS(made)
+	t.Cleanup(conn.Close)
+	return bus.WithNATS(conn)
 }
 
 // withoutPings leaves Busline to its own.

@@ -61,10 +61,10 @@ func TestStalledBroker(t *testing.T) {
 // withFlusherTimeout gives a connection that soon gives up on a broker that accepts nothing.
 func withFlusherTimeout(t *testing.T, url string) bus.ConnectOption {
 	t.Helper()
-	made, err := nats.Connect(url, nats.FlusherTimeout(time.Second), nats.ReconnectBufSize(-1))
+	conn, err := nats.Connect(url, nats.FlusherTimeout(time.Second), nats.ReconnectBufSize(-1))
 	require.NoError(t, err)
-	t.Cleanup(made.Close)
-	return bus.WithNATS(made)
+	t.Cleanup(conn.Close)
+	return bus.WithNATS(conn)
 }
 
 // sent is how a call has ended, and when.

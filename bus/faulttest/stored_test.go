@@ -110,8 +110,8 @@ func (s *site) listen(t *testing.T, i int) {
 func openStore(t *testing.T, conn *bus.Conn, replicas int) (store *events.Publisher) {
 	t.Helper()
 	until(t, "the stream is made", func() bool {
-		made, err := events.NewPublisher(conn, source, events.Durable(), events.Replicas(replicas))
-		store = made
+		publisher, err := events.NewPublisher(conn, source, events.Durable(), events.Replicas(replicas))
+		store = publisher
 		return err == nil
 	})
 	return store

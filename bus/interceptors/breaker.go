@@ -131,20 +131,20 @@ func (b *breakers) of(host string) *breaker {
 		}
 		delete(b.failing, other)
 	}
-	made := new(breaker)
-	made.TwoStepCircuitBreaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+	added := new(breaker)
+	added.TwoStepCircuitBreaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:     b.open,
 		ReadyToTrip: func(counts gobreaker.Counts) bool { return counts.ConsecutiveFailures >= b.failures },
 		IsExcluded:  func(err error) bool { return errors.Is(err, errUnknown) },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			if to == gobreaker.StateOpen {
 				until := time.Now().Add(b.open)
-				made.until.Store(&until)
+				added.until.Store(&until)
 			}
 		},
 	})
-	b.failing[host] = made
-	return made
+	b.failing[host] = added
+	return added
 }
 
 // record records the outcome of a call that was made without a circuit.

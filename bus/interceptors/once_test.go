@@ -74,27 +74,27 @@ func newOrdered(t *testing.T, conn *bus.Conn, options ...events.PublishOption) e
 // manager returns the JetStream of a bus.
 func manager(t *testing.T, conn *bus.Conn) jetstream.JetStream {
 	t.Helper()
-	made, err := jetstream.New(conn.NATS())
+	js, err := jetstream.New(conn.NATS())
 	require.NoError(t, err)
-	return made
+	return js
 }
 
 // report returns an interceptor that tells how each delivery ends, which is as the next of these errors if it is not
 // nil.
 func report(ends ...error) (bus.Interceptor, chan ending) {
-	told := make(chan ending, 10)
+	endings := make(chan ending, 10)
 	return func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			err := next(ctx, call)
 			delivery, _ := events.DeliveryOf(ctx)
-			told <- ending{delivery.Attempt, call.Status(err)}
+			endings <- ending{delivery.Attempt, call.Status(err)}
 			if len(ends) > 0 {
 				err = errors.Join(err, ends[0])
 				ends = ends[1:]
 			}
 			return err
 		}
-	}, told
+	}, endings
 }
 
 // ending is how an attempt has ended.
@@ -107,11 +107,11 @@ func TestOnce_Skips(t *testing.T) {
 	event := newOrdered(t, b.Connect(ordersHost), events.Durable())
 	for _, host := range []string{"mailer.example", "stock.example"} {
 		handled, conn := new(counter), b.Connect(host, bus.WithLogger(zerolog.Nop()))
-		again, told := report(errors.New("the ack is lost"))
+		again, endings := report(errors.New("the ack is lost"))
 		subscribe(t, conn, handled.handle, again, newOnce(t, conn))
 		require.NoError(t, event.Publish(events.WithID(t.Context(), host), ordered{7}))
-		assert.Equal(t, ending{1, 200}, <-told, host)
-		assert.Equal(t, ending{2, 204}, <-told, host)
+		assert.Equal(t, ending{1, 200}, <-endings, host)
+		assert.Equal(t, ending{2, 204}, <-endings, host)
 		assert.Equal(t, int64(1), handled.runs.Load(), host)
 	}
 }
@@ -176,7 +176,7 @@ func TestOnce_BucketGone(t *testing.T) {
 		return manager(t, source).DeleteKeyValue(t.Context(), b.Plane()+"_HANDLED_mailer_example")
 	}
 	handled := new(counter)
-	outer, told := report()
+	outer, endings := report()
 	subscribe(t, conn, func(ctx context.Context) error {
 		if err := handled.handle(ctx); err != nil || handled.runs.Load() == 1 {
 			return err
@@ -185,11 +185,11 @@ func TestOnce_BucketGone(t *testing.T) {
 	}, outer, newOnce(t, conn))
 	require.NoError(t, lose())
 	require.NoError(t, event.Publish(t.Context(), ordered{1}))
-	assert.Equal(t, ending{1, 503}, <-told)
-	assert.Equal(t, ending{2, 200}, <-told)
+	assert.Equal(t, ending{1, 503}, <-endings)
+	assert.Equal(t, ending{2, 200}, <-endings)
 	assert.Equal(t, int64(1), handled.runs.Load())
 	require.NoError(t, event.Publish(t.Context(), ordered{2}))
-	assert.Equal(t, ending{1, 200}, <-told)
+	assert.Equal(t, ending{1, 200}, <-endings)
 	require.NoError(t, conn.Close(t.Context())) // it would handle what comes again
 	assert.Contains(t, log.String(), "cannot tell whether the event was handled before: ")
 	assert.Contains(t, log.String(), "a handled event cannot be marked; if it comes again, it is handled again")
@@ -324,10 +324,10 @@ func TestOnce_Kill(t *testing.T) {
 			require.NoError(t, child.Process.Kill())
 			require.Error(t, child.Wait(), "it was killed")
 			conn, handled := b.Connect("mailer.example"), new(counter)
-			outer, told := report()
+			outer, endings := report()
 			subscribe(t, conn, handled.handle, outer, newOnce(t, conn))
 			shortenAckWait(t, b, source)
-			assert.Equal(t, ending{2, test.status}, <-told)
+			assert.Equal(t, ending{2, test.status}, <-endings)
 			assert.Equal(t, test.runs, handled.runs.Load())
 		})
 	}

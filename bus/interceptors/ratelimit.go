@@ -94,9 +94,9 @@ func (l *limiters) intercept(next bus.CallFunc) bus.CallFunc {
 // admit takes a request of a key, or returns after what time it may come again.
 func (l *limiters) admit(key string, now time.Time) (wait time.Duration) {
 	limiter := l.of(key, now)
-	taken := limiter.ReserveN(now, 1)
-	if wait = taken.DelayFrom(now); wait > 0 {
-		taken.CancelAt(now)
+	reservation := limiter.ReserveN(now, 1)
+	if wait = reservation.DelayFrom(now); wait > 0 {
+		reservation.CancelAt(now)
 	}
 	return wait
 }
@@ -114,9 +114,9 @@ func (l *limiters) of(key string, now time.Time) *rate.Limiter {
 	if len(l.active) >= maxLimiters {
 		return l.others
 	}
-	made := l.limiter()
-	l.active[key] = made
-	return made
+	limiter := l.limiter()
+	l.active[key] = limiter
+	return limiter
 }
 
 // sweep drops the limiters that are full, once a second.

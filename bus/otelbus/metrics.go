@@ -46,12 +46,12 @@ const maxCallees = 1024
 func newMeters(provider metric.MeterProvider) *meters {
 	meter := provider.Meter(instrumentation)
 	histogram := func(name, description string) metric.Float64Histogram {
-		made, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description),
+		histogram, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description),
 			metric.WithExplicitBucketBoundaries(metrics.Bounds()...))
 		if err != nil {
 			otel.Handle(err)
 		}
-		return made
+		return histogram
 	}
 	return &meters{
 		server:  histogram("http.server.request.duration", "Duration of requests that were served."),
@@ -107,11 +107,11 @@ func (m *meters) option(of series) metric.RecordOption {
 	if ok {
 		return known
 	}
-	made := metric.WithAttributeSet(attribute.NewSet(of.attributes()...))
+	option := metric.WithAttributeSet(attribute.NewSet(of.attributes()...))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.options[of] = made
-	return made
+	m.options[of] = option
+	return option
 }
 
 func (s series) attributes() []attribute.KeyValue {

@@ -70,8 +70,8 @@ func (t *tracing) begin(ctx context.Context, x *bus.Exchange) (context.Context, 
 		attributes = append(attributes, attribute.String("http.request.method_original", x.Method))
 	}
 	ctx, span := t.tracer.Start(ctx, spanName(method, x.Route), trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
-	if made := span.SpanContext(); made.HasTraceID() { // a disabled provider has no trace ID
-		x.SetTraceID(made.TraceID().String())
+	if spanContext := span.SpanContext(); spanContext.HasTraceID() { // a disabled provider has no trace ID
+		x.SetTraceID(spanContext.TraceID().String())
 	}
 	if x.Side == bus.ClientSide {
 		fields := t.propagator.Fields()
