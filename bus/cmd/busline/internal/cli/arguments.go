@@ -31,35 +31,35 @@ type arguments struct {
 
 // parseArguments parses name=value and name:=json, whose values may be @file, and at most one whole body: @file, - or
 // JSON. It stops reading when ctx ends.
-func parseArguments(ctx context.Context, operands []string, stdin io.Reader) (given arguments, err error) {
+func parseArguments(ctx context.Context, operands []string, stdin io.Reader) (args arguments, err error) {
 	from := &files{stdin: stdin}
 	for _, operand := range operands {
 		name, value, isNamed := strings.Cut(operand, "=")
 		switch {
 		case operand == "-" || strings.HasPrefix(operand, "@") || strings.HasPrefix(operand, "{") || strings.HasPrefix(operand, "["):
-			if given.body != nil {
-				return given, misuse("the body is given twice; the second is %.40q", operand)
+			if args.body != nil {
+				return args, misuse("the body is given twice; the second is %.40q", operand)
 			}
-			if given.body, err = readBody(ctx, operand, from); err != nil {
-				return given, err
+			if args.body, err = readBody(ctx, operand, from); err != nil {
+				return args, err
 			}
 		case strings.HasPrefix(operand, "https://") || strings.HasPrefix(operand, "http://"):
-			return given, misuse("%.80q is where an argument would be: the address comes first, and -X names the method", operand)
+			return args, misuse("%.80q is where an argument would be: the address comes first, and -X names the method", operand)
 		case !isNamed || strings.Trim(name, ":") == "":
-			return given, misuse("%.40q is not an argument; write name=value or name:=json, or the whole body as @file, - or {…}", operand)
+			return args, misuse("%.40q is not an argument; write name=value or name:=json, or the whole body as @file, - or {…}", operand)
 		default:
 			var one argument
 			one.name, one.json = strings.CutSuffix(name, ":")
 			if err := one.readValue(ctx, value, from); err != nil {
-				return given, err
+				return args, err
 			}
 			if one.json && !json.Valid([]byte(one.value)) {
-				return given, misuse("%s: the value after := has to be JSON; for text write %s=…", one.name, one.name)
+				return args, misuse("%s: the value after := has to be JSON; for text write %s=…", one.name, one.name)
 			}
-			given.named = append(given.named, one)
+			args.named = append(args.named, one)
 		}
 	}
-	return given, nil
+	return args, nil
 }
 
 // readBody reads a body from a file, from standard input, or from the command line itself. It never returns nil without
@@ -84,25 +84,25 @@ func readBody(ctx context.Context, operand string, from *files) (body []byte, er
 }
 
 // prepareBody sets the body of a request, which is JSON unless the command line sets another content type.
-func (p *plan) prepareBody(made *prepared, whole []byte, members *value) error {
+func (p *plan) prepareBody(draft *prepared, whole []byte, members *value) error {
 	switch {
 	case whole != nil && (p.bodiless() || p.operation.RequestBody == nil):
 		return misuse("%s %s takes no body", p.method, p.to)
 	case whole != nil:
-		made.body = whole
-		return p.setType(made)
+		draft.body = whole
+		return p.setType(draft)
 	case p.bodiless() || p.operation.RequestBody == nil:
 		return nil
 	case p.operation.form() != "":
-		return p.prepareForm(made, members.members)
+		return p.prepareForm(draft, members.members)
 	case members.members != nil:
-		made.body = members.json()
+		draft.body = members.json()
 	case p.operation.takesMembers():
-		made.body = []byte("{}")
+		draft.body = []byte("{}")
 	default:
 		return misuse("%s", p.asksForBody())
 	}
-	return p.setType(made)
+	return p.setType(draft)
 }
 
 // asksForBody says what is to be given to an operation whose body has no members.
@@ -113,20 +113,20 @@ func (p *plan) asksForBody() string {
 }
 
 // setType sets the content type of a body, unless the command line has.
-func (p *plan) setType(made *prepared) error {
+func (p *plan) setType(draft *prepared) error {
 	const name = "Content-Type"
 	switch {
-	case made.header.Get(name) != "" || len(made.body) == 0:
+	case draft.header.Get(name) != "" || len(draft.body) == 0:
 	case p.operation != nil && p.operation.form() != "":
 		return misuse("%s %s takes a form: write its fields as name=value and its files as name=@file, or set the type of the body with -H 'Content-Type: …'", p.method, p.to)
-	case json.Valid(made.body):
-		made.header.Set(name, mediaJSON)
+	case json.Valid(draft.body):
+		draft.header.Set(name, mediaJSON)
 	case p.operation != nil && p.operation.body() != nil:
 		return misuse("the body is not JSON, which %s %s takes; set its type with -H 'Content-Type: …'", p.method, p.to)
-	case utf8.Valid(made.body):
-		made.header.Set(name, "text/plain; charset=utf-8")
+	case utf8.Valid(draft.body):
+		draft.header.Set(name, "text/plain; charset=utf-8")
 	default:
-		made.header.Set(name, "application/octet-stream")
+		draft.header.Set(name, "application/octet-stream")
 	}
 	return nil
 }
@@ -194,18 +194,18 @@ func (a *argument) readValue(ctx context.Context, text string, from *files) erro
 
 // textOf returns the text of an argument in the form of the schema: the content of a file becomes base64 if bytes are
 // expected.
-func (d schemas) textOf(schema *schema.Schema, name string, given argument) (string, error) {
+func (d schemas) textOf(schema *schema.Schema, name string, arg argument) (string, error) {
 	what := "the file"
-	if !given.file {
-		what = fmt.Sprintf("%.40q", given.value)
+	if !arg.file {
+		what = fmt.Sprintf("%.40q", arg.value)
 	}
 	switch {
-	case given.file && d.takesBytes(schema):
-		return base64.StdEncoding.EncodeToString([]byte(given.value)), nil
-	case !utf8.ValidString(given.value):
+	case arg.file && d.takesBytes(schema):
+		return base64.StdEncoding.EncodeToString([]byte(arg.value)), nil
+	case !utf8.ValidString(arg.value):
 		return "", misuse("argument %s is %s, but %s is not text", name, withArticle(d.text(schema)), what)
 	}
-	return given.value, nil
+	return arg.value, nil
 }
 
 // takesBytes reports whether a text stands for bytes.

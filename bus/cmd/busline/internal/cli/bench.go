@@ -67,7 +67,7 @@ be careful with one that creates something. After an interruption the results so
 
 // bench makes the calls and prints the result.
 func (s *session) bench(ctx context.Context, f *benchFlags, operands []string) error {
-	made, err := f.prepare(ctx, s, operands)
+	draft, err := f.prepare(ctx, s, operands)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *session) bench(ctx context.Context, f *benchFlags, operands []string) e
 	running := newBenchRun(f)
 	quiet := s.showProgress(running)
 	running.run(bus.WithActor(ctx, s.token()), func(ctx context.Context) (status int, detail string) {
-		return callOnce(ctx, conn, made, s.settings.timeout)
+		return callOnce(ctx, conn, draft, s.settings.timeout)
 	})
 	quiet()
 	result := running.result()
@@ -95,10 +95,10 @@ func (s *session) bench(ctx context.Context, f *benchFlags, operands []string) e
 }
 
 // callOnce makes one call. detail is set if it failed.
-func callOnce(ctx context.Context, conn *bus.Conn, made *prepared, timeout time.Duration) (status int, detail string) {
+func callOnce(ctx context.Context, conn *bus.Conn, draft *prepared, timeout time.Duration) (status int, detail string) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request, err := made.request(ctx)
+	request, err := draft.request(ctx)
 	if err != nil {
 		return http.StatusBadRequest, err.Error()
 	}
@@ -111,8 +111,8 @@ func callOnce(ctx context.Context, conn *bus.Conn, made *prepared, timeout time.
 		return response.StatusCode, ""
 	}
 	body, _ := io.ReadAll(response.Body) // it is in memory
-	told, _ := problemIn(response, body)
-	return response.StatusCode, fmt.Sprintf("%.300s", told.Detail)
+	problem, _ := problemIn(response, body)
+	return response.StatusCode, fmt.Sprintf("%.300s", problem.Detail)
 }
 
 // showProgress shows the progress of the bench on a terminal, until it is stopped.

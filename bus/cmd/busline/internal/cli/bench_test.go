@@ -31,19 +31,19 @@ $`)
 	assert.Regexp(t, want, got.stdout)
 	assert.Empty(t, got.stderr)
 	got = e.busline(1, "bench", "--json", "-n", "10", "calculator.example/arithmetic", "x=5", "op=/")
-	var told struct {
+	var report struct {
 		Calls, Failed, Concurrency int
 		Statuses                   map[int]int
 		Details                    map[int]string
 		PerSecond                  float64
 	}
-	require.NoError(t, json.Unmarshal([]byte(got.stdout), &told))
-	assert.Equal(t, 10, told.Calls, "as JSON")
-	assert.Equal(t, 10, told.Failed, "as JSON")
-	assert.Equal(t, 10, told.Statuses[400], "as JSON")
-	assert.Equal(t, 1, told.Concurrency, "as JSON")
-	assert.Positive(t, told.PerSecond, "as JSON")
-	assert.Equal(t, "5 cannot be divided by zero", told.Details[400], "as JSON")
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &report))
+	assert.Equal(t, 10, report.Calls, "as JSON")
+	assert.Equal(t, 10, report.Failed, "as JSON")
+	assert.Equal(t, 10, report.Statuses[400], "as JSON")
+	assert.Equal(t, 1, report.Concurrency, "as JSON")
+	assert.Positive(t, report.PerSecond, "as JSON")
+	assert.Equal(t, "5 cannot be divided by zero", report.Details[400], "as JSON")
 }
 
 func TestBench_Duration(t *testing.T) {

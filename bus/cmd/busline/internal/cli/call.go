@@ -89,7 +89,7 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if f.all && f.follow {
 		return misuse("--follow does not go with --all: follow one instance, which --instance chooses")
 	}
-	made, err := f.prepare(ctx, s, operands)
+	draft, err := f.prepare(ctx, s, operands)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	}
 	ctx, cancel := context.WithCancelCause(bus.WithTimeBudget(bus.WithActor(ctx, s.token()), s.settings.timeout))
 	defer cancel(nil)
-	request, err := made.request(ctx)
+	request, err := draft.request(ctx)
 	if err != nil {
 		return misuse("%w", err)
 	}

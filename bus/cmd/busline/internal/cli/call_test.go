@@ -89,14 +89,14 @@ func TestCall_Shows(t *testing.T) {
 	}
 	e.refuses(1, "404 Not Found: no product has the id 7: not found\n  who      products.example/products/7 ", "call", "products.example/products/7")
 	problem := e.busline(1, "call", "--json", "products.example/products/7")
-	var told struct {
+	var line struct {
 		Status int
 		Host   string
 	}
-	err := json.Unmarshal([]byte(problem.stderr), &told)
+	err := json.Unmarshal([]byte(problem.stderr), &line)
 	require.NoError(t, err)
-	assert.Equal(t, 404, told.Status)
-	assert.Equal(t, "products.example", told.Host)
+	assert.Equal(t, 404, line.Status)
+	assert.Equal(t, "products.example", line.Host)
 	assert.Empty(t, problem.stdout)
 	raw := e.busline(1, "call", "--raw", "products.example/products/7")
 	assert.True(t, strings.HasPrefix(raw.stdout, `{"type":"about:blank"`), raw.stdout)

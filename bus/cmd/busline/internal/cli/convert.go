@@ -22,10 +22,10 @@ type filledParameter struct {
 }
 
 // fill finds the places of each named argument, and converts it to its type.
-func (p *plan) fill(given arguments) (filled []filledParameter, err error) {
+func (p *plan) fill(args arguments) (filled []filledParameter, err error) {
 	d := schemas{p.operation.document}
-	for _, one := range given.named {
-		places, rest, err := p.placesOf(one.name, given.body != nil)
+	for _, one := range args.named {
+		places, rest, err := p.placesOf(one.name, args.body != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -49,17 +49,17 @@ func (p *plan) fill(given arguments) (filled []filledParameter, err error) {
 
 // placesOf returns the parameters with a name, and the names after it: "x" in "p1.x". There are several if the path or
 // the query and the body share the name: one value is for all that are still free.
-func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest []string, err error) {
+func (p *plan) placesOf(spelling string, wholeBody bool) (places []parameter, rest []string, err error) {
 	known := p.operation.parameters()
 	for _, k := range known { // both spellings of a member are accepted
-		if k.partOf != "" && given == k.partOf+"."+k.name {
-			given = k.name
+		if k.partOf != "" && spelling == k.partOf+"."+k.name {
+			spelling = k.name
 		}
 	}
-	name, rest := longestName(strings.Split(given, "."), parameterNames(known))
+	name, rest := longestName(strings.Split(spelling, "."), parameterNames(known))
 	all := slices.DeleteFunc(slices.Clone(known), func(k parameter) bool { return k.name != name })
 	places = p.free(all, len(rest) > 0)
-	if member, taken := p.operation.member(name); taken && len(places) == 0 {
+	if member, ok := p.operation.member(name); ok && len(places) == 0 {
 		places = append(places, member)
 	}
 	outside := slices.DeleteFunc(slices.Clone(places), func(k parameter) bool { return k.in == inBody })
@@ -95,9 +95,9 @@ func (p *plan) free(all []parameter, parts bool) (free []parameter) {
 	query, _ := url.ParseQuery(p.to.query) // its error is reported when the request is made
 	shared := len(all) > 1
 	for _, each := range all {
-		_, given := p.inPath[each.name]
+		_, ok := p.inPath[each.name]
 		switch {
-		case each.in == inPath && (given || shared && parts):
+		case each.in == inPath && (ok || shared && parts):
 		case each.in == inQuery && shared && query.Has(each.name):
 		default:
 			free = append(free, each)
@@ -120,23 +120,23 @@ type value struct {
 
 // put sets an argument in a value of the schema. name is the path to that value, "p1"; rest are the names after it,
 // "x".
-func (d schemas) put(into *value, schema *schema.Schema, name string, rest []string, given argument) error {
+func (d schemas) put(into *value, schema *schema.Schema, name string, rest []string, arg argument) error {
 	if into.text != nil || into.file != nil {
 		return misuse("argument %s is given more than once", name)
 	}
 	if len(rest) > 0 {
-		return d.putInside(into, schema, name, rest, given)
+		return d.putInside(into, schema, name, rest, arg)
 	}
-	if given.file && d.takesFile(schema) {
-		into.file = &given
+	if arg.file && d.takesFile(schema) {
+		into.file = &arg
 		return nil
 	}
-	if given.file && d.kind(schema) == typeArray && d.takesFile(d.resolve(schema).Items) {
-		into.items = append(into.items, &value{file: &given})
+	if arg.file && d.kind(schema) == typeArray && d.takesFile(d.resolve(schema).Items) {
+		into.items = append(into.items, &value{file: &arg})
 		return nil
 	}
-	if d.isItem(schema, given) {
-		item, err := d.convert(d.resolve(schema).Items, name, given)
+	if d.isItem(schema, arg) {
+		item, err := d.convert(d.resolve(schema).Items, name, arg)
 		into.items = append(into.items, &value{text: item})
 		return err
 	}
@@ -144,28 +144,28 @@ func (d schemas) put(into *value, schema *schema.Schema, name string, rest []str
 		return misuse("argument %s is given as a whole and in parts", name)
 	}
 	var err error
-	if given.json {
-		into.text, err = d.checkJSON(schema, name, given.value)
+	if arg.json {
+		into.text, err = d.checkJSON(schema, name, arg.value)
 	} else {
-		into.text, err = d.convert(schema, name, given)
+		into.text, err = d.convert(schema, name, arg)
 	}
 	return err
 }
 
 // isItem reports whether an argument is one item of an array, rather than the whole array.
-func (d schemas) isItem(schema *schema.Schema, given argument) bool {
+func (d schemas) isItem(schema *schema.Schema, arg argument) bool {
 	switch {
-	case d.kind(schema) != typeArray || given.json:
+	case d.kind(schema) != typeArray || arg.json:
 		return false
-	case given.file && d.takesBytes(d.resolve(schema).Items): // they may begin with any character
+	case arg.file && d.takesBytes(d.resolve(schema).Items): // they may begin with any character
 		return true
 	default:
-		return !strings.HasPrefix(given.value, "[")
+		return !strings.HasPrefix(arg.value, "[")
 	}
 }
 
 // putInside sets an argument in a part of a value.
-func (d schemas) putInside(into *value, schema *schema.Schema, name string, rest []string, given argument) error {
+func (d schemas) putInside(into *value, schema *schema.Schema, name string, rest []string, arg argument) error {
 	member, deeper := longestName(rest, d.propertyNames(schema))
 	inner := name + "." + member
 	switch d.kind(schema) {
@@ -177,7 +177,7 @@ func (d schemas) putInside(into *value, schema *schema.Schema, name string, rest
 		for len(into.items) <= at {
 			into.items = append(into.items, new(value))
 		}
-		return d.put(into.items[at], d.resolve(schema).Items, inner, deeper, given)
+		return d.put(into.items[at], d.resolve(schema).Items, inner, deeper, arg)
 	case typeObject, "":
 		property, known := d.property(schema, member)
 		if !known {
@@ -190,7 +190,7 @@ func (d schemas) putInside(into *value, schema *schema.Schema, name string, rest
 		if into.members[member] == nil {
 			into.members[member] = new(value)
 		}
-		return d.put(into.members[member], property, inner, deeper, given)
+		return d.put(into.members[member], property, inner, deeper, arg)
 	default:
 		return misuse("argument %s: %s is %s and has no parts", inner, name, withArticle(d.text(schema)))
 	}
@@ -241,8 +241,8 @@ func (v *value) texts() (all []string) {
 }
 
 // convert converts the text after = to JSON of the schema's type.
-func (d schemas) convert(schema *schema.Schema, name string, given argument) (json.RawMessage, error) {
-	text, err := d.textOf(schema, name, given)
+func (d schemas) convert(schema *schema.Schema, name string, arg argument) (json.RawMessage, error) {
+	text, err := d.textOf(schema, name, arg)
 	if err != nil {
 		return nil, err
 	}

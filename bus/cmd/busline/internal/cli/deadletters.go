@@ -93,7 +93,7 @@ func (s *session) deadLetters(ctx context.Context, options *deadLetterOptions) e
 	if err != nil && len(selected) == 0 && len(others) == 0 {
 		return err
 	}
-	text := options.told(s.style(), selected)
+	text := options.table(s.style(), selected)
 	switch {
 	case s.settings.json:
 		text = string(jsonOf(selected)) + "\n"
@@ -135,7 +135,7 @@ func (s *session) change(ctx context.Context, options *deadLetterOptions, select
 }
 
 // told formats dead letters as a table, with what was done.
-func (o *deadLetterOptions) told(style style, events []eventlog.DeadLetter) string {
+func (o *deadLetterOptions) table(style style, events []eventlog.DeadLetter) string {
 	if len(events) == 0 {
 		return ""
 	}

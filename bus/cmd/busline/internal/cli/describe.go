@@ -175,10 +175,10 @@ func (s *session) writeHost(text *strings.Builder, to address, instances []insta
 		about = append(about, "seen without a token")
 	}
 	fmt.Fprintf(text, "%s  %s\n", s.style().bold(to.host), strings.Join(about, ", "))
-	var told []string
+	var lines []string
 	for _, each := range documents {
-		if about := each.document.Info.Description; !slices.Contains(told, about) {
-			told = append(told, about)
+		if about := each.document.Info.Description; !slices.Contains(lines, about) {
+			lines = append(lines, about)
 			writeIndented(text, "", about)
 		}
 	}

@@ -356,8 +356,8 @@ func (o *operation) member(name string) (parameter, bool) {
 	if body == nil || o.isArguments(body) && len(schemas{o.document}.propertyNames(body)) == 0 {
 		return parameter{}, false
 	}
-	schema, taken := schemas{o.document}.property(body, name)
-	return parameter{name: name, in: inBody, schema: schema}, taken
+	schema, ok := schemas{o.document}.property(body, name)
+	return parameter{name: name, in: inBody, schema: schema}, ok
 }
 
 // isArguments reports whether a schema is a list of arguments, or of results, which documents of the bus name after the

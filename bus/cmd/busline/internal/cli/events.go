@@ -57,12 +57,12 @@ func checkHosts(operands []string, least, most int, usage string) error {
 
 // eventsFailure gives an error of package eventlog its exit status.
 func eventsFailure(err error) error {
-	told, ok := errors.AsType[*bus.Error](err)
+	busErr, ok := errors.AsType[*bus.Error](err)
 	switch {
-	case ok && told.Status == http.StatusNotFound:
-		return &failure{status: absent, err: errors.New(told.Detail)}
-	case ok && told.Status == http.StatusBadRequest:
-		return &failure{status: misused, err: errors.New(told.Detail)}
+	case ok && busErr.Status == http.StatusNotFound:
+		return &failure{status: absent, err: errors.New(busErr.Detail)}
+	case ok && busErr.Status == http.StatusBadRequest:
+		return &failure{status: misused, err: errors.New(busErr.Detail)}
 	default:
 		return err
 	}

@@ -39,7 +39,7 @@ and whether the token may do that. Arguments are written as for busline call. Th
 
 // publishEvent has an instance of a publisher publish an event.
 func (s *session) publishEvent(ctx context.Context, publisher, event string, operands []string) error {
-	given, err := parseArguments(ctx, operands, s.Stdin)
+	args, err := parseArguments(ctx, operands, s.Stdin)
 	if err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func (s *session) publishEvent(ctx context.Context, publisher, event string, ope
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
 	to := address{host: publisher, port: subject.ControlPort, path: "/publish/" + escapeRest(strings.TrimPrefix(event, "/"))}
-	made, err := s.publication(ctx, to, publisher+"/"+event).prepare(given, make(http.Header))
+	draft, err := s.publication(ctx, to, publisher+"/"+event).prepare(args, make(http.Header))
 	if err != nil {
 		return err
 	}
-	request, err := made.request(ctx)
+	request, err := draft.request(ctx)
 	if err != nil {
 		return misuse("%w", err)
 	}
@@ -154,8 +154,8 @@ func toOpenAPI(schema any) any {
 // toFlag turns an exclusive bound into the inclusive one and a flag. Of both, the tighter is left; that is the larger
 // one of two minima, for which tighter is 1.
 func toFlag(of map[string]any, inclusive, exclusive string, tighter int) {
-	bound, given := of[exclusive].(json.Number)
-	if !given {
+	bound, ok := of[exclusive].(json.Number)
+	if !ok {
 		return
 	}
 	other, both := of[inclusive].(json.Number)

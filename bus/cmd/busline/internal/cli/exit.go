@@ -109,46 +109,46 @@ func (s *session) complain(err error) {
 // answerFailed returns the error for a response of status 400 or above. The response is printed at once for people, or
 // kept unchanged for --json.
 func (s *session) answerFailed(response *http.Response, body []byte) error {
-	told, isProblem := problemIn(response, body)
+	problem, isProblem := problemIn(response, body)
 	if s.settings.json {
 		if !isProblem {
-			body = jsonOf(told)
+			body = jsonOf(problem)
 		}
-		return &failure{status: failed, err: errors.New(told.Detail), json: compact(body)}
+		return &failure{status: failed, err: errors.New(problem.Detail), json: compact(body)}
 	}
-	s.writeProblem(told)
+	s.writeProblem(problem)
 	return &failure{status: failed}
 }
 
 // problemIn returns the problem that is the body of a response; of any other body, perhaps a web page, it makes one,
 // and returns false.
-func problemIn(response *http.Response, body []byte) (told *restmap.Problem, is bool) {
+func problemIn(response *http.Response, body []byte) (problem *restmap.Problem, is bool) {
 	header := response.Header
-	told = &restmap.Problem{Status: response.StatusCode, Host: header.Get("Bus-From-Host"), ID: header.Get("Bus-From-Id"), MsgID: header.Get("Bus-Msg-Id")}
-	if strings.HasPrefix(header.Get("Content-Type"), restmap.ProblemType) && json.Unmarshal(body, told) == nil {
-		return told, true
+	problem = &restmap.Problem{Status: response.StatusCode, Host: header.Get("Bus-From-Host"), ID: header.Get("Bus-From-Id"), MsgID: header.Get("Bus-Msg-Id")}
+	if strings.HasPrefix(header.Get("Content-Type"), restmap.ProblemType) && json.Unmarshal(body, problem) == nil {
+		return problem, true
 	}
-	told.Title, told.Detail = http.StatusText(told.Status), strings.TrimSpace(string(body))
-	return told, false
+	problem.Title, problem.Detail = http.StatusText(problem.Status), strings.TrimSpace(string(body))
+	return problem, false
 }
 
 // problemOf converts an error of the bus to a problem.
 func problemOf(err *bus.Error) *restmap.Problem {
-	told := &restmap.Problem{
+	problem := &restmap.Problem{
 		Type: err.Type, Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID, Instance: err.Path, Errors: err.Arguments,
 	}
 	if err.Executed == bus.ExecutedNo {
-		told.Executed = err.Executed.String()
+		problem.Executed = err.Executed.String()
 	}
-	return told
+	return problem
 }
 
 // writeProblem prints a problem to standard error: a line that says what went wrong, and below it who reports it and
 // the details.
-func (s *session) writeProblem(told *restmap.Problem) {
-	heading := fmt.Sprintf("%d %s", told.Status, cmp.Or(http.StatusText(told.Status), cleanLine(told.Title)))
-	detail := clean(told.Detail)
-	if len(told.Errors) > 1 { // each has a line of its own below
+func (s *session) writeProblem(problem *restmap.Problem) {
+	heading := fmt.Sprintf("%d %s", problem.Status, cmp.Or(http.StatusText(problem.Status), cleanLine(problem.Title)))
+	detail := clean(problem.Detail)
+	if len(problem.Errors) > 1 { // each has a line of its own below
 		detail = ""
 	}
 	fmt.Fprint(s.Stderr, s.errorStyle().red(heading))
@@ -163,21 +163,21 @@ func (s *session) writeProblem(told *restmap.Problem) {
 			fmt.Fprintf(table, "  %s\t%s\n", name, text)
 		}
 	}
-	if len(told.Errors) > 1 {
-		for _, each := range told.Errors {
+	if len(problem.Errors) > 1 {
+		for _, each := range problem.Errors {
 			add("argument", fmt.Sprintf("%s (%s): %s", each.Name, each.In, each.Detail))
 		}
 	}
-	if told.Type != "about:blank" { // which says nothing
-		add("type", told.Type)
+	if problem.Type != "about:blank" { // which says nothing
+		add("type", problem.Type)
 	}
-	add("who", told.Host+told.Instance+" "+told.ID)
-	add("message", told.MsgID)
-	add("trace", told.TraceID)
-	if told.Executed == bus.ExecutedNo.String() {
+	add("who", problem.Host+problem.Instance+" "+problem.ID)
+	add("message", problem.MsgID)
+	add("trace", problem.TraceID)
+	if problem.Executed == bus.ExecutedNo.String() {
 		add("executed", "no")
 	}
-	if told.Status == http.StatusUnauthorized {
+	if problem.Status == http.StatusUnauthorized {
 		add("hint", s.tokenHint())
 	}
 	_ = table.Flush() // writing to a strings.Builder does not fail

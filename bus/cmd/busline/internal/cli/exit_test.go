@@ -179,13 +179,13 @@ func TestUnreachable(t *testing.T) {
 	assert.Zero(t, got.status, "completion")
 	assert.Equal(t, ":36\n", got.stdout, "completion")
 	got = e.run(t.Context(), elsewhere, "--url", "nats://127.0.0.1:1", "--timeout", "10ms", "--json", "ls")
-	var told struct {
+	var report struct {
 		Error string
 		Exit  int
 	}
-	err := json.Unmarshal([]byte(got.stderr), &told)
+	err := json.Unmarshal([]byte(got.stderr), &report)
 	require.NoError(t, err, "as JSON")
-	assert.Equal(t, 5, told.Exit, "as JSON")
+	assert.Equal(t, 5, report.Exit, "as JSON")
 	assert.Equal(t, 5, got.status, "as JSON")
 }
 

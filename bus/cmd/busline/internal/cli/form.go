@@ -34,16 +34,16 @@ func (d schemas) takesFile(schema *schema.Schema) bool {
 }
 
 // checkFile returns an error unless a file is given for a file of a form, and something else for anything else in it.
-func (p *plan) checkFile(to parameter, given argument) error {
+func (p *plan) checkFile(to parameter, arg argument) error {
 	d := schemas{p.operation.document}
 	schema := to.schema
 	if d.kind(schema) == typeArray {
 		schema = d.resolve(schema).Items
 	}
 	switch isFile := d.takesFile(schema); {
-	case isFile && !given.file:
-		return misuse("argument %s is a file: write %s=@%.40s", to.name, to.name, given.value)
-	case given.file && !isFile:
+	case isFile && !arg.file:
+		return misuse("argument %s is a file: write %s=@%.40s", to.name, to.name, arg.value)
+	case arg.file && !isFile:
 		return misuse("argument %s is %s, not a file%s", to.name, withArticle(d.text(to.schema)), p.filesOf())
 	}
 	return nil
@@ -65,14 +65,14 @@ func (p *plan) filesOf() string {
 }
 
 // prepareForm sets the body of a request to a form.
-func (p *plan) prepareForm(made *prepared, members map[string]*value) error {
+func (p *plan) prepareForm(draft *prepared, members map[string]*value) error {
 	if p.operation.form() == openapi.TextForm {
 		form := make(url.Values)
 		for name, member := range members {
 			form[name] = member.texts()
 		}
-		made.body = []byte(form.Encode())
-		made.header.Set("Content-Type", openapi.TextForm)
+		draft.body = []byte(form.Encode())
+		draft.header.Set("Content-Type", openapi.TextForm)
 		return nil
 	}
 	var body bytes.Buffer
@@ -85,8 +85,8 @@ func (p *plan) prepareForm(made *prepared, members map[string]*value) error {
 	if err := parts.Close(); err != nil {
 		return err
 	}
-	made.body = body.Bytes()
-	made.header.Set("Content-Type", parts.FormDataContentType())
+	draft.body = body.Bytes()
+	draft.header.Set("Content-Type", parts.FormDataContentType())
 	return nil
 }
 

@@ -143,8 +143,8 @@ func (e *terminal) servePayroll() (conn *bus.Conn, keys string) {
 // token returns a token signed with the key in a directory.
 func (e *terminal) token(keys, said string) string {
 	e.t.Helper()
-	made := e.busline(0, "token", "--claims", said, "--key", filepath.Join(keys, "dev.key"), "--jwks", filepath.Join(keys, "dev.jwks"))
-	return strings.TrimSpace(made.stdout)
+	output := e.busline(0, "token", "--claims", said, "--key", filepath.Join(keys, "dev.key"), "--jwks", filepath.Join(keys, "dev.jwks"))
+	return strings.TrimSpace(output.stdout)
 }
 
 // golden compares a text with a file, or writes that with -update.

@@ -31,12 +31,12 @@ func (p *prepared) request(ctx context.Context) (*http.Request, error) {
 }
 
 // prepare combines a plan and arguments to a request.
-func (p *plan) prepare(given arguments, header http.Header) (*prepared, error) {
-	made := &prepared{method: p.method, header: header}
+func (p *plan) prepare(args arguments, header http.Header) (*prepared, error) {
+	draft := &prepared{method: p.method, header: header}
 	if p.operation == nil || p.operation.isOpen() {
-		return made, p.prepareOpen(made, given)
+		return draft, p.prepareOpen(draft, args)
 	}
-	filled, err := p.fill(given)
+	filled, err := p.fill(args)
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +61,10 @@ func (p *plan) prepare(given arguments, header http.Header) (*prepared, error) {
 			members.members[each.name] = each.value
 		}
 	}
-	if made.url, err = p.to.url(path, query.Encode()); err != nil {
+	if draft.url, err = p.to.url(path, query.Encode()); err != nil {
 		return nil, err
 	}
-	return made, p.prepareBody(made, given.body, members)
+	return draft, p.prepareBody(draft, args.body, members)
 }
 
 // bodiless reports whether requests of this method have no body.
@@ -111,11 +111,11 @@ func addQuery(query url.Values, one filledParameter) {
 
 // prepareOpen prepares a request whose arguments no document describes. They are sent as texts, in the query or in a
 // form, and the handler knows their types.
-func (p *plan) prepareOpen(made *prepared, given arguments) (err error) {
-	if made.method == "" {
-		made.method = http.MethodGet
-		if given.body != nil {
-			made.method = http.MethodPost
+func (p *plan) prepareOpen(draft *prepared, args arguments) (err error) {
+	if draft.method == "" {
+		draft.method = http.MethodGet
+		if args.body != nil {
+			draft.method = http.MethodPost
 		}
 	}
 	query, err := url.ParseQuery(p.to.query)
@@ -123,12 +123,12 @@ func (p *plan) prepareOpen(made *prepared, given arguments) (err error) {
 		return misuse("the query of %s: %w", p.to, err)
 	}
 	path, form := p.to.path, url.Values{}
-	for _, one := range given.named {
+	for _, one := range args.named {
 		placeholder := "{" + one.name + "}"
 		switch {
 		case strings.Contains(path, placeholder):
 			path = strings.ReplaceAll(path, placeholder, escapeRest(one.value))
-		case made.method == http.MethodPost || made.method == http.MethodPut || made.method == http.MethodPatch:
+		case draft.method == http.MethodPost || draft.method == http.MethodPut || draft.method == http.MethodPatch:
 			form.Add(one.name, one.value)
 		default:
 			query.Add(one.name, one.value)
@@ -138,21 +138,21 @@ func (p *plan) prepareOpen(made *prepared, given arguments) (err error) {
 		name, _, _ := strings.Cut(path[i+1:], "}")
 		return misuse("argument %s is missing: it is part of the path %s", name, p.to.path)
 	}
-	if made.url, err = p.to.url(path, query.Encode()); err != nil {
+	if draft.url, err = p.to.url(path, query.Encode()); err != nil {
 		return err
 	}
 	switch {
-	case given.body != nil && len(form) > 0:
-		return misuse("the body is given as a whole, but %s=… is part of it", given.named[0].name)
+	case args.body != nil && len(form) > 0:
+		return misuse("the body is given as a whole, but %s=… is part of it", args.named[0].name)
 	case len(form) > 0:
-		made.body = []byte(form.Encode())
-		if made.header.Get("Content-Type") == "" {
-			made.header.Set("Content-Type", "application/x-www-form-urlencoded")
+		draft.body = []byte(form.Encode())
+		if draft.header.Get("Content-Type") == "" {
+			draft.header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}
 		return nil
 	}
-	made.body = given.body
-	return p.setType(made)
+	draft.body = args.body
+	return p.setType(draft)
 }
 
 // escapeRest escapes the value of {path+}, whose slashes stay.

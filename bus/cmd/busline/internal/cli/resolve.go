@@ -62,11 +62,11 @@ func (t *target) prepare(ctx context.Context, s *session, operands []string) (*p
 	if method != "" && subject.CheckMethod(method) != nil {
 		return nil, misuse("-X %s: a method is a word such as GET", t.method)
 	}
-	given, err := parseArguments(ctx, operands[1:], s.Stdin)
+	args, err := parseArguments(ctx, operands[1:], s.Stdin)
 	if err != nil {
 		return nil, err
 	}
-	planned, err := s.resolve(ctx, to, method, given)
+	planned, err := s.resolve(ctx, to, method, args)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (t *target) prepare(ctx context.Context, s *session, operands []string) (*p
 	if header == nil {
 		header = make(http.Header)
 	}
-	return planned.prepare(given, header)
+	return planned.prepare(args, header)
 }
 
 // plan is what is known of a call before its arguments are considered.
@@ -88,7 +88,7 @@ type plan struct {
 // resolve finds out which operation is called: from the document of the host, or, if that does not have the path or
 // cannot be read, by asking the host whether it serves the path nevertheless. A method from the command line takes
 // precedence.
-func (s *session) resolve(ctx context.Context, to address, method string, given arguments) (*plan, error) {
+func (s *session) resolve(ctx context.Context, to address, method string, args arguments) (*plan, error) {
 	if to.host == "all" || to.port == subject.ControlPort || to.path == "/openapi.json" {
 		return &plan{to: to, method: method}, nil // no document describes these
 	}
@@ -106,16 +106,16 @@ func (s *session) resolve(ctx context.Context, to address, method string, given 
 	if len(found) == 0 {
 		return s.undescribed(ctx, to, method, operationsOf(known.document))
 	}
-	chosen, err := choose(found, to, method, given)
+	chosen, err := choose(found, to, method, args)
 	if err != nil {
 		return nil, err
 	}
 	values, _, _ := chosen.match(to.path)
-	made := &plan{to: to, method: method, operation: chosen, inPath: values}
-	if made.method == "" {
-		made.method = chosen.method
+	p := &plan{to: to, method: method, operation: chosen, inPath: values}
+	if p.method == "" {
+		p.method = chosen.method
 	}
-	return made, nil
+	return p, nil
 }
 
 // undescribed plans a call that no document describes: the path is hidden, or the caller may not call it. The host
@@ -238,7 +238,7 @@ func matching(document *openapi.Document, path string) (found []*operation) {
 
 // choose picks one operation of a path. Without a method from the command line it is GET, unless only others take the
 // arguments; it does not choose among several others, because they may change things.
-func choose(found []*operation, to address, method string, given arguments) (*operation, error) {
+func choose(found []*operation, to address, method string, args arguments) (*operation, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
@@ -252,24 +252,24 @@ func choose(found []*operation, to address, method string, given arguments) (*op
 		}
 		return found[0], nil // the service refuses the method in its own words
 	}
-	fit := slices.DeleteFunc(slices.Clone(found), func(o *operation) bool { return !o.takesAt(to.path, given) })
+	fit := slices.DeleteFunc(slices.Clone(found), func(o *operation) bool { return !o.takesAt(to.path, args) })
 	if len(fit) == 0 { // an argument that is in the path already is reported for the operation chosen without it
-		fit = slices.DeleteFunc(slices.Clone(found), func(o *operation) bool { return !o.takes(given) })
+		fit = slices.DeleteFunc(slices.Clone(found), func(o *operation) bool { return !o.takes(args) })
 	}
 	switch {
 	case len(fit) == 1, len(fit) > 1 && fit[0].method == http.MethodGet:
 		return fit[0], nil
 	case len(fit) == 0:
-		return nil, unknownToAll(found, to, given)
+		return nil, unknownToAll(found, to, args)
 	}
 	return nil, misuse("%s has the methods %s; choose one with -X", to, strings.Join(methodsOf(fit), ", "))
 }
 
 // unknownToAll reports an argument that no method of a path takes, or that no method takes all of them.
 func unknownToAll(found []*operation, to address, all arguments) error {
-	for _, given := range all.named {
-		taken := slices.ContainsFunc(found, func(o *operation) bool { return o.takes(arguments{named: []argument{given}}) })
-		if taken {
+	for _, arg := range all.named {
+		isTaken := slices.ContainsFunc(found, func(o *operation) bool { return o.takes(arguments{named: []argument{arg}}) })
+		if isTaken {
 			continue
 		}
 		var names []string
@@ -280,7 +280,7 @@ func unknownToAll(found []*operation, to address, all arguments) error {
 				}
 			}
 		}
-		return unknownArgument(to, given.name, names)
+		return unknownArgument(to, arg.name, names)
 	}
 	return misuse("no method of %s takes all these arguments; %s shows those of %s", to, "busline describe "+to.String(), strings.Join(methodsOf(found), ", "))
 }
@@ -306,9 +306,9 @@ func methodsOf(all []*operation) (methods []string) {
 
 // takesAt is takes for an address whose path contains some arguments already.
 func (o *operation) takesAt(path string, all arguments) bool {
-	given, _, _ := o.match(path)
+	inPath, _, _ := o.match(path)
 	return o.takes(all) && (o.isOpen() || !slices.ContainsFunc(all.named, func(one argument) bool {
-		_, inPath := given[one.name]
+		_, inPath := inPath[one.name]
 		_, isMember := o.member(one.name)
 		return inPath && !isMember
 	}))
@@ -320,9 +320,9 @@ func (o *operation) takes(all arguments) bool {
 		return false
 	}
 	parameters := o.parameters()
-	for _, given := range all.named {
-		name, _, _ := strings.Cut(given.name, ".")
-		known := slices.ContainsFunc(parameters, func(p parameter) bool { return p.name == name || p.name == given.name })
+	for _, arg := range all.named {
+		name, _, _ := strings.Cut(arg.name, ".")
+		known := slices.ContainsFunc(parameters, func(p parameter) bool { return p.name == name || p.name == arg.name })
 		if !known {
 			_, known = o.member(name)
 		}

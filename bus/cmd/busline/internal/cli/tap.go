@@ -195,13 +195,13 @@ func (t *taps) ask(ctx context.Context, at instance) {
 	wait := min(longestTapWait, t.session.settings.timeout/2)
 	after := int64(-1)
 	for {
-		var told struct {
+		var answer struct {
 			Calls  []callRecord `json:"calls"`
 			Next   int64        `json:"next"`
 			Missed int64        `json:"missed"`
 		}
 		limited, cancel := t.session.limited(ctx)
-		err := t.session.conn.Call(limited, address, bus.Args{"after": after, "wait": wait}, &told)
+		err := t.session.conn.Call(limited, address, bus.Args{"after": after, "wait": wait}, &answer)
 		cancel()
 		if err != nil {
 			select {
@@ -210,15 +210,15 @@ func (t *taps) ask(ctx context.Context, at instance) {
 			}
 			return
 		}
-		after = told.Next
-		if told.Missed > 0 {
-			t.session.notef("%s had %d more calls than it keeps; they are not shown", at.name(), told.Missed)
+		after = answer.Next
+		if answer.Missed > 0 {
+			t.session.notef("%s had %d more calls than it keeps; they are not shown", at.name(), answer.Missed)
 		}
-		if len(told.Calls) == 0 {
+		if len(answer.Calls) == 0 {
 			continue
 		}
 		select {
-		case t.calls <- told.Calls:
+		case t.calls <- answer.Calls:
 		case <-ctx.Done():
 			return
 		}

@@ -85,11 +85,11 @@ func TestTap_FindsNewcomers(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	caller := e.bus.Connect("caller.example")
-	told, ended := make(lineWriter, 16), make(chan result, 1)
+	lines, ended := make(lineWriter, 16), make(chan result, 1)
 	go func() {
-		ended <- e.run(t.Context(), func(environment *cli.Environment) { environment.Stderr = told }, "tap", "--count", "1", "calculator.example")
+		ended <- e.run(t.Context(), func(environment *cli.Environment) { environment.Stderr = lines }, "tap", "--count", "1", "calculator.example")
 	}()
-	assert.Contains(t, <-told, "no host is called calculator.example yet; waiting for one")
+	assert.Contains(t, <-lines, "no host is called calculator.example yet; waiting for one")
 	e.serveCalculator()
 	for {
 		select {

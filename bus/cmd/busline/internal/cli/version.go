@@ -25,26 +25,26 @@ func (s *session) newVersion() *cobra.Command {
 
 // version prints what the build contains about itself.
 func (s *session) version() error {
-	var told struct {
+	var info struct {
 		Version  string `json:"version"`
 		Revision string `json:"revision,omitempty"`
 		Go       string `json:"go"`
 	}
-	told.Version, told.Go = "unknown", runtime.Version()
+	info.Version, info.Go = "unknown", runtime.Version()
 	if build, ok := debug.ReadBuildInfo(); ok {
-		told.Version = cmp.Or(build.Main.Version, told.Version)
+		info.Version = cmp.Or(build.Main.Version, info.Version)
 		for _, setting := range build.Settings {
 			if setting.Key == "vcs.revision" {
-				told.Revision = setting.Value
+				info.Revision = setting.Value
 			}
 		}
 	}
 	if s.settings.json {
-		return s.print("%s\n", jsonOf(told))
+		return s.print("%s\n", jsonOf(info))
 	}
 	revision := ""
-	if told.Revision != "" {
-		revision = " " + told.Revision
+	if info.Revision != "" {
+		revision = " " + info.Revision
 	}
-	return s.print("busline %s%s %s\n", told.Version, revision, told.Go)
+	return s.print("busline %s%s %s\n", info.Version, revision, info.Go)
 }
