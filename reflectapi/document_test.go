@@ -14,8 +14,8 @@ import (
 func buildTable(t *testing.T, measured []measurement) string {
 	t.Helper()
 	columns := []struct {
-		title, given string
-		iface        bool
+		title, origin string
+		iface         bool
 	}{
 		{"a struct", "nothing", false},
 		{"an interface", "nothing", true},
@@ -32,7 +32,7 @@ func buildTable(t *testing.T, measured []measurement) string {
 		table += "| `" + m.build + "` | " + m.source + " |"
 		for _, column := range columns {
 			cell := agreed(t, m.build+", "+column.title, m.answers, func(a *answer) (string, bool) {
-				counts := a.given == column.given && isRegular(a.method) && (a.isOfInterface() == column.iface || a.given != "nothing")
+				counts := a.origin == column.origin && isRegular(a.method) && (a.isOfInterface() == column.iface || a.origin != "nothing")
 				return a.origins(), counts
 			})
 			table += " " + cell + " |"
@@ -92,15 +92,15 @@ func methodTable(t *testing.T, measured []measurement) string {
 // answersBy picks the answers that a source gave, or could have: of those that are there
 // without being given, a build has at most one.
 func (m measurement) answersBy(column string) []*answer {
-	given := column
+	origin := column
 	if column == "source file" || column == "DWARF" {
-		given = "nothing"
-		has := func(a *answer) bool { return a.given == given && a.names == column }
+		origin = "nothing"
+		has := func(a *answer) bool { return a.origin == origin && a.names == column }
 		if !slices.ContainsFunc(m.answers, has) {
 			return nil
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(m.answers), func(a *answer) bool { return a.given != given })
+	return slices.DeleteFunc(slices.Clone(m.answers), func(a *answer) bool { return a.origin != origin })
 }
 
 // agreed is what all answers that count say, "–" when there is none.

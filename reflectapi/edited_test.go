@@ -41,7 +41,7 @@ func TestSource_EditedAfterTheBuild(t *testing.T) {
 func addedBy(t *testing.T, printed string) string {
 	t.Helper()
 	for _, a := range parseAnswers(t, printed) {
-		if a.method == "Calculator.Add" && a.given == "nothing" {
+		if a.method == "Calculator.Add" && a.origin == "nothing" {
 			return a.signature + " by the " + a.names + a.err
 		}
 	}

@@ -215,7 +215,7 @@ func nameOr(name string, t reflect.Type, free func() string) string {
 }
 
 // freeNames returns a function that returns unused names: a, b, c.
-func freeNames(taken []string) func() string {
+func freeNames(used []string) func() string {
 	next := 0
 	return func() string {
 		for {
@@ -224,7 +224,7 @@ func freeNames(taken []string) func() string {
 				name += strconv.Itoa(next / 26)
 			}
 			next++
-			if !slices.Contains(taken, name) {
+			if !slices.Contains(used, name) {
 				return name
 			}
 		}

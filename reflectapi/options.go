@@ -88,16 +88,16 @@ func (s *settings) check(t reflect.Type) []error {
 			errs = append(errs, fmt.Errorf("bus.ExcludeMethods: %v has no method %s", t, method))
 		}
 	}
-	for i, given := range s.names {
-		if !hasMethod(t, given.method) {
-			errs = append(errs, fmt.Errorf("bus.ParamNames: %v has no method %s", t, given.method))
+	for i, option := range s.names {
+		if !hasMethod(t, option.method) {
+			errs = append(errs, fmt.Errorf("bus.ParamNames: %v has no method %s", t, option.method))
 		}
-		if slices.ContainsFunc(s.names[:i], func(g givenNames) bool { return g.method == given.method }) {
-			errs = append(errs, fmt.Errorf("bus.ParamNames: method %s is given twice", given.method))
+		if slices.ContainsFunc(s.names[:i], func(g givenNames) bool { return g.method == option.method }) {
+			errs = append(errs, fmt.Errorf("bus.ParamNames: method %s is given twice", option.method))
 		}
-		for _, names := range [][]string{given.arguments, given.results} {
+		for _, names := range [][]string{option.arguments, option.results} {
 			if problem := namesProblem(names); problem != "" {
-				errs = append(errs, fmt.Errorf("bus.ParamNames: method %s: %s", given.method, problem))
+				errs = append(errs, fmt.Errorf("bus.ParamNames: method %s: %s", option.method, problem))
 			}
 		}
 	}

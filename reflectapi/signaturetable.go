@@ -23,15 +23,15 @@ type signatureTable struct {
 
 // newSignatureTable parses a declaration and compares all of it with the program: a table that was generated for
 // another version of the interface is wrong as a whole.
-func newSignatureTable(t reflect.Type, given []string) *signatureTable {
+func newSignatureTable(t reflect.Type, names []string) *signatureTable {
 	table := &signatureTable{iface: t}
 	switch {
 	case t.Kind() != reflect.Interface:
 		table.errorf("is for a type that is not an interface: run apigen for an interface")
-	case len(given) > 1:
-		table.errorf("is registered %d times, with differences: keep one, and run go generate", len(given))
+	case len(names) > 1:
+		table.errorf("is registered %d times, with differences: keep one, and run go generate", len(names))
 	default:
-		table.parse(given[0])
+		table.parse(names[0])
 	}
 	return table
 }
@@ -217,8 +217,8 @@ func newTableSource() (*tables, *textSource) {
 func (all *tables) of(t reflect.Type) *signatureTable {
 	table, asked := all.asked[t]
 	if !asked {
-		if given := registered.of(t); len(given) > 0 {
-			table = newSignatureTable(t, given)
+		if names := registered.of(t); len(names) > 0 {
+			table = newSignatureTable(t, names)
 			all.order = append(all.order, table)
 		}
 		all.asked[t] = table

@@ -92,15 +92,15 @@ const originCode = "code"
 
 // codeSource knows the names given in code, with Names.
 type codeSource struct {
-	given []givenNames
+	names []givenNames
 }
 
 func (codeSource) origin() string { return originCode }
 
 func (s codeSource) declaration(of *methodDecl) (declaration, error) {
-	for _, given := range s.given {
-		if given.method == of.method {
-			return given.declare(of.shape)
+	for _, names := range s.names {
+		if names.method == of.method {
+			return names.declare(of.shape)
 		}
 	}
 	return declaration{}, unknown("none given")
@@ -223,16 +223,16 @@ const originEmbedded = "embedded source"
 
 // newEmbeddedSource reads the source given with the option Source. The program contains it, so it is available in every
 // build.
-func newEmbeddedSource(given []fs.FS) *textSource {
+func newEmbeddedSource(filesystems []fs.FS) *textSource {
 	var all []*goFile
 	listed := false
 	return &textSource{name: originEmbedded, filesFor: func(*methodDecl) ([]*goFile, error) {
-		if len(given) == 0 {
+		if len(filesystems) == 0 {
 			return nil, unknown("none given")
 		}
 		if !listed {
 			listed = true
-			for _, files := range given {
+			for _, files := range filesystems {
 				all = append(all, goFilesBelow(files)...)
 			}
 			for _, f := range all {

@@ -18,8 +18,8 @@ import (
 // warnings returns all that is out of date, one line each.
 func (s *inspection) warnings() []string {
 	var all []string
-	warn := func(thing string, told []string) {
-		for _, each := range told {
+	warn := func(thing string, texts []string) {
+		for _, each := range texts {
 			all = append(all, thing+": "+each)
 		}
 	}
@@ -31,10 +31,10 @@ func (s *inspection) warnings() []string {
 }
 
 // staleType compares the comments of the types from which the service's comment may come.
-func (s *inspection) staleType() (thing string, told []string) {
+func (s *inspection) staleType() (thing string, texts []string) {
 	for _, t := range []reflect.Type{gotype.Base(s.as), gotype.Base(s.impl)} {
-		if told := s.naming.staleComment(t); len(told) > 0 {
-			return "type " + gotype.PlainName(t), told
+		if texts := s.naming.staleComment(t); len(texts) > 0 {
+			return "type " + gotype.PlainName(t), texts
 		}
 	}
 	return "", nil
@@ -43,8 +43,8 @@ func (s *inspection) staleType() (thing string, told []string) {
 // staleMethod compares a method: the interface's declaration first, then the implementation's.
 func (s *inspection) staleMethod(c *candidate) []string {
 	for _, subject := range c.subjects {
-		if told := s.naming.stale(subject); len(told) > 0 {
-			return told
+		if texts := s.naming.stale(subject); len(texts) > 0 {
+			return texts
 		}
 	}
 	return nil
@@ -95,11 +95,11 @@ func outdated(text *textSource, differences []string) []string {
 	if text.name == originTable {
 		remedy = "run go generate"
 	}
-	told := make([]string, len(differences))
+	texts := make([]string, len(differences))
 	for i, difference := range differences {
-		told[i] = fmt.Sprintf("the %s %s: %s", text.name, difference, remedy)
+		texts[i] = fmt.Sprintf("the %s %s: %s", text.name, difference, remedy)
 	}
-	return told
+	return texts
 }
 
 const otherComment = "has a different comment than the source file"

@@ -8,7 +8,7 @@ import (
 
 // answer is a line that testdata/program prints: how one method is described.
 type answer struct {
-	given  string // nothing, code, table or embedded
+	origin string // nothing, code, table or embedded
 	method string // with its service, e.g. "*Store.Put"
 
 	names, comment, typeComment string // where they came from
@@ -111,7 +111,7 @@ func checkTruth(t *testing.T, m measurement) {
 	}
 	for _, a := range m.answers {
 		if failure := a.failure(); failure != "" {
-			t.Errorf("%s, source %s, given %s: %s: %s", m.build, m.source, a.given, a.method, failure)
+			t.Errorf("%s, source %s, given %s: %s: %s", m.build, m.source, a.origin, a.method, failure)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func checkMessages(t *testing.T, measured []measurement) {
 	} {
 		for _, m := range measured {
 			for _, a := range m.answers {
-				if m.build == want.build && a.method == want.method && a.given == "nothing" && a.err != want.err {
+				if m.build == want.build && a.method == want.method && a.origin == "nothing" && a.err != want.err {
 					t.Errorf("%s, source %s:\ngot:  %s\nwant: %s", m.build, m.source, a.err, want.err)
 				}
 			}

@@ -94,11 +94,11 @@ func (p *input) satisfies(in reflect.Value) bool {
 func (p *input) sent(in reflect.Value, request *Request) (members map[string]any, err error) {
 	members = make(map[string]any)
 	if request.Query != "" {
-		p.form().given(members, in, request.Query, inQuery)
+		p.form().addPresent(members, in, request.Query, inQuery)
 	}
 	switch {
 	case mediaKind(request.ContentType, len(request.Body) == 0) == formMedia && p.bodyIndex < 0:
-		p.form().given(members, in, string(request.Body), inBody)
+		p.form().addPresent(members, in, string(request.Body), inBody)
 	case p.bodyIndex >= 0:
 		members[RequestBody], err = p.sentBody(in, request)
 	case len(request.Body) > 0:
@@ -121,7 +121,7 @@ func (p *input) sentBody(in reflect.Value, request *Request) (body any, err erro
 		err = p.unmarshalStrictly(strictjson.PlainIntegers(request.Body), &body)
 		return body, err
 	}
-	return p.bodyForm.given(in.Field(p.bodyIndex), string(request.Body)), nil
+	return p.bodyForm.presentOf(in.Field(p.bodyIndex), string(request.Body)), nil
 }
 
 // unprocessable returns the error for arguments that can be parsed but violate their constraints.
@@ -195,7 +195,7 @@ func (p *input) namesInside(request *Request) map[string]bool {
 
 // given adds the members of a filled struct that a form contains, and only those: a constraint may require the others.
 // JSON texts are added as they were written, everything else as it was parsed.
-func (f *form) given(members map[string]any, filled reflect.Value, text, place string) {
+func (f *form) addPresent(members map[string]any, filled reflect.Value, text, place string) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
 		return // it has been parsed before
@@ -285,13 +285,13 @@ func withoutMembers(element any) any {
 }
 
 // given returns the members of a whole body that a form contains.
-func (b *formBody) given(body reflect.Value, text string) any {
+func (b *formBody) presentOf(body reflect.Value, text string) any {
 	members := make(map[string]any)
 	if b.object != nil {
 		for body.Kind() == reflect.Pointer {
 			body = body.Elem()
 		}
-		b.object.given(members, body, text, inBody)
+		b.object.addPresent(members, body, text, inBody)
 		return members
 	}
 	values, err := url.ParseQuery(text)

@@ -34,15 +34,15 @@ func TestConstraints_AreThoseOfTheDocument(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, refused := endpoint.Decode(&restmap.Request{ContentType: "application/json", Body: data})
-			_, taken := endpoint.TakeValues(body, 1<<20)
-			told := validator.VisitJSON(body)
-			if (refused == nil) != (told == nil) {
-				t.Fatalf("%v\n%s\nwe say %v, the document says %v", typ, data, refused, told)
+			_, ok := endpoint.TakeValues(body, 1<<20)
+			violation := validator.VisitJSON(body)
+			if (refused == nil) != (violation == nil) {
+				t.Fatalf("%v\n%s\nwe say %v, the document says %v", typ, data, refused, violation)
 			}
 			if input, ok := errors.AsType[*restmap.InputError](refused); refused != nil && (!ok || input.Status != 422 || len(input.Arguments) == 0) {
 				t.Fatalf("%v\n%s\n%#v", typ, data, refused)
 			}
-			if taken && refused != nil {
+			if ok && refused != nil {
 				t.Fatalf("%v\n%s\nis taken by value, though %v", typ, data, refused)
 			}
 		}

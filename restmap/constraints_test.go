@@ -150,8 +150,8 @@ func TestConstraints(t *testing.T) {
 				request.ContentType = jsonType
 			}
 			_, err := e.Decode(request)
-			if told := toldOf(err); told != test.want {
-				t.Errorf("got:  %s\nwant: %s", told, test.want)
+			if text := toldOf(err); text != test.want {
+				t.Errorf("got:  %s\nwant: %s", text, test.want)
 			}
 		})
 	}
@@ -211,12 +211,12 @@ func TestConstraints_ByValue(t *testing.T) {
 	type arguments struct {
 		At spot `json:"at"`
 	}
-	for given, want := range map[arguments]bool{{}: true, {spot{Y: 2}}: true, {spot{Y: -2}}: false} {
-		if _, taken := e.TakeValues(given, 1<<10); taken != want {
-			t.Errorf("%v is taken: %v", given, taken)
+	for args, want := range map[arguments]bool{{}: true, {spot{Y: 2}}: true, {spot{Y: -2}}: false} {
+		if _, ok := e.TakeValues(args, 1<<10); ok != want {
+			t.Errorf("%v is taken: %v", args, ok)
 		}
 	}
-	if _, taken := endpointOf(t, Constrained{}, "Named", restmap.Options{}).TakeValues(map[string]any{"limit": 1}, 1<<10); taken {
+	if _, ok := endpointOf(t, Constrained{}, "Named", restmap.Options{}).TakeValues(map[string]any{"limit": 1}, 1<<10); ok {
 		t.Error("what only text tells is taken by value")
 	}
 }
@@ -330,8 +330,8 @@ func TestConstraintsOf_RecursiveTypes(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, refused := endpoint.Decode(&restmap.Request{ContentType: "application/json", Body: data})
-				if told := validator.VisitJSON(body); (refused == nil) != (told == nil) {
-					t.Fatalf("%s\nwe say %v, the document says %v", data, refused, told)
+				if violation := validator.VisitJSON(body); (refused == nil) != (violation == nil) {
+					t.Fatalf("%s\nwe say %v, the document says %v", data, refused, violation)
 				}
 			})
 		})
@@ -387,8 +387,8 @@ func TestConstraints_DeepDown(t *testing.T) {
 		{"Bear", `{"at":{"sons":[{"from":{"sons":[{"mark":{"code":"c"}}]},"mark":{}}]}}`, "at.sons[0].from.sons[0].mark.code (body): expects text that matches ^[ab]*$"},
 	} {
 		_, err := endpointOf(t, Constrained{}, test.method, restmap.Options{}).Decode(&restmap.Request{ContentType: jsonType, Body: []byte(test.body)})
-		if told := toldOf(err); told != test.want {
-			t.Errorf("%s\ngot:  %s\nwant: %s", test.body, told, test.want)
+		if text := toldOf(err); text != test.want {
+			t.Errorf("%s\ngot:  %s\nwant: %s", test.body, text, test.want)
 		}
 	}
 }

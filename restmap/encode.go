@@ -116,29 +116,29 @@ type copiers struct {
 // [Endpoint.Decode] would from their JSON. It returns false if they have to be written as JSON and read again: for
 // other types, for more than limit bytes of JSON, for arguments that break a constraint, where an argument or a result
 // is not a member of the body, and where a given one is unknown. The result shares nothing with what was given.
-func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
+func (e *Endpoint) TakeValues(value any, limit int) (reflect.Value, bool) {
 	if e.input == nil || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 || e.input.onlyText() {
 		return reflect.Value{}, false
 	}
-	in, ok := e.takeValues(given, limit)
+	in, ok := e.takeValues(value, limit)
 	if erase := e.input.eraseReadOnly; ok && erase != nil {
 		erase(in)
 	}
 	return in, ok && e.input.satisfies(in) // the other path reports violations
 }
 
-func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
+func (e *Endpoint) takeValues(value any, limit int) (reflect.Value, bool) {
 	in := e.input.arguments()
-	if members, ok := given.(map[string]any); ok {
+	if members, ok := value.(map[string]any); ok {
 		_, whole := members[RequestBody]
 		return in, !whole && e.input.plan.Fill(in, members, limit)
 	}
-	from := reflect.ValueOf(given)
+	from := reflect.ValueOf(value)
 	if from.Kind() == reflect.Pointer {
 		from = from.Elem()
 	}
 	if !from.IsValid() {
-		return in, given == nil
+		return in, value == nil
 	}
 	copier := e.copiersFor(from.Type()).arguments()
 	return in, copier != nil && copier.Copy(from, in, limit)
@@ -156,8 +156,8 @@ func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) 
 	if anyCase {
 		copier = known.anyCase
 	}
-	made := copier()
-	return made != nil && made.Copy(out, into, limit)
+	result := copier()
+	return result != nil && result.Copy(out, into, limit)
 }
 
 // copiersFor returns those for a type.
@@ -178,8 +178,8 @@ func (e *Endpoint) newCopiers(t reflect.Type) *copiers {
 			if t.Kind() != reflect.Struct || hasMember(t, RequestBody) {
 				return nil
 			}
-			if made := strictjson.NewCopier(t, e.Method.In, false); made != nil && !made.Partial() { // else a name may be misspelt
-				return made
+			if copier := strictjson.NewCopier(t, e.Method.In, false); copier != nil && !copier.Partial() { // else a name may be misspelt
+				return copier
 			}
 			return nil
 		}),

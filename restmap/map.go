@@ -29,11 +29,11 @@ func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 		errs = append(errs, fmt.Errorf("the interface declares the collection %s, which its clients call: leave out bus.Resource", declared))
 	}
 	for _, method := range service.Methods {
-		made, err := m.endpoints(method)
+		added, err := m.endpoints(method)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("method %s: %w", method.Name, err))
 		}
-		endpoints = append(endpoints, made...)
+		endpoints = append(endpoints, added...)
 	}
 	errs = append(errs, m.unusedResource(service)...)
 	if len(errs) > 0 {

@@ -174,8 +174,8 @@ func TestMemory_IntegerWidthsOfTheDocument(t *testing.T) {
 			var body any
 			require.NoError(t, strictjson.Unmarshal([]byte(data), &body))
 			_, refused := endpoint.Decode(&restmap.Request{ContentType: jsonType, Body: []byte(data)})
-			if told := validator.VisitJSON(body); (refused == nil) != (told == nil) {
-				t.Errorf("%v: %s\nwe say %v, the document says %v", test.typ, data, refused, told)
+			if violation := validator.VisitJSON(body); (refused == nil) != (violation == nil) {
+				t.Errorf("%v: %s\nwe say %v, the document says %v", test.typ, data, refused, violation)
 			}
 		}
 	}

@@ -133,7 +133,7 @@ func rivalsFor(t reflect.Type) string {
 			}
 			continue
 		}
-		if owner, taken := owners[field.Name]; taken && field.Name != "" {
+		if owner, ok := owners[field.Name]; ok && field.Name != "" {
 			return fmt.Sprintf("fields %s and %s of %v are both %q in JSON: give one of them another json tag", owner, field.goName, t, field.Name)
 		}
 		owners[field.Name] = field.goName

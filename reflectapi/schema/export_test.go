@@ -13,9 +13,9 @@ func Convert(root *jsonschema.Schema) (*Schema, map[string]*Schema, error) {
 
 // PatternMatches returns the check of a documented pattern.
 func PatternMatches(documented string) (func(text string) bool, error) {
-	made, err := newPattern(documented)
+	p, err := newPattern(documented)
 	if err != nil {
 		return nil, err
 	}
-	return made.checked.MatchString, nil
+	return p.checked.MatchString, nil
 }

@@ -17,13 +17,13 @@ type ruleKey struct {
 // compiler compiles schemas to rules.
 type compiler struct {
 	components map[string]*Schema
-	made       map[ruleKey]*rule // for components, which may contain themselves
+	rules      map[ruleKey]*rule // for components, which may contain themselves
 	presence   bool              // a Go value is not enough: it matters whether a member was sent
 	err        error
 }
 
 func newCompiler(components map[string]*Schema) *compiler {
-	return &compiler{components: components, made: map[ruleKey]*rule{}}
+	return &compiler{components: components, rules: map[ruleKey]*rule{}}
 }
 
 // generic compiles the rule for decoded JSON.
@@ -78,11 +78,11 @@ func (c *compiler) text(s *Schema) *textRule {
 // to it.
 func (c *compiler) component(ref string, t reflect.Type, compile func(*Schema) *rule) *rule {
 	key := ruleKey{strings.TrimPrefix(ref, componentPrefix), t}
-	if known, ok := c.made[key]; ok {
+	if known, ok := c.rules[key]; ok {
 		return known
 	}
 	r := new(rule)
-	c.made[key] = r
+	c.rules[key] = r
 	if component := c.components[key.component]; component != nil {
 		*r = *compile(component)
 	}

@@ -230,11 +230,11 @@ func texts(s *Schema) (*textRule, error) {
 		r.format = s.Format
 	}
 	if s.Pattern != "" {
-		made, err := newPattern(s.Pattern)
+		p, err := newPattern(s.Pattern)
 		if err != nil {
 			return nil, fmt.Errorf("the pattern %q %w", s.Pattern, err)
 		}
-		r.pattern = made
+		r.pattern = p
 	}
 	if *r == (textRule{}) {
 		return nil, nil //nolint:nilnil // no rule is fine

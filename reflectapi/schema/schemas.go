@@ -137,7 +137,7 @@ func (s *Schemas) freeName(t reflect.Type) string {
 	name := componentName(t.Name())
 	qualified := componentName(gotype.PackageName(t)) + "." + name
 	for i := 1; ; i++ {
-		if _, taken := s.types[name]; !taken {
+		if _, ok := s.types[name]; !ok {
 			return name
 		}
 		name = qualified
@@ -197,8 +197,8 @@ func onlyOwn(types []reflect.Type, own []string) int {
 }
 
 func (s *Schemas) isFree(name string) bool {
-	_, taken := s.types[name]
-	return !taken
+	_, ok := s.types[name]
+	return !ok
 }
 
 func (s *Schemas) name(t reflect.Type, name string) { s.names[t], s.types[name] = name, t }

@@ -45,7 +45,7 @@ func newCopier(from, to *node, anyCase bool, depth int) *Copier {
 	if from.kind != plainStruct || to.kind != plainStruct || !from.writable || anyCase && !to.folds || depth > MaxDepth {
 		return nil
 	}
-	made := &Copier{fixed: len("{}")}
+	copier := &Copier{fixed: len("{}")}
 	filled := make(map[int]bool)
 	for place := range from.fields {
 		f := &from.fields[place]
@@ -57,7 +57,7 @@ func newCopier(from, to *node, anyCase bool, depth int) *Copier {
 		if other < 0 && to.fold(f.name) >= 0 { // who reads the text may refuse it
 			return nil
 		}
-		made.partial = made.partial || other < 0
+		copier.partial = copier.partial || other < 0
 		if other >= 0 {
 			if filled[other] { // two names that differ in case match the same field
 				return nil
@@ -77,18 +77,18 @@ func newCopier(from, to *node, anyCase bool, depth int) *Copier {
 			if next.inner = newCopier(f.node, into, anyCase, depth+1); next.inner == nil {
 				return nil
 			}
-			made.fixed += next.inner.fixed
-			made.partial = made.partial || next.inner.partial
+			copier.fixed += next.inner.fixed
+			copier.partial = copier.partial || next.inner.partial
 		default:
 			return nil
 		}
-		made.fixed += len(f.quoted) + len(`"",`) + floatSize
-		made.steps = append(made.steps, next)
+		copier.fixed += len(f.quoted) + len(`"",`) + floatSize
+		copier.steps = append(copier.steps, next)
 	}
 	if len(filled) == 0 && len(from.fields) > 0 && len(to.fields) > 0 { // who reads the text may refuse it
 		return nil
 	}
-	return made
+	return copier
 }
 
 // sameScalar reports whether every value of one type has the same text and meaning in the other.

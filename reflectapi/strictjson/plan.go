@@ -42,8 +42,8 @@ func PlanOf(t reflect.Type) *Plan {
 	if known, ok := plans.Load(t); ok {
 		return known.(*Plan) //nolint:forcetypeassert // nothing else is stored
 	}
-	made, _ := plans.LoadOrStore(t, newPlan(t))
-	return made.(*Plan) //nolint:forcetypeassert // nothing else is stored
+	plan, _ := plans.LoadOrStore(t, newPlan(t))
+	return plan.(*Plan) //nolint:forcetypeassert // nothing else is stored
 }
 
 // newPlan makes the plan of a type, with the library's options for what is not plain.
@@ -127,9 +127,9 @@ func (c compiler) node(t reflect.Type) *node {
 		return known
 	}
 	c[t] = new(node)
-	made := c.make(t)
-	c[t] = &made
-	return &made
+	n := c.make(t)
+	c[t] = &n
+	return &n
 }
 
 func (c compiler) make(t reflect.Type) node {
@@ -214,13 +214,13 @@ func (c compiler) fields(t reflect.Type) ([]field, bool) {
 		return nil, false
 	}
 	for source := range t.Fields() {
-		made, shown, plain := c.field(source)
-		if !plain || names[made.name] {
+		f, shown, plain := c.field(source)
+		if !plain || names[f.name] {
 			return nil, false
 		}
 		if shown {
-			names[made.name] = true
-			fields = append(fields, made)
+			names[f.name] = true
+			fields = append(fields, f)
 		}
 	}
 	hidden := len(fields) == 0 && t.NumField() > 0 // the library treats that as a mistake, unless there are tags
@@ -228,7 +228,7 @@ func (c compiler) fields(t reflect.Type) ([]field, bool) {
 }
 
 // field plans one field. The field is shown if it has a name in JSON.
-func (c compiler) field(source reflect.StructField) (made field, shown, plain bool) {
+func (c compiler) field(source reflect.StructField) (f field, shown, plain bool) {
 	tag, tagged := source.Tag.Lookup("json")
 	switch {
 	case tag == "-":

@@ -105,7 +105,7 @@ func TestParse_Refuses(t *testing.T) {
 	t.Parallel()
 	const head = `{"asyncapi":"3.0.0","info":{"title":"a","version":"0"},`
 	const channels = `"channels":{"a/b":{"messages":{"m":{"name":"m"}}}},`
-	for _, test := range []struct{ name, document, told string }{
+	for _, test := range []struct{ name, document, want string }{
 		{"no JSON", "x", "AsyncAPI document: "},
 		{"another version", `{"asyncapi":"2.6.0"}`, "AsyncAPI document: its version is not 3.0"},
 		{"no title", `{"asyncapi":"3.0.0"}`, "AsyncAPI document: it has no title or no version"},
@@ -121,7 +121,7 @@ func TestParse_Refuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := asyncapi.Parse([]byte(test.document))
-			assert.ErrorContains(t, err, test.told)
+			assert.ErrorContains(t, err, test.want)
 		})
 	}
 }

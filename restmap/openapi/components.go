@@ -11,11 +11,11 @@ import (
 // components returns all schemas of the document. A type of arguments and results has one component, unless more is
 // required of results: then the results have a component <Type>_out.
 func (b *builder) components() map[string]*schema.Schema {
-	given, results := b.schemas.Components(), b.results.Components()
-	all := maps.Clone(given)
+	arguments, results := b.schemas.Components(), b.results.Components()
+	all := maps.Clone(arguments)
 	maps.Copy(all, b.objects)
 	renamed := make(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(split(given, results))) {
+	for _, name := range slices.Sorted(maps.Keys(split(arguments, results))) {
 		renamed[name] = freeName(name+"_out", all)
 		all[renamed[name]] = results[name]
 	}
@@ -46,15 +46,15 @@ func (b *builder) components() map[string]*schema.Schema {
 
 // split returns the names of the components that are not the same for arguments and results, or refer to one that is
 // not.
-func split(given, results map[string]*schema.Schema) map[string]bool {
+func split(arguments, results map[string]*schema.Schema) map[string]bool {
 	names := make(map[string]bool)
 	for found := true; found; {
 		found = false
 		for name, result := range results {
-			if given[name] == nil || names[name] {
+			if arguments[name] == nil || names[name] {
 				continue
 			}
-			differs := !reflect.DeepEqual(given[name], result)
+			differs := !reflect.DeepEqual(arguments[name], result)
 			visit(result, make(map[*schema.Schema]bool), func(s *schema.Schema) {
 				differs = differs || names[reference(s)]
 			})

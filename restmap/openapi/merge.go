@@ -195,7 +195,7 @@ func (n *names) claim(wanted string) string {
 func freeName[V any](wanted string, used map[string]V) string {
 	name := wanted
 	for i := 2; ; i++ {
-		if _, taken := used[name]; !taken {
+		if _, ok := used[name]; !ok {
 			return name
 		}
 		name = wanted + strconv.Itoa(i)

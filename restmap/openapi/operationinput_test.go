@@ -82,17 +82,17 @@ func TestOperationInput_NullIsNoBody(t *testing.T) {
 		"Choice": `"a"`, "Vague": `{}`, "Plain": `{"x":1}`,
 	} {
 		i := slices.IndexFunc(all, func(e *openapi.EndpointDoc) bool { return e.Name == method })
-		told := strict.Paths.Value("/h.example:443/" + restmap.Kebab(method)).Post.RequestBody.Value
-		if !told.Required {
+		requestBody := strict.Paths.Value("/h.example:443/" + restmap.Kebab(method)).Post.RequestBody.Value
+		if !requestBody.Required {
 			t.Errorf("the body of %s is not required", method)
 		}
-		for _, given := range []string{body, "null"} {
-			_, refused := all[i].Decode(&restmap.Request{ContentType: "application/json", Body: []byte(given)})
+		for _, text := range []string{body, "null"} {
+			_, refused := all[i].Decode(&restmap.Request{ContentType: "application/json", Body: []byte(text)})
 			var value any
-			require.NoError(t, json.Unmarshal([]byte(given), &value))
-			fits := told.Content["application/json"].Schema.Value.VisitJSON(value)
-			assert.Equal(t, given == body, (refused == nil), "%s of %s", method, given)
-			assert.Equal(t, given == body, (fits == nil), "%s of %s", method, given)
+			require.NoError(t, json.Unmarshal([]byte(text), &value))
+			fits := requestBody.Content["application/json"].Schema.Value.VisitJSON(value)
+			assert.Equal(t, text == body, (refused == nil), "%s of %s", method, text)
+			assert.Equal(t, text == body, (fits == nil), "%s of %s", method, text)
 		}
 	}
 }

@@ -98,8 +98,8 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 		return parameters[i]
 	}
 	known := make(map[*openapi.Parameter]bool)
-	given, read := asWhole(old.Parameters, now.Parameters), asWhole(now.Parameters, old.Parameters)
-	for _, before := range given {
+	sent, read := asWhole(old.Parameters, now.Parameters), asWhole(now.Parameters, old.Parameters)
+	for _, before := range sent {
 		name := before.Name
 		if before.In == "path" {
 			name = cmp.Or(renamed[name], name)
