@@ -105,10 +105,10 @@ func (c *catalogs) of(token string) *catalog {
 			delete(c.byToken, other)
 		}
 	}
-	made := newCatalog(c.conn, c.config, c.discovery, token)
-	made.used = now
-	c.byToken[token] = made
-	return made
+	fresh := newCatalog(c.conn, c.config, c.discovery, token)
+	fresh.used = now
+	c.byToken[token] = fresh
+	return fresh
 }
 
 // sweepLocked forgets catalogs that are not used any more, from time to time.
@@ -280,20 +280,20 @@ func (c *catalog) gather(ctx context.Context, began time.Time) (*snapshot, error
 	}
 	members, leftOut := c.fetchAll(ctx, found, began)
 	leftOut = append(leftOut, found.overflow()...)
-	made := &snapshot{of: found, members: members, leftOut: leftOut}
+	next := &snapshot{of: found, members: members, leftOut: leftOut}
 	if last := c.latest; last != nil && slices.Equal(last.members, members) && slices.Equal(last.leftOut, leftOut) {
 		if last.of == found {
 			return last, nil
 		}
-		made.text, made.baseURL, made.visible = last.text, last.baseURL, last.visible
-	} else if err := made.merge(cmp.Or(c.conn.Version(), "0")); err != nil {
+		next.text, next.baseURL, next.visible = last.text, last.baseURL, last.visible
+	} else if err := next.merge(cmp.Or(c.conn.Version(), "0")); err != nil {
 		return nil, err
 	}
-	if made.instances, err = c.describeInstances(found, members); err != nil {
+	if next.instances, err = c.describeInstances(found, members); err != nil {
 		return nil, err
 	}
-	c.latest = made
-	return made, nil
+	c.latest = next
+	return next, nil
 }
 
 // fetchAll fetches the documents of all places in their order, unless they are known. It returns them, and which are

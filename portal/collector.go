@@ -43,12 +43,12 @@ type instanceReport struct {
 type traffic struct {
 	started time.Time
 	served  map[servedKey]metrics.Counts
-	made    map[string]metrics.Counts // by callee
+	calls   map[string]metrics.Counts // by callee
 }
 
 // trafficSnapshot is what all instances reported at one moment.
 type trafficSnapshot struct {
-	taken     time.Time
+	at        time.Time
 	peers     map[plane.Peer]instanceReport // traffic is nil for those whose counts could not be read
 	silent    map[plane.Peer]struct{}       // instances that run, and have not even acked the question
 	omissions []omission
@@ -58,8 +58,8 @@ type trafficSnapshot struct {
 type omission struct{ host, text string }
 
 // collectTraffic asks all instances what they serve and what they call.
-func collectTraffic(ctx context.Context, conn *bus.Conn, known *plane.Roster, running *presence, taken time.Time) (*trafficSnapshot, error) {
-	seen := newTrafficCollector(known, running, taken)
+func collectTraffic(ctx context.Context, conn *bus.Conn, known *plane.Roster, running *presence, at time.Time) (*trafficSnapshot, error) {
+	seen := newTrafficCollector(known, running, at)
 	if err := plane.CallAll(ctx, conn, "/traffic", seen.traffic); err != nil {
 		return nil, err
 	}
@@ -78,9 +78,9 @@ type trafficCollector struct {
 	newRows   int                     // of newcomers, which take no row from those
 }
 
-func newTrafficCollector(known *plane.Roster, running *presence, taken time.Time) *trafficCollector {
+func newTrafficCollector(known *plane.Roster, running *presence, at time.Time) *trafficCollector {
 	g := &trafficCollector{
-		look:      trafficSnapshot{taken: taken, peers: make(map[plane.Peer]instanceReport, len(running.running))},
+		look:      trafficSnapshot{at: at, peers: make(map[plane.Peer]instanceReport, len(running.running))},
 		attendees: known.Gather(), silent: make(map[plane.Peer]struct{}, len(running.running)),
 	}
 	for from, of := range running.running {
@@ -161,7 +161,7 @@ func (s *trafficSnapshot) leaveOut(known map[plane.Peer]knownTraffic) (silent []
 }
 
 // rows returns how many callers and callees an instance reports.
-func (t *traffic) rows() int { return len(t.served) + len(t.made) }
+func (t *traffic) rows() int { return len(t.served) + len(t.calls) }
 
 // full records once that a limit is reached.
 func (g *trafficCollector) full() {
@@ -195,7 +195,7 @@ func parseTraffic(body []byte) (*traffic, error) {
 		if err := cmp.Or(subject.CheckHost(each.Callee), each.Check()); err != nil {
 			return nil, errors.New("it reports impossible calls")
 		}
-		counted.made[each.Callee] = counted.made[each.Callee].Plus(each.Counts)
+		counted.calls[each.Callee] = counted.calls[each.Callee].Plus(each.Counts)
 	}
 	return counted, nil
 }

@@ -202,7 +202,7 @@ func TestVersions_OverHTTP(t *testing.T) {
 	var later atomic.Int64
 	entrance.register(portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }), portal.WithPatience(time.Minute))
 	entrance.calculate("calculator.example")
-	entrance.heard()
+	entrance.awaitAnnouncements()
 	type reading struct {
 		tag  string
 		body any
@@ -215,7 +215,7 @@ func TestVersions_OverHTTP(t *testing.T) {
 		before[name] = reading{got.Header.Get("ETag"), parseJSON(t, []byte(got.Text))}
 	}
 	entrance.calculate("late.example")
-	entrance.heard()
+	entrance.awaitAnnouncements()
 	later.Add(int64(5 * time.Second))
 	for _, name := range documents {
 		old := before[name]

@@ -134,11 +134,11 @@ func describeChanges(changes []compare.Change) string {
 	if len(changes) == 0 {
 		return ""
 	}
-	told, effect := changes[0], "which breaks no callers of the shown one"
+	change, effect := changes[0], "which breaks no callers of the shown one"
 	if at := slices.IndexFunc(changes, func(each compare.Change) bool { return each.Breaks }); at >= 0 {
-		told, effect = changes[at], "which breaks callers of the shown one"
+		change, effect = changes[at], "which breaks callers of the shown one"
 	}
-	text := told.Text
+	text := change.Text
 	switch more := len(changes) - 1; {
 	case more == 1:
 		text += ", and one more difference"

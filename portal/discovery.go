@@ -67,7 +67,7 @@ func newDiscovery(conn *bus.Conn, config *portalConfig) *discovery {
 }
 
 // heard notes an announcement. It does not block.
-func (d *discovery) heard(announced bus.Announcement) {
+func (d *discovery) noteAnnouncement(announced bus.Announcement) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if announced.Missed {
@@ -158,7 +158,7 @@ func (d *discovery) look(ctx context.Context, began time.Time) (*presence, error
 		return d.settle(a), nil
 	}
 	if err := a.askAll(ctx); err != nil {
-		d.heard(bus.Announcement{Missed: true})
+		d.noteAnnouncement(bus.Announcement{Missed: true})
 		return nil, err
 	}
 	d.mu.Lock()

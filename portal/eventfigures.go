@@ -31,7 +31,7 @@ type eventFigures struct {
 
 // eventLook is what the logs were at one moment. It is not changed once it is made.
 type eventLook struct {
-	taken       time.Time
+	at          time.Time
 	logs        map[string]*eventlog.Log // by publisher
 	omissions   []omission
 	unavailable string // a sentence
@@ -48,13 +48,13 @@ func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, c
 	var looks []*eventLook // recent ones, the oldest first
 	look := func(ctx context.Context, began time.Time) (*eventSummary, error) {
 		if len(looks) > 0 {
-			if last := looks[len(looks)-1]; last.unavailable != "" && began.Sub(last.taken) < unavailableAge {
+			if last := looks[len(looks)-1]; last.unavailable != "" && began.Sub(last.at) < unavailableAge {
 				return &eventSummary{last, last}, nil
 			}
 		}
 		seen := lookAtLogs(ctx, conn, began)
 		looks = slices.DeleteFunc(looks, func(old *eventLook) bool {
-			return old.unavailable != "" || seen.taken.Sub(old.taken) > windowLength || seen.taken.Before(old.taken)
+			return old.unavailable != "" || seen.at.Sub(old.at) > windowLength || seen.at.Before(old.at)
 		})
 		looks = append(looks, seen)
 		return &eventSummary{seen, looks[0]}, nil
@@ -66,8 +66,8 @@ func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, c
 }
 
 // lookAtLogs describes the logs of all publishers on the plane.
-func lookAtLogs(ctx context.Context, conn *bus.Conn, taken time.Time) *eventLook {
-	seen := &eventLook{taken: taken, logs: make(map[string]*eventlog.Log)}
+func lookAtLogs(ctx context.Context, conn *bus.Conn, at time.Time) *eventLook {
+	seen := &eventLook{at: at, logs: make(map[string]*eventlog.Log)}
 	hosts, err := eventlog.Hosts(ctx, conn)
 	if err != nil {
 		seen.unavailable = "Stored events cannot be read: " + outside.DetailOf(err) + "."
@@ -170,7 +170,7 @@ type subscriptionView struct {
 // view returns what a caller with this document may see.
 func (s *eventSummary) view(described *eventsDocument) *eventsView {
 	view := &eventsView{
-		Taken: s.taken.UTC(), Window: s.window(), Unavailable: s.unavailable,
+		Taken: s.at.UTC(), Window: s.window(), Unavailable: s.unavailable,
 		Publishers: []publisherView{}, LeftOut: append([]string{}, described.leftOut...),
 	}
 	for _, host := range slices.Sorted(maps.Keys(described.visible)) {
@@ -185,7 +185,7 @@ func (s *eventSummary) view(described *eventsDocument) *eventsView {
 }
 
 // window returns how many seconds are between the two looks.
-func (s *eventSummary) window() float64 { return s.taken.Sub(s.earlier.taken).Seconds() }
+func (s *eventSummary) window() float64 { return s.at.Sub(s.earlier.at).Seconds() }
 
 // publisher returns the figures of the visible events of a publisher.
 func (s *eventSummary) publisher(host string, visible map[string]bool) publisherView {

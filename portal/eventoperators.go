@@ -31,9 +31,9 @@ func newEventOperators(rule *string) (*eventOperators, error) {
 
 // check returns an error unless the caller may operate events.
 func (o *eventOperators) check(ctx context.Context) error {
-	told, verified := bus.ClaimsOf(ctx)
+	caller, verified := bus.ClaimsOf(ctx)
 	switch {
-	case o.open, o.rule != nil && verified && o.rule.Allows(told):
+	case o.open, o.rule != nil && verified && o.rule.Allows(caller):
 		return nil
 	case o.rule == nil:
 		return bus.Errorf(http.StatusForbidden, "the portal lets no caller operate events: start it with portal.WithEventOperators, or set BUS_EVENT_OPERATORS")

@@ -63,19 +63,19 @@ func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDoc
 	merged := asyncapi.Merge(asyncapi.Info{
 		Title: "Events on the bus", Description: strings.Join(leftOut, "\n"), LeftOut: leftOut, Version: cmp.Or(c.conn.Version(), "0"),
 	}, members)
-	made := &eventsDocument{members: members, visible: make(map[string]map[string]bool), leftOut: leftOut}
+	document := &eventsDocument{members: members, visible: make(map[string]map[string]bool), leftOut: leftOut}
 	for id, channel := range merged.Channels {
 		publisher, event, _ := strings.Cut(id, "/")
-		if made.visible[publisher] == nil {
-			made.visible[publisher] = make(map[string]bool)
+		if document.visible[publisher] == nil {
+			document.visible[publisher] = make(map[string]bool)
 		}
-		made.visible[publisher][event] = channel.Durable
+		document.visible[publisher][event] = channel.Durable
 	}
-	if made.body, err = merged.JSON(); err != nil {
+	if document.body, err = merged.JSON(); err != nil {
 		return nil, err
 	}
-	c.latestEvents = made
-	return made, nil
+	c.latestEvents = document
+	return document, nil
 }
 
 // fetchEvents returns the AsyncAPI document of a host; it has none if the host has none.

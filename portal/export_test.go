@@ -99,7 +99,7 @@ func (v *Versions) Count() int { return len(v.versions.all) }
 func Marked(count int) int {
 	d := newDiscovery(nil, &portalConfig{now: time.Now})
 	for at := range count {
-		d.heard(bus.Announcement{Host: fmt.Sprintf("h%d.example", at), ID: "i1aaaaaaaa"})
+		d.noteAnnouncement(bus.Announcement{Host: fmt.Sprintf("h%d.example", at), ID: "i1aaaaaaaa"})
 	}
 	return len(d.marked)
 }

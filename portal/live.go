@@ -121,13 +121,13 @@ func (v *viewer) draw(current *trafficSummary, described *snapshot) ([]byte, err
 		return v.body, nil
 	}
 	for host := range described.visible {
-		v.seen[host] = current.taken
+		v.seen[host] = current.at
 	}
 	for host, last := range v.seen {
 		if len(v.seen) <= maxSeen {
 			break
 		}
-		if last.Before(current.taken) {
+		if last.Before(current.at) {
 			delete(v.seen, host)
 		}
 	}
@@ -226,7 +226,7 @@ func (c calls) plus(total, recent metrics.Counts) calls {
 }
 
 func (c calls) figures(window time.Duration) liveFigures {
-	told := liveFigures{Calls: c.total.Total(), Refused: c.total.Refused, Failed: c.total.Failed}
+	figures := liveFigures{Calls: c.total.Total(), Refused: c.total.Refused, Failed: c.total.Failed}
 	recent := liveRecent{Calls: c.recent.Total(), Refused: c.recent.Refused, Failed: c.recent.Failed}
 	if seconds := window.Seconds(); seconds > 0 {
 		recent.Rate = float64(recent.Calls) / seconds
@@ -237,8 +237,8 @@ func (c calls) figures(window time.Duration) liveFigures {
 		p50, p99 := c.recent.Quantile(0.5).Seconds(), c.recent.Quantile(0.99).Seconds() //nolint:mnd // as they are called
 		recent.P50, recent.P99 = &p50, &p99
 	}
-	told.Recent = recent
-	return told
+	figures.Recent = recent
+	return figures
 }
 
 // drawing is a view under construction.
@@ -255,7 +255,7 @@ type drawing struct {
 func draw(p *trafficSummary, visible accessView, known map[string]time.Time) liveView {
 	d := &drawing{trafficSummary: p, visible: visible, edges: make(map[callPair]map[servedKey]calls)}
 	d.view = liveView{
-		Taken: p.taken.UTC(), Window: p.window.Seconds(),
+		Taken: p.at.UTC(), Window: p.window.Seconds(),
 		Services: make(map[string]liveService), Edges: make(map[string]liveEdge), Lost: []liveLost{}, LeftOut: []string{},
 	}
 	for _, host := range slices.Sorted(maps.Keys(visible)) {
@@ -336,17 +336,17 @@ func (e liveEdge) compare(other liveEdge) int {
 }
 
 func (d *drawing) edge(pair callPair, operations map[servedKey]calls) liveEdge {
-	made := liveEdge{From: pair.from, To: pair.to}
+	edge := liveEdge{From: pair.from, To: pair.to}
 	var sum calls
 	for key, counted := range operations {
 		sum = sum.plus(counted.total, counted.recent)
-		made.Operations = append(made.Operations, liveOperation{key.endpoint, key.path, key.port, counted.figures(d.window)})
+		edge.Operations = append(edge.Operations, liveOperation{key.endpoint, key.path, key.port, counted.figures(d.window)})
 	}
-	slices.SortFunc(made.Operations, func(a, b liveOperation) int {
+	slices.SortFunc(edge.Operations, func(a, b liveOperation) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
 	})
-	made.liveFigures = sum.figures(d.window)
-	return made
+	edge.liveFigures = sum.figures(d.window)
+	return edge
 }
 
 // addLost adds calls that never arrived. No service is there to say who may know of a host that is not served, so it is

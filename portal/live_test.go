@@ -531,7 +531,7 @@ func TestLiveOf_UnknownHosts(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name          string
-		told, leftOut string
+		text, leftOut string
 	}{
 		{"no JSON", `<script>alert(1)</script>`, "its answer cannot be read"},
 		{"cut", traffic(servedBy("a", fine))[:40], "its answer cannot be read"},
@@ -561,7 +561,7 @@ func TestLiveOf_UnknownHosts(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 				foreign := portaltest.NewForeignInstance(t, b, "foreign.example")
-				foreign.Tells("/traffic", test.told)
+				foreign.Tells("/traffic", test.text)
 				serveCounter(t, b.Connect("counter.example"))
 				call(t, b.Connect("caller.example"), 3, "https://counter.example/slow")
 				w := watch(t, b)
@@ -592,8 +592,8 @@ func TestLiveOf_BackwardCounters(t *testing.T) {
 		foreign := portaltest.NewForeignInstance(t, b, "foreign.example")
 		w := watch(t, b)
 		for at, count := range []int64{5, 3, 4398046511104, 0, 4398046511104, 1} {
-			told := traffic(servedBy("a", fmt.Sprintf(`"buckets":[%d]`, count)))
-			foreign.Tells("/traffic", strings.Replace(told, "2000", fmt.Sprint(1990+at/2), 1))
+			report := traffic(servedBy("a", fmt.Sprintf(`"buckets":[%d]`, count)))
+			foreign.Tells("/traffic", strings.Replace(report, "2000", fmt.Sprint(1990+at/2), 1))
 			_, body := w.get("")
 			var got liveAnswer
 			err := json.Unmarshal([]byte(body), &got)

@@ -222,11 +222,11 @@ func (l *answerList) show(came *callAnswer, body []byte) {
 
 // telling returns the headers of an answer that are worth showing to people.
 func telling(header http.Header) map[string]string {
-	told := make(map[string]string)
+	shown := make(map[string]string)
 	for _, name := range []string{"Allow", "Cache-Control", "Content-Type", "Etag", "Location", "Retry-After", "Www-Authenticate"} {
 		if value := header.Get(name); value != "" {
-			told[name] = value
+			shown[name] = value
 		}
 	}
-	return told
+	return shown
 }

@@ -124,7 +124,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		return err
 	}
 	all := newCatalogs(conn, config)
-	conn.WatchAnnouncements(all.discovery.heard)
+	conn.WatchAnnouncements(all.discovery.noteAnnouncement)
 	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}

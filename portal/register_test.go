@@ -43,7 +43,7 @@ func patient() []portal.RegisterOption {
 }
 
 // heard returns when the portal has heard all announcements so far: one that connects waits for them.
-func (d *testIngress) heard() { d.Bus.Connect("last.example") }
+func (d *testIngress) awaitAnnouncements() { d.Bus.Connect("last.example") }
 
 // register serves the portal behind the ingress.
 func (d *testIngress) register(options ...portal.RegisterOption) {
@@ -167,7 +167,7 @@ func TestBrokenMembers(t *testing.T) {
 	if all := paths(got); all != "/whole.example:443/x" {
 		t.Errorf("the document has %s", all)
 	}
-	told := strings.Split(got.Info.Description, "\n")
+	lines := strings.Split(got.Info.Description, "\n")
 	want := []string{
 		`backslash.example:443 is left out: its document contains "/backslash.example:443/\\..\\..\\victim.example:443/x", which a browser reads as another path.`,
 		`climber.example:443 is left out: its document contains "/climber.example:443/%2e./calculator.example:443/x", which is not its own.`,
@@ -182,13 +182,13 @@ func TestBrokenMembers(t *testing.T) {
 		"slow.example:443 is left out: it did not answer within 3s.",
 		`tab.example:443 is left out: its document contains "/tab.example:443/.\t./victim.example:443/x", which a browser reads as another path.`,
 	}
-	if len(told) != len(want) {
-		t.Fatalf("the description is %q", told)
+	if len(lines) != len(want) {
+		t.Fatalf("the description is %q", lines)
 	}
 	for i := range want {
-		assert.True(t, strings.HasPrefix(told[i], want[i]), told[i])
-		assert.NotContains(t, told[i], "secret", want[i])
-		assert.NotContains(t, told[i], "script", want[i])
+		assert.True(t, strings.HasPrefix(lines[i], want[i]), lines[i])
+		assert.NotContains(t, lines[i], "secret", want[i])
+		assert.NotContains(t, lines[i], "script", want[i])
 	}
 }
 
@@ -232,7 +232,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("51 readers within 2 s had a service asked %d times", got)
 	}
 	entrance.calculate("calculator.example")
-	entrance.heard()
+	entrance.awaitAnnouncements()
 	advance(time.Millisecond)
 	all := paths(entrance.document())
 	assert.Equal(t, "/calculator.example:443/distance", all)
@@ -275,16 +275,16 @@ func TestWithoutBroker(t *testing.T) {
 	entrance.register()
 	entrance.Bus.Broker().Close()
 	got := entrance.Get("/portal/openapi.json")
-	told := got.Problem(t)
-	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
-	assert.Contains(t, told.Detail, "broker")
+	problem := got.Problem(t)
+	assert.Equal(t, http.StatusServiceUnavailable, problem.Status)
+	assert.Contains(t, problem.Detail, "broker")
 }
 
 func TestRegisterErrors(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)
-	taken := entrance.Bus.Connect("portal")
-	require.NoError(t, taken.Handle("GET", "/{file}", http.HandlerFunc(portaltest.Echo)))
+	conn := entrance.Bus.Connect("portal")
+	require.NoError(t, conn.Handle("GET", "/{file}", http.HandlerFunc(portaltest.Echo)))
 	tests := []struct {
 		conn   *bus.Conn
 		option portal.RegisterOption
@@ -292,7 +292,7 @@ func TestRegisterErrors(t *testing.T) {
 	}{
 		{entrance.Bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / redirects to`},
 		{entrance.Bus.Connect("portal"), portal.WithPorts(888), "port 888 is for requests of the framework itself"},
-		{taken, portal.WithPorts(443), "/openapi.json"},
+		{conn, portal.WithPorts(443), "/openapi.json"},
 	}
 	for _, test := range tests {
 		err := portal.Register(test.conn, test.option)

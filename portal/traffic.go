@@ -52,12 +52,12 @@ func (w *window) longest(instances int) time.Duration {
 
 // add adds a look. If the previous look is too old the window starts anew: what was counted in between is not recent.
 func (w *window) add(seen *trafficSnapshot) {
-	if w.latest == nil || seen.taken.Sub(w.latest.taken) > w.longest(len(seen.peers)) || seen.taken.Before(w.latest.taken) {
+	if w.latest == nil || seen.at.Sub(w.latest.at) > w.longest(len(seen.peers)) || seen.at.Before(w.latest.at) {
 		*w = window{known: make(map[plane.Peer]knownTraffic)}
 	}
-	next := step{to: seen.taken, served: make(map[servedAt]metrics.Counts), lost: make(map[callPair]int64)}
+	next := step{to: seen.at, served: make(map[servedAt]metrics.Counts), lost: make(map[callPair]int64)}
 	if w.latest != nil {
-		next.from = w.latest.taken
+		next.from = w.latest.at
 	}
 	served, known := w.hosts(seen)
 	for from, now := range seen.peers {
@@ -68,13 +68,13 @@ func (w *window) add(seen *trafficSnapshot) {
 			next.count(from.Host, now.traffic, before)
 			next.countLost(from.Host, served, known, now.traffic, before)
 		}
-		w.known[from] = knownTraffic{seen.taken, now.traffic}
+		w.known[from] = knownTraffic{seen.at, now.traffic}
 	}
 	if w.latest != nil {
 		w.steps = append(w.steps, next)
 	}
 	w.latest = seen
-	w.forget(seen.taken.Add(-w.longest(len(seen.peers))))
+	w.forget(seen.at.Add(-w.longest(len(seen.peers))))
 }
 
 // hosts returns the hosts that are served, and those that are known: served now or recently.
@@ -111,8 +111,8 @@ func (s *step) count(host string, now, before *traffic) {
 
 // countLost adds the calls of one instance to hosts that no instance serves.
 func (s *step) countLost(caller string, served, known map[string]bool, now, before *traffic) {
-	for callee, counts := range now.made {
-		failed := counts.Since(before.made[callee]).Failed
+	for callee, counts := range now.calls {
+		failed := counts.Since(before.calls[callee]).Failed
 		if failed == 0 || served[callee] || callee == outside.HostAll {
 			continue
 		}
@@ -140,13 +140,13 @@ func (w *window) length() time.Duration {
 	if len(w.steps) == 0 {
 		return 0
 	}
-	return w.latest.taken.Sub(w.steps[0].from)
+	return w.latest.at.Sub(w.steps[0].from)
 }
 
 // trafficSummary is the traffic of the whole plane at one moment, without regard to visibility. It is not changed once
 // it is made.
 type trafficSummary struct {
-	taken     time.Time
+	at        time.Time
 	window    time.Duration // that the recent figures cover
 	instances int
 	running   map[string][]liveInstance
@@ -171,8 +171,8 @@ type lostCalls struct {
 
 // newTrafficSummary sums up what is known.
 func newTrafficSummary(w *window) *trafficSummary {
-	made := &trafficSummary{
-		taken: w.latest.taken, window: w.length(), instances: len(w.latest.peers), omissions: w.latest.omissions,
+	summary := &trafficSummary{
+		at: w.latest.at, window: w.length(), instances: len(w.latest.peers), omissions: w.latest.omissions,
 		running: make(map[string][]liveInstance), served: make(map[string][]servedCalls),
 		beside: make(map[string]map[operationKey]routes),
 	}
@@ -187,14 +187,14 @@ func newTrafficSummary(w *window) *trafficSummary {
 				total[at] = total[at].Plus(counts)
 			}
 		}
-		made.running[from.Host] = append(made.running[from.Host], instance)
+		summary.running[from.Host] = append(summary.running[from.Host], instance)
 	}
-	for _, of := range made.running {
+	for _, of := range summary.running {
 		slices.SortFunc(of, func(a, b liveInstance) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	made.addServed(total, w.steps)
-	made.addLost(w.steps)
-	return made
+	summary.addServed(total, w.steps)
+	summary.addLost(w.steps)
+	return summary
 }
 
 func (p *trafficSummary) addServed(total map[servedAt]metrics.Counts, steps []step) {

@@ -53,10 +53,10 @@ const fakeServer = `import("./delta.js").then(async ({Source}) => {
 
 // deltas asks for documents, and gets what has changed.
 func deltas(v *visit) error {
-	told := func(what string) step { return v.awaits(what, `window.told[%s] === true`, what) }
+	reports := func(what string) step { return v.awaits(what, `window.told[%s] === true`, what) }
 	return do(v.opens(""), func() error { return v.run(fakeServer) },
 		v.awaits("what was asked for", `window.told?.asked === ',"1" merge-patch,"1" merge-patch,"2" merge-patch,,,,ada,"4" merge-patch ada,ada'`),
-		told("same"), told("kept"), told("patched"), told("base"), told("again"), told("refused"), told("others"),
+		reports("same"), reports("kept"), reports("patched"), reports("base"), reports("again"), reports("refused"), reports("others"),
 		func() error { return v.run(changedSchema) },
 		v.awaits("what has not changed stays", `window.read?.kept`), v.awaits("what uses a changed schema does not", `window.read.changed`),
 		v.awaits("neither do events", `window.read.events`),

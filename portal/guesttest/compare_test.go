@@ -153,7 +153,7 @@ func requestWith(body []byte, methodAndPath string, header ...string) func(*test
 // send begins a request.
 func (w *way) send(ctx context.Context, body io.Reader, methodAndPath string, header ...string) (*http.Response, error) {
 	method, path, _ := strings.Cut(methodAndPath, " ")
-	made, err := http.NewRequestWithContext(ctx, method, w.base+path, body)
+	request, err := http.NewRequestWithContext(ctx, method, w.base+path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +162,9 @@ func (w *way) send(ctx context.Context, body io.Reader, methodAndPath string, he
 		if name == "Destination" {
 			value = w.base + value
 		}
-		made.Header.Add(name, value)
+		request.Header.Add(name, value)
 	}
-	return w.client.Do(made)
+	return w.client.Do(request)
 }
 
 // describe reads a response: its status, then each value of the header, the body, and the trailer.

@@ -77,22 +77,22 @@ func mcpServer() http.Handler {
 }
 
 // told is what a client is told beside the answers to its calls.
-type told struct {
+type clientNotices struct {
 	progress, prompts chan string
 }
 
 // session has an MCP client do something in a session of its own.
-func session(do func(ctx context.Context, w *way, session *mcp.ClientSession, told told) (string, error)) func(*testing.T, *way) []string {
+func session(do func(ctx context.Context, w *way, session *mcp.ClientSession, notices clientNotices) (string, error)) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		heard := told{make(chan string, 10), make(chan string, 10)}
+		notices := clientNotices{make(chan string, 10), make(chan string, 10)}
 		client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "v1"}, &mcp.ClientOptions{
 			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-				heard.progress <- fmt.Sprintf("%g of %g %s", r.Params.Progress, r.Params.Total, r.Params.Message)
+				notices.progress <- fmt.Sprintf("%g of %g %s", r.Params.Progress, r.Params.Total, r.Params.Message)
 			},
-			PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { heard.prompts <- "changed" },
+			PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { notices.prompts <- "changed" },
 			ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				return &mcp.ElicitResult{Action: "accept"}, nil
 			},
@@ -101,7 +101,7 @@ func session(do func(ctx context.Context, w *way, session *mcp.ClientSession, to
 		if err != nil {
 			return []string{"connect: " + failure(err)}
 		}
-		said, err := do(ctx, w, opened, heard)
+		said, err := do(ctx, w, opened, notices)
 		if err != nil {
 			said += failure(err)
 		}
@@ -148,13 +148,13 @@ func goOn(ctx context.Context, w *way, path string) error {
 	return answer.Body.Close()
 }
 
-func progressing(ctx context.Context, w *way, session *mcp.ClientSession, told told) (string, error) {
-	var heard []string
+func progressing(ctx context.Context, w *way, session *mcp.ClientSession, notices clientNotices) (string, error) {
+	var progress []string
 	failed := make(chan error, 1)
 	go func() {
 		defer close(failed)
 		for range 3 { // each before the tool goes on
-			heard = append(heard, listen(ctx, told.progress))
+			progress = append(progress, listen(ctx, notices.progress))
 			if err := goOn(ctx, w, "/next"); err != nil {
 				failed <- err
 				return
@@ -166,20 +166,20 @@ func progressing(ctx context.Context, w *way, session *mcp.ClientSession, told t
 		return "", err
 	}
 	err = <-failed
-	return strings.Join(append(heard, result), ", "), err
+	return strings.Join(append(progress, result), ", "), err
 }
 
-func cancelling(ctx context.Context, w *way, session *mcp.ClientSession, told told) (string, error) {
+func cancelling(ctx context.Context, w *way, session *mcp.ClientSession, notices clientNotices) (string, error) {
 	cancelled, cancel := context.WithCancel(ctx)
 	go func() {
-		listen(ctx, told.progress)
+		listen(ctx, notices.progress)
 		cancel()
 	}()
 	_, err := tool(cancelled, session, "wait", nothing{})
 	return failure(err), goOn(ctx, w, "/left")
 }
 
-func ended(ctx context.Context, w *way, session *mcp.ClientSession, _ told) (string, error) {
+func ended(ctx context.Context, w *way, session *mcp.ClientSession, _ clientNotices) (string, error) {
 	id := "Mcp-Session-Id: " + session.ID()
 	var statuses []string
 	for _, method := range []string{"DELETE", "POST", "DELETE"} {
@@ -199,13 +199,13 @@ func TestMCP(t *testing.T) {
 	const accept, json = "Accept: application/json, text/event-stream", "Content-Type: application/json"
 	initialize := []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	compare(t, mcpServer, []comparison{
-		{"initialize", session(func(_ context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"initialize", session(func(_ context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			return fmt.Sprint(s.InitializeResult().ServerInfo.Name, " ", s.ID() != ""), nil
 		}), "guest true", "", ""},
-		{"ping", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"ping", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			return "pong", s.Ping(ctx, nil)
 		}), "pong", "", ""},
-		{"tools", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"tools", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			list, err := s.ListTools(ctx, nil)
 			if err != nil {
 				return "", err
@@ -217,34 +217,34 @@ func TestMCP(t *testing.T) {
 			slices.Sort(names)
 			return strings.Join(names, " "), nil
 		}), "ask fail grow slow upper wait", "", ""},
-		{"tool", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"tool", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			return tool(ctx, s, "upper", words{"text"})
 		}), `{"text":"TEXT"} false`, "", ""},
-		{"tool that fails", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"tool that fails", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			return tool(ctx, s, "fail", nothing{})
 		}), "the tool is broken true", "", ""},
-		{"tool that is not there", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"tool that is not there", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			return tool(ctx, s, "none", nothing{})
 		}), "broken", "", ""},
 		{"progress of a tool", session(progressing), `0 of 3 on the way, 1 of 3 on the way, 2 of 3 on the way, {"text":"done"} false`, "", ""},
-		{"tool that asks its client", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"tool that asks its client", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			return tool(ctx, s, "ask", nothing{})
 		}), `{"text":"accept"} false`, "", ""},
 		{"cancelled tool", session(cancelling), "cancelled", "", ""},
-		{"notice outside of a call", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, told told) (string, error) {
+		{"notice outside of a call", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, notices clientNotices) (string, error) {
 			if _, err := tool(ctx, s, "grow", nothing{}); err != nil {
 				return "", err
 			}
-			return listen(ctx, told.prompts), nil
+			return listen(ctx, notices.prompts), nil
 		}), "changed", "", ""},
-		{"prompt", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"prompt", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			prompt, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet"})
 			if err != nil {
 				return "", err
 			}
 			return prompt.Description, nil
 		}), "greets", "", ""},
-		{"resource of 2 MB", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ told) (string, error) {
+		{"resource of 2 MB", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			read, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test:///large"})
 			if err != nil {
 				return "", err

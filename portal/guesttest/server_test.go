@@ -188,12 +188,12 @@ func chunked(methodAndPath string, size int) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
 		method, path, _ := strings.Cut(methodAndPath, " ")
-		made, err := http.NewRequestWithContext(t.Context(), method, w.base+path, io.NopCloser(bytes.NewReader(make([]byte, size))))
+		request, err := http.NewRequestWithContext(t.Context(), method, w.base+path, io.NopCloser(bytes.NewReader(make([]byte, size))))
 		if err != nil {
 			return []string{failure(err)}
 		}
-		made.Trailer = http.Header{"X-Sum": {"1"}}
-		response, err := w.client.Do(made)
+		request.Trailer = http.Header{"X-Sum": {"1"}}
+		response, err := w.client.Do(request)
 		if err != nil {
 			return []string{failure(err)}
 		}

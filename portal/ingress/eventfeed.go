@@ -132,8 +132,8 @@ func (f *eventFeed) watch(ctx context.Context) error {
 		default: // it is noted already
 		}
 	}
-	defer f.conn.WatchAnnouncements(func(told bus.Announcement) {
-		if told.Missed {
+	defer f.conn.WatchAnnouncements(func(announcement bus.Announcement) {
+		if announcement.Missed {
 			noteMissed()
 		}
 	})()

@@ -223,12 +223,12 @@ func (s *eventStream) ask(ctx context.Context) error {
 	var header http.Header
 	ctx = bus.CaptureResponseHeader(bus.WithTimeBudget(bus.WithActor(ctx, s.token), s.ingress.config.timeBudget), &header)
 	address := "GET https://" + s.publisher + ":" + strconv.Itoa(subject.ControlPort) + "/publish/" + url.PathEscape(s.event)
-	var told struct {
+	var head struct {
 		Publisher string `json:"publisher"`
 		Event     string `json:"event"`
 		Durable   bool   `json:"durable"`
 	}
-	err := s.ingress.conn.Call(ctx, address, nil, &told)
+	err := s.ingress.conn.Call(ctx, address, nil, &head)
 	switch {
 	case errors.Is(err, bus.ErrNoResponder):
 		return bus.Errorf(http.StatusServiceUnavailable, "no instance of %s publishes events now", s.publisher)
@@ -241,10 +241,10 @@ func (s *eventStream) ask(ctx context.Context) error {
 			s.client.Header()["Www-Authenticate"] = challenge
 		}
 		return err
-	case told.Publisher != s.publisher || told.Event != s.event: // it cannot speak for another host
+	case head.Publisher != s.publisher || head.Event != s.event: // it cannot speak for another host
 		return bus.Errorf(http.StatusNotFound, "%s publishes no event %.80s of its own", s.publisher, s.event)
 	}
-	s.stored = told.Durable
+	s.stored = head.Durable
 	return nil
 }
 

@@ -219,18 +219,18 @@ func isIncomplete(metric *dto.Metric) bool {
 
 // newFamily returns a metric as text, without samples if it has none.
 func newFamily(metric *dto.MetricFamily) *family {
-	made := &family{kind: metric.GetType()}
+	f := &family{kind: metric.GetType()}
 	if len(metric.GetMetric()) == 0 {
-		return made
+		return f
 	}
 	var text strings.Builder
 	_, _ = expfmt.MetricFamilyToText(&text, metric) // a Builder takes everything
-	made.samples = text.String()
-	for strings.HasPrefix(made.samples, "#") {
-		line, rest, _ := strings.Cut(made.samples, "\n")
-		made.head, made.samples = made.head+line+"\n", rest
+	f.samples = text.String()
+	for strings.HasPrefix(f.samples, "#") {
+		line, rest, _ := strings.Cut(f.samples, "\n")
+		f.head, f.samples = f.head+line+"\n", rest
 	}
-	return made
+	return f
 }
 
 // mergeExpositions merges what goes together of several expositions, and returns how many bytes of samples of each it

@@ -18,8 +18,8 @@ const own = `host="a.example",id="a1"`
 func TestReadExposition(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name        string
-		given, want string
+		name       string
+		text, want string
 	}{
 		{"nothing", "", ""},
 		{"comments", "\n# a word to people\n \t\n", ""},
@@ -35,10 +35,10 @@ func TestReadExposition(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			read, err := readExposition(test.given, plane.Peer{Host: "a.example", ID: "a1"})
+			read, err := readExposition(test.text, plane.Peer{Host: "a.example", ID: "a1"})
 			got := read.String()
-			require.NoError(t, err, "readExposition(%q)", test.given)
-			assert.Equal(t, test.want, got, "readExposition(%q)", test.given)
+			require.NoError(t, err, "readExposition(%q)", test.text)
+			assert.Equal(t, test.want, got, "readExposition(%q)", test.text)
 		})
 	}
 }
@@ -50,8 +50,8 @@ func TestReadExposition_Malformed(t *testing.T) {
 		many.WriteString("x" + strconv.Itoa(i) + "{" + own + "} 1\n")
 	}
 	for _, test := range []struct {
-		name        string
-		given, want string
+		name       string
+		text, want string
 	}{
 		{"HTML", "<script>alert(1)</script>", "invalid metric name"},
 		{"no name", "{} 1", "does not begin with the name of a metric"},
@@ -83,8 +83,8 @@ func TestReadExposition_Malformed(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := readExposition(test.given, plane.Peer{Host: "a.example", ID: "a1"})
-			assert.ErrorContains(t, err, test.want, "readExposition(%.200q)", test.given)
+			_, err := readExposition(test.text, plane.Peer{Host: "a.example", ID: "a1"})
+			assert.ErrorContains(t, err, test.want, "readExposition(%.200q)", test.text)
 		})
 	}
 }

@@ -145,11 +145,11 @@ func TestForwarded(t *testing.T) {
 			w := httptest.NewRecorder()
 			http.StripPrefix(test.mount, entrance.Handler).ServeHTTP(w, r)
 			got := portaltest.Answer{Response: w.Result(), Text: w.Body.String()}.Echoed(t).Header
-			var told []string
+			var values []string
 			for _, name := range []string{"For", "Host", "Proto", "Prefix", "Port"} {
-				told = append(told, strings.Join(got.Values("X-Forwarded-"+name), ";"))
+				values = append(values, strings.Join(got.Values("X-Forwarded-"+name), ";"))
 			}
-			if all := strings.Join(append(told, got.Get("X-Real-Ip")), "|"); all != test.want {
+			if all := strings.Join(append(values, got.Get("X-Real-Ip")), "|"); all != test.want {
 				t.Errorf("the service got %s, want %s", all, test.want)
 			}
 		})
@@ -278,12 +278,12 @@ func TestCookies_Limits(t *testing.T) {
 		assert.Equal(t, http.StatusOK, w.Code, path)
 		assert.Equal(t, test.want, got, path)
 	}
-	told := entrance.Get("/-/metrics")
-	checkExposition(t, told)
+	metrics := entrance.Get("/-/metrics")
+	checkExposition(t, metrics)
 	for reason, count := range map[string]int{"too_large": 1, "too_many": 11, "host_prefix": 2, "malformed": 0, "sandboxed": 0} {
 		t.Run(reason, func(t *testing.T) {
-			if !strings.Contains(told.Text, fmt.Sprintf("reason=%q} %d\n", reason, count)) {
-				t.Errorf("not %d %s in\n%s", count, reason, told.Text)
+			if !strings.Contains(metrics.Text, fmt.Sprintf("reason=%q} %d\n", reason, count)) {
+				t.Errorf("not %d %s in\n%s", count, reason, metrics.Text)
 			}
 		})
 	}

@@ -114,11 +114,11 @@ type reservation struct {
 
 // take adds bytes to the load, if there is room.
 func (l *reservation) take(more int64) bool {
-	taken := l.of.take(l.held, more)
-	if taken {
+	ok := l.of.take(l.held, more)
+	if ok {
 		l.held += more
 	}
-	return taken
+	return ok
 }
 
 // reserve takes room for the response to a call before it is made, if the response is known to be large.

@@ -404,9 +404,9 @@ func TestLimits(t *testing.T) {
 		if got.StatusCode == http.StatusOK {
 			continue
 		}
-		told := got.Problem(t)
-		assert.Contains(t, told.Detail, test.detail, test.name)
-		assert.Equal(t, "no", told.Executed, test.name)
+		problem := got.Problem(t)
+		assert.Contains(t, problem.Detail, test.detail, test.name)
+		assert.Equal(t, "no", problem.Executed, test.name)
 	}
 }
 
@@ -460,9 +460,9 @@ func TestTimeBudget(t *testing.T) {
 	entrance.Serve("slow.example", 443, func(http.ResponseWriter, *http.Request) { <-release })
 	got := entrance.Get("/slow.example/hang")
 	close(release)
-	told := got.Problem(t)
-	assert.Equal(t, http.StatusGatewayTimeout, told.Status)
-	assert.Equal(t, "/slow.example/hang", told.Instance)
+	problem := got.Problem(t)
+	assert.Equal(t, http.StatusGatewayTimeout, problem.Status)
+	assert.Equal(t, "/slow.example/hang", problem.Instance)
 }
 
 // TestTimeBudget_OfAnOuterHandler holds that an outer handler that allows more time does not lengthen a call.

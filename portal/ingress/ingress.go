@@ -196,9 +196,9 @@ func (i *Handler) actor(r *http.Request, to *url.URL) (token string, verified cl
 	if slices.Contains(i.config.ownTokens, to.Hostname()) {
 		return "", nil, nil
 	}
-	given := r.Header.Values("Authorization")
-	if len(given) > 1 {
-		return "", nil, bus.Errorf(http.StatusBadRequest, "there are %d Authorization headers; send one", len(given))
+	headers := r.Header.Values("Authorization")
+	if len(headers) > 1 {
+		return "", nil, bus.Errorf(http.StatusBadRequest, "there are %d Authorization headers; send one", len(headers))
 	}
 	token, present, err := claims.Bearer(r.Header.Get("Authorization"))
 	if err != nil {

@@ -134,11 +134,11 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %s", test.request, got.StatusCode, test.status, got.Text)
 			continue
 		}
-		told := got.Problem(t)
-		assert.Contains(t, told.Detail, test.detail, test.request)
-		assert.Equal(t, "ingress", told.Host, test.request)
-		assert.NotEmpty(t, told.ID, test.request)
-		assert.Equal(t, "no", told.Executed, test.request)
+		problem := got.Problem(t)
+		assert.Contains(t, problem.Detail, test.detail, test.request)
+		assert.Equal(t, "ingress", problem.Host, test.request)
+		assert.NotEmpty(t, problem.ID, test.request)
+		assert.Equal(t, "no", problem.Executed, test.request)
 		if allow := got.Header.Get("Allow"); (test.status == 405) != (allow == "GET, HEAD") {
 			t.Errorf("%s: Allow is %q", test.request, allow)
 		}
@@ -464,14 +464,14 @@ func TestIngress_Tokens(t *testing.T) {
 
 // isChallenge tells whether a header says with which status, and why, a token was refused.
 func isChallenge(header string, status int, detail string) bool {
-	told, description, isTold := strings.Cut(header, ", error_description=")
+	challenge, description, isTold := strings.Cut(header, ", error_description=")
 	switch {
 	case status == 401 && strings.HasPrefix(detail, "a token is required"):
 		return header == "Bearer"
 	case status == 401:
-		return isTold && told == `Bearer error="invalid_token"` && strings.HasPrefix(description, `"`+detail)
+		return isTold && challenge == `Bearer error="invalid_token"` && strings.HasPrefix(description, `"`+detail)
 	case status == 403:
-		return isTold && told == `Bearer error="insufficient_scope"` && strings.Contains(description, detail)
+		return isTold && challenge == `Bearer error="insufficient_scope"` && strings.Contains(description, detail)
 	default:
 		return header == ""
 	}
@@ -602,8 +602,8 @@ func TestAway(t *testing.T) {
 	assert.Contains(t, got.Text, "The bus is out of reach")
 	assert.True(t, strings.HasPrefix(policy, "default-src 'none'"), policy)
 	for path, accept := range map[string]string{"/portal/": "*/*", "/portal/main.js": "text/html", "/nobody.example/": "text/html"} {
-		if told := entrance.Get(path, "Accept: "+accept).Problem(t); told.Status != 503 {
-			t.Errorf("%s: %+v", path, told)
+		if problem := entrance.Get(path, "Accept: "+accept).Problem(t); problem.Status != 503 {
+			t.Errorf("%s: %+v", path, problem)
 		}
 	}
 }
@@ -631,13 +631,13 @@ func TestTrace_InProblems(t *testing.T) {
 			headers = append(headers, "Authorization: Bearer "+test.token)
 		}
 		got := entrance.Get(test.path, headers...)
-		told := got.Problem(t)
-		assert.Equal(t, test.status, told.Status, test.path)
-		assert.Equal(t, trace, told.TraceID, test.path)
-		assert.NotEmpty(t, told.ID, test.path)
-		assert.Equal(t, test.onTheBus, (told.MsgID != ""), test.path)
-		if told := entrance.Get(test.path, headers[1:]...).Problem(t); told.TraceID != "" {
-			t.Errorf("%s without a trace: %+v", test.path, told)
+		problem := got.Problem(t)
+		assert.Equal(t, test.status, problem.Status, test.path)
+		assert.Equal(t, trace, problem.TraceID, test.path)
+		assert.NotEmpty(t, problem.ID, test.path)
+		assert.Equal(t, test.onTheBus, (problem.MsgID != ""), test.path)
+		if problem := entrance.Get(test.path, headers[1:]...).Problem(t); problem.TraceID != "" {
+			t.Errorf("%s without a trace: %+v", test.path, problem)
 		}
 	}
 }

@@ -78,9 +78,9 @@ func TestMetrics_OfTheIngress(t *testing.T) {
 		}
 	}
 	const known = "no such page; the ingress itself serves /-/healthy, /-/ready, /-/metrics and /-/metrics/all"
-	told := entrance.Get("/-/metrics/").Problem(t)
-	assert.Equal(t, http.StatusNotFound, told.Status)
-	assert.Equal(t, known, told.Detail)
+	problem := entrance.Get("/-/metrics/").Problem(t)
+	assert.Equal(t, http.StatusNotFound, problem.Status)
+	assert.Equal(t, known, problem.Detail)
 }
 
 func TestMetrics_OfAll(t *testing.T) {
@@ -116,7 +116,7 @@ func TestMetrics_OfUnknownHosts(t *testing.T) {
 	const own = `host="foreign.example",id="s1aaaaaaaa"`
 	for _, test := range []struct {
 		name         string
-		told, reason string
+		text, reason string
 	}{
 		{"fine", "# TYPE busline_up gauge\nbusline_up{" + own + "} 1\n", ""},
 		{"nothing", "", ""},
@@ -132,7 +132,7 @@ func TestMetrics_OfUnknownHosts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-				portaltest.NewForeignInstance(t, b, "foreign.example").Tells("/metrics", test.told)
+				portaltest.NewForeignInstance(t, b, "foreign.example").Tells("/metrics", test.text)
 				got := scrapeAll(t, b)
 				for _, reason := range []string{"broken", "failed", "silent", "too_much"} {
 					want := 0
@@ -267,10 +267,10 @@ func TestReady_NamesRestrictions(t *testing.T) {
 	defer func() { assert.NoError(t, conn.Close(context.Background())) }()
 	entrance, err := ingress.New(conn)
 	require.NoError(t, err)
-	told := httptest.NewRecorder()
-	entrance.ServeHTTP(told, httptest.NewRequest(http.MethodGet, "/-/ready", nil))
-	assert.Equal(t, http.StatusOK, told.Code)
-	assert.Equal(t, "ready\nrestricted by the broker: discovery does not find this instance, and it does not hear which instances come and go\n", told.Body.String())
+	response := httptest.NewRecorder()
+	entrance.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/-/ready", nil))
+	assert.Equal(t, http.StatusOK, response.Code)
+	assert.Equal(t, "ready\nrestricted by the broker: discovery does not find this instance, and it does not hear which instances come and go\n", response.Body.String())
 }
 
 // TestRoster_Scrape: the instances that an ingress knows stay in its metrics of all.

@@ -59,10 +59,10 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s: the question before the call reached the service", test.origin)
 		}
 	}
-	told := preflight(closed, "https://app.example.com").Problem(t)
-	assert.Equal(t, http.StatusForbidden, told.Status)
-	assert.Equal(t, "no", told.Executed)
-	assert.Equal(t, "pages of other origins may not call; see ingress.WithOrigins", told.Detail)
+	problem := preflight(closed, "https://app.example.com").Problem(t)
+	assert.Equal(t, http.StatusForbidden, problem.Status)
+	assert.Equal(t, "no", problem.Executed)
+	assert.Equal(t, "pages of other origins may not call; see ingress.WithOrigins", problem.Detail)
 }
 
 // preflight makes the request that a browser makes before a call with JSON.
@@ -126,10 +126,10 @@ func TestOtherSites(t *testing.T) {
 			}
 			continue
 		}
-		told := got.Problem(t)
-		assert.Equal(t, http.StatusForbidden, told.Status, "%s %q", test.method, test.headers)
-		assert.Equal(t, "no", told.Executed, "%s %q", test.method, test.headers)
-		assert.Contains(t, told.Detail, test.detail, "%s %q", test.method, test.headers)
+		problem := got.Problem(t)
+		assert.Equal(t, http.StatusForbidden, problem.Status, "%s %q", test.method, test.headers)
+		assert.Equal(t, "no", problem.Executed, "%s %q", test.method, test.headers)
+		assert.Contains(t, problem.Detail, test.detail, "%s %q", test.method, test.headers)
 	}
 }
 
@@ -166,11 +166,11 @@ func TestRebinding(t *testing.T) {
 			}
 		}
 		for host := range strings.FieldsSeq(test.refused) {
-			told := ask(host).Problem(t)
-			assert.Equal(t, http.StatusMisdirectedRequest, told.Status, test.name)
-			assert.Equal(t, "ingress", told.Host, test.name)
-			assert.Equal(t, "no", told.Executed, test.name)
-			assert.Equal(t, `"`+host+`" is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use`, told.Detail, test.name)
+			problem := ask(host).Problem(t)
+			assert.Equal(t, http.StatusMisdirectedRequest, problem.Status, test.name)
+			assert.Equal(t, "ingress", problem.Host, test.name)
+			assert.Equal(t, "no", problem.Executed, test.name)
+			assert.Equal(t, `"`+host+`" is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use`, problem.Detail, test.name)
 		}
 		assert.NoError(t, stop())
 	}
@@ -190,12 +190,12 @@ func TestWorkers(t *testing.T) {
 		if got := entrance.Get(path); got.StatusCode != http.StatusOK {
 			t.Errorf("%s: status %d: %s", path, got.StatusCode, got.Text)
 		}
-		if told := entrance.Get(path, asked).Problem(t); told.Status != http.StatusForbidden {
-			t.Errorf("%s: %+v", path, told)
+		if problem := entrance.Get(path, asked).Problem(t); problem.Status != http.StatusForbidden {
+			t.Errorf("%s: %+v", path, problem)
 		}
 	}
 	const want = "a service worker at /web.example would control the pages of all services; give it a path below /web.example/"
-	told := entrance.Get("/web.example", asked).Problem(t)
-	assert.Equal(t, want, told.Detail)
-	assert.Equal(t, "no", told.Executed)
+	problem := entrance.Get("/web.example", asked).Problem(t)
+	assert.Equal(t, want, problem.Detail)
+	assert.Equal(t, "no", problem.Executed)
 }

@@ -24,12 +24,12 @@ func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)
 	got := entrance.Get("/nobody.example/x%20y?q=1")
-	told := got.Problem(t)
-	assert.Equal(t, http.StatusServiceUnavailable, told.Status)
-	assert.Equal(t, "/nobody.example/x%20y", told.Instance)
-	assert.Equal(t, "ingress", told.Host)
-	if told.Detail != "no instance serves nobody.example on port 443" {
-		t.Errorf("detail %q", told.Detail)
+	problem := got.Problem(t)
+	assert.Equal(t, http.StatusServiceUnavailable, problem.Status)
+	assert.Equal(t, "/nobody.example/x%20y", problem.Instance)
+	assert.Equal(t, "ingress", problem.Host)
+	if problem.Detail != "no instance serves nobody.example on port 443" {
+		t.Errorf("detail %q", problem.Detail)
 	}
 }
 
@@ -38,13 +38,13 @@ func TestNotServed(t *testing.T) {
 	entrance := portaltest.Open(t)
 	require.NoError(t, entrance.Bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(portaltest.Echo)))
 	got := entrance.Get("/calculator.example/subtract")
-	told := got.Problem(t)
-	assert.Equal(t, http.StatusNotFound, told.Status, "wrong path")
-	assert.Equal(t, "/calculator.example/subtract", told.Instance, "wrong path")
+	problem := got.Problem(t)
+	assert.Equal(t, http.StatusNotFound, problem.Status, "wrong path")
+	assert.Equal(t, "/calculator.example/subtract", problem.Instance, "wrong path")
 	got = entrance.Get("/calculator.example:443/add")
-	told = got.Problem(t)
-	assert.Equal(t, http.StatusMethodNotAllowed, told.Status, "wrong method")
-	assert.Equal(t, "/calculator.example:443/add", told.Instance, "wrong method")
+	problem = got.Problem(t)
+	assert.Equal(t, http.StatusMethodNotAllowed, problem.Status, "wrong method")
+	assert.Equal(t, "/calculator.example:443/add", problem.Instance, "wrong method")
 	if allow := got.Header.Get("Allow"); allow != "POST" {
 		t.Errorf("wrong method: Allow is %q", allow)
 	}
@@ -163,11 +163,11 @@ func TestProblems(t *testing.T) {
 			}
 			continue
 		}
-		told := got.Problem(t)
-		assert.Equal(t, "/web.example"+test.path, told.Instance, test.path)
-		assert.Contains(t, told.Detail, test.detail, test.path)
-		assert.Equal(t, "web.example", told.Host, test.path)
-		if test.status == 500 && (told.MsgID == "" || !strings.HasSuffix(told.Detail, told.MsgID)) {
+		problem := got.Problem(t)
+		assert.Equal(t, "/web.example"+test.path, problem.Instance, test.path)
+		assert.Contains(t, problem.Detail, test.detail, test.path)
+		assert.Equal(t, "web.example", problem.Host, test.path)
+		if test.status == 500 && (problem.MsgID == "" || !strings.HasSuffix(problem.Detail, problem.MsgID)) {
 			t.Errorf("%s: %s: the detail does not name the msgId", test.path, got.Text)
 		}
 	}
@@ -194,11 +194,11 @@ func TestDetails_ReachClients(t *testing.T) {
 		assert.True(t, strings.HasSuffix(got.Text, `,"left":0,"sku":"secret"}`), got.Text)
 		for _, path := range []string{"/broken-details", "/late-details"} {
 			got := entrance.Get("/" + host + path)
-			told := got.Problem(t)
-			assert.Equal(t, "about:blank", told.Type, "%s%s", host, path)
+			problem := got.Problem(t)
+			assert.Equal(t, "about:blank", problem.Type, "%s%s", host, path)
 			assert.NotContains(t, got.Text, "secret", "%s%s", host, path)
 			assert.NotContains(t, got.Text, "left", "%s%s", host, path)
-			assert.Equal(t, "deep.example", told.Host, "%s%s", host, path)
+			assert.Equal(t, "deep.example", problem.Host, "%s%s", host, path)
 		}
 	}
 }
@@ -214,8 +214,8 @@ func TestProblem_InstanceUnderAPrefix(t *testing.T) {
 			continue
 		}
 		want := strings.NewReplacer("é", "%C3%A9", `"`, "%22").Replace(path)
-		if told := (portaltest.Answer{Response: w.Result(), Text: w.Body.String()}).Problem(t); told.Instance != want {
-			t.Errorf("%s: instance %s, want %s", path, told.Instance, want)
+		if problem := (portaltest.Answer{Response: w.Result(), Text: w.Body.String()}).Problem(t); problem.Instance != want {
+			t.Errorf("%s: instance %s, want %s", path, problem.Instance, want)
 		}
 	}
 }
@@ -263,12 +263,12 @@ func TestProblem_HidesTextsWithoutAStatus(t *testing.T) {
 		})))
 		for _, path := range []string{"/driver.example/open", "/front.example/open"} {
 			got := entrance.Get(path)
-			told := got.Problem(t)
+			problem := got.Problem(t)
 			assert.Equal(t, test.status, got.StatusCode, path)
-			assert.Equal(t, http.StatusText(test.status), told.Title, path)
-			assert.Equal(t, "driver.example", told.Host, path)
-			assert.NotEmpty(t, told.MsgID, path)
-			assert.Equal(t, test.detail+told.MsgID, told.Detail, path)
+			assert.Equal(t, http.StatusText(test.status), problem.Title, path)
+			assert.Equal(t, "driver.example", problem.Host, path)
+			assert.NotEmpty(t, problem.MsgID, path)
+			assert.Equal(t, test.detail+problem.MsgID, problem.Detail, path)
 			assert.NotContains(t, got.Text, `"internal"`, path)
 		}
 	}
@@ -285,10 +285,10 @@ func TestProblem_HidesErrorsOfTheIngress(t *testing.T) {
 	w := httptest.NewRecorder()
 	entrance.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/driver.example/open", http.NoBody))
 	got := portaltest.Answer{Response: w.Result(), Text: w.Body.String()}
-	told := got.Problem(t)
-	assert.Equal(t, 504, told.Status)
-	assert.Equal(t, "ingress", told.Host)
-	assert.Equal(t, "something took too long; the reason is in the log", told.Detail)
+	problem := got.Problem(t)
+	assert.Equal(t, 504, problem.Status)
+	assert.Equal(t, "ingress", problem.Host)
+	assert.Equal(t, "something took too long; the reason is in the log", problem.Detail)
 	assert.NotContains(t, got.Text, `"internal"`)
 }
 

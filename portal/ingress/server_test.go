@@ -129,12 +129,12 @@ func TestBaseURL(t *testing.T) {
 func TestListenErrors(t *testing.T) {
 	t.Parallel()
 	server, stop := listen(t, http.NotFound)
-	taken := strings.TrimPrefix(server.BaseURL(), "http://")
+	addr := strings.TrimPrefix(server.BaseURL(), "http://")
 	tests := []struct {
 		option ingress.ServerOption
 		want   []string
 	}{
-		{ingress.WithAddress(taken), []string{taken, "address already in use", "set BUS_HTTP_ADDR"}},
+		{ingress.WithAddress(addr), []string{addr, "address already in use", "set BUS_HTTP_ADDR"}},
 		{ingress.WithAddress("nowhere"), []string{"nowhere", "set BUS_HTTP_ADDR"}},
 		{ingress.WithBaseURL("https://api.example.com/#bus"), []string{`"https://api.example.com/#bus" is not an address`}}, // no path can follow
 		{ingress.WithBaseURL("https://api.example.com/?"), []string{`"https://api.example.com/?" is not an address`}},

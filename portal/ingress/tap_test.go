@@ -98,9 +98,9 @@ func (p *tap) take(t testing.TB) []*tapped {
 	<-seen
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	taken := p.messages
+	messages := p.messages
 	p.messages = nil
-	return taken
+	return messages
 }
 
 // lines returns the first lines of messages, with host and body: "POST a.example /add body".

@@ -212,8 +212,8 @@ func (SecuredService) Stones() (stones int) { return 3 }
 
 // Who is open to every caller, too, and says who that is.
 func (SecuredService) Who(ctx context.Context) (name string) {
-	told, _ := bus.ClaimsOf(ctx)
-	name, _ = told["sub"].(string)
+	caller, _ := bus.ClaimsOf(ctx)
+	name, _ = caller["sub"].(string)
 	return name
 }
 
