@@ -32,18 +32,18 @@ func askAll[Answer any](ctx context.Context, s *sharedCache, endpoint string, qu
 			yield(*new(Answer), err)
 			return
 		}
-		heard := make(map[string]struct{})
+		answered := make(map[string]struct{})
 		for response, err := range s.conn.Multicast(request) {
 			answer, err := answerOf[Answer](response, err)
 			if err == nil {
-				heard[idOf(response)] = struct{}{}
+				answered[idOf(response)] = struct{}{}
 				s.peers.met(idOf(response))
 			}
 			if !yield(answer, err) {
 				return
 			}
 		}
-		for _, id := range s.peers.except(heard) {
+		for _, id := range s.peers.except(answered) {
 			answer, err := askOne[Answer](ctx, s, id, endpoint, question)
 			if isGone(err) || isUnheard(err) {
 				s.peers.lost(id)
@@ -143,11 +143,11 @@ func (p *peers) lost(id string) {
 }
 
 // except returns all but those that were heard.
-func (p *peers) except(heard map[string]struct{}) (missing []string) {
+func (p *peers) except(answered map[string]struct{}) (missing []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id := range p.ids {
-		if _, ok := heard[id]; !ok {
+		if _, ok := answered[id]; !ok {
 			missing = append(missing, id)
 		}
 	}

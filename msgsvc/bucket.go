@@ -85,8 +85,8 @@ func openBucket(ctx context.Context, conn *bus.Conn, c config) (jetstream.KeyVal
 	}
 	stream, err := js.Stream(ctx, wanted.Name)
 	if err == nil { // where it is kept is for the operator to say, and has been said
-		made := stream.CachedInfo().Config
-		wanted.Storage, wanted.Replicas, wanted.Placement, wanted.Compression = made.Storage, made.Replicas, made.Placement, made.Compression
+		config := stream.CachedInfo().Config
+		wanted.Storage, wanted.Replicas, wanted.Placement, wanted.Compression = config.Storage, config.Replicas, config.Placement, config.Compression
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}

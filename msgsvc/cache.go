@@ -139,18 +139,18 @@ func (s *sharedCache) Load(ctx context.Context, key string) (value string, found
 		return "", false, err
 	}
 	var known version
-	told, err := s.find(ctx, []byte(key))
-	for told.isMissed() && told.latest.after(known) { // stored after one replica was asked, and before another was
-		known = told.latest
-		told, err = s.find(ctx, []byte(key))
+	result, err := s.find(ctx, []byte(key))
+	for result.isMissed() && result.latest.after(known) { // stored after one replica was asked, and before another was
+		known = result.latest
+		result, err = s.find(ctx, []byte(key))
 	}
-	if told.outdated { // left by a replica that was cut off for a while
-		_, _ = s.invalidate(ctx, []byte(key), told.latest) // the next load will try again
+	if result.outdated { // left by a replica that was cut off for a while
+		_, _ = s.invalidate(ctx, []byte(key), result.latest) // the next load will try again
 	}
-	if told.newest.Key == nil || told.isMissed() {
+	if result.newest.Key == nil || result.isMissed() {
 		return "", false, err
 	}
-	return string(told.newest.Value), true, nil
+	return string(result.newest.Value), true, nil
 }
 
 // finding is what the replicas tell of a key.
@@ -164,7 +164,7 @@ type finding struct {
 func (f finding) isMissed() bool { return f.latest.after(f.newest.Version) }
 
 // find asks all replicas. The error is of one that did not answer.
-func (s *sharedCache) find(ctx context.Context, key []byte) (told finding, failed error) {
+func (s *sharedCache) find(ctx context.Context, key []byte) (result finding, failed error) {
 	type answer struct {
 		Found bool  `json:"found"`
 		Entry entry `json:"entry"`
@@ -174,19 +174,19 @@ func (s *sharedCache) find(ctx context.Context, key []byte) (told finding, faile
 			failed = err
 			continue
 		}
-		if a.Entry.Version.after(told.latest) {
-			told.latest = a.Entry.Version
+		if a.Entry.Version.after(result.latest) {
+			result.latest = a.Entry.Version
 		}
 		if !a.Found {
 			continue
 		}
-		told.outdated = told.outdated || told.newest.Key != nil && a.Entry.Version != told.newest.Version
-		if a.Entry.Version.after(told.newest.Version) {
-			told.newest = a.Entry
+		result.outdated = result.outdated || result.newest.Key != nil && a.Entry.Version != result.newest.Version
+		if a.Entry.Version.after(result.newest.Version) {
+			result.newest = a.Entry
 		}
 	}
-	told.outdated = told.outdated || told.newest.Key != nil && told.isMissed()
-	return told, failed
+	result.outdated = result.outdated || result.newest.Key != nil && result.isMissed()
+	return result, failed
 }
 
 // messageLimit is the largest size of the entries in one message: bytes travel as base64, four for three.

@@ -148,9 +148,9 @@ func TestHandOver_InBatches(t *testing.T) {
 // candidate is a replica to hand over to. While an entry is on its way there, the entry is replaced, which both are
 // told.
 type candidate struct {
-	id   string
-	told chan string
-	tell func()
+	id      string
+	entries chan string
+	tell    func()
 }
 
 func (candidate) Join() {}
@@ -165,7 +165,7 @@ func (t candidate) Take() (taken bool) {
 func (t candidate) Invalidate(key []byte, by struct {
 	Time int64 `json:"time"`
 }) {
-	t.told <- fmt.Sprintf("%s at %d", key, by.Time)
+	t.entries <- fmt.Sprintf("%s at %d", key, by.Time)
 }
 
 // TestHandOver_ReplacedMeanwhile holds that a candidate is told of what was replaced once more, when it has the entry.
@@ -177,15 +177,15 @@ func TestHandOver_ReplacedMeanwhile(t *testing.T) {
 	fill(t, 3, replica)
 	conn := b.Connect(host)
 	later := time.Now().Add(time.Second).UnixNano()
-	told := make(chan string, 3)
-	err := bus.Serve(conn, candidate{conn.ID(), told, func() {
+	entries := make(chan string, 3)
+	err := bus.Serve(conn, candidate{conn.ID(), entries, func() {
 		ask(t, replica, "/invalidate", bus.Args{"key": []byte("1"), "by": bus.Args{"time": later}}, nil)
 	}}, bus.Port(444), bus.NoQueue())
 	require.NoError(t, err)
 	replica.close(t)
-	close(told)
+	close(entries)
 	want := fmt.Sprintf("1 at %d", later)
-	first, more := <-told, len(told)
+	first, more := <-entries, len(entries)
 	assert.Equal(t, want, first)
 	assert.Zero(t, more)
 }

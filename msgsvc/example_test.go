@@ -47,8 +47,8 @@ func Example() {
 			log.Fatal(err)
 		}
 		text, _ := io.ReadAll(response.Body)
-		told, _, _ := strings.Cut(string(text), " by ") // whichever it was
-		fmt.Println(told)
+		name, _, _ := strings.Cut(string(text), " by ") // whichever it was
+		fmt.Println(name)
 	}
 	for _, stop := range stops {
 		if err := stop(); err != nil {

@@ -54,11 +54,11 @@ func (l *lru) take(entries []handed) {
 	entries = slices.DeleteFunc(entries, func(e handed) bool { return !l.makesWay(e.entry) })
 	before := &l.ring
 	for _, e := range entries {
-		taken := &node{entry: e.entry, stored: now.Add(-e.Age), used: now.Add(-e.Idle)}
-		for before.next != &l.ring && before.next.used.After(taken.used) {
+		n := &node{entry: e.entry, stored: now.Add(-e.Age), used: now.Add(-e.Idle)}
+		for before.next != &l.ring && before.next.used.After(n.used) {
 			before = before.next
 		}
-		l.add(taken, before)
+		l.add(n, before)
 	}
 	l.trim()
 }

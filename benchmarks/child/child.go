@@ -17,7 +17,7 @@ import (
 // Role is what a child does. It starts, and returns a line that it tells its parent, such as an address; answer answers
 // the commands of the parent, one at a time, and is nil if there are none. Its context ends when the parent closes the
 // child, or ends.
-type Role func(ctx context.Context, arguments []string) (told string, answer func(command string) (string, error), err error)
+type Role func(ctx context.Context, arguments []string) (line string, answer func(command string) (string, error), err error)
 
 // variable has the role of a child and its arguments, as JSON.
 const variable = "BUSLINE_BENCHMARK_CHILD"
@@ -39,11 +39,11 @@ func Run(ctx context.Context, roles map[string]Role) (isChild bool, err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	told, answer, err := role(ctx, call[1:])
+	line, answer, err := role(ctx, call[1:])
 	if err != nil {
 		return true, fmt.Errorf("%s: %w", call[0], err)
 	}
-	fmt.Println(told)
+	fmt.Println(line)
 	commands := bufio.NewScanner(os.Stdin)
 	for commands.Scan() {
 		answered, err := answer(commands.Text())
@@ -57,10 +57,10 @@ func Run(ctx context.Context, roles map[string]Role) (isChild bool, err error) {
 
 // Process is a child. Use it from one goroutine at a time.
 type Process struct {
-	command *exec.Cmd
-	stdin   io.WriteCloser
-	stdout  *bufio.Reader
-	told    string
+	command   *exec.Cmd
+	stdin     io.WriteCloser
+	stdout    *bufio.Reader
+	firstLine string
 }
 
 // Start starts a child, and returns when it has told its first line.
@@ -88,7 +88,7 @@ func Start(role string, arguments ...string) (*Process, error) {
 		return nil, err
 	}
 	process := &Process{command: command, stdin: stdin, stdout: bufio.NewReader(stdout)}
-	if process.told, err = process.line(); err != nil {
+	if process.firstLine, err = process.line(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: it does not start: %w", role, err), process.Close())
 	}
 	return process, nil
@@ -100,7 +100,7 @@ func (p *Process) line() (string, error) {
 }
 
 // Told returns what the child told when it had started.
-func (p *Process) Told() string { return p.told }
+func (p *Process) Told() string { return p.firstLine }
 
 // ID returns the process ID.
 func (p *Process) ID() int { return p.command.Process.Pid }

@@ -31,7 +31,7 @@ type figures struct {
 	memory, brokerMemory int64  // bytes of all
 	discovery, multicast time.Duration
 
-	heard, forwarded time.Duration // processor time of an instance and of the broker for one announcement that one instance hears
+	perInstance, forwarded time.Duration // processor time of an instance and of the broker for one announcement that one instance hears
 
 	page       time.Duration // from the first request for the documents to the last byte, when the portal knows nothing
 	pageCPU    float64       // share of a core that the portal takes while it is looked at
@@ -226,8 +226,8 @@ func (f *fleet) announce(m *figures, url string, count int) error {
 	if _, err := f.ask(countCommand); err != nil { // by then all have heard
 		return err
 	}
-	heard := time.Duration(max(1, count*m.instances))
-	m.heard, m.forwarded = (f.cpu()-cpu)/heard, (child.CPU(f.broker.ID())-brokerCPU)/heard
+	announcements := time.Duration(max(1, count*m.instances))
+	m.perInstance, m.forwarded = (f.cpu()-cpu)/announcements, (child.CPU(f.broker.ID())-brokerCPU)/announcements
 	return nil
 }
 

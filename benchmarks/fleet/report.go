@@ -22,7 +22,7 @@ func report(stdout io.Writer, all []figures) error {
 		fmt.Fprintf(table, "| %d\t| %d\t| %s\t| %.1f\t| %.0f\t| %.0f\t| %.0f\t| %.1f\t| %s\t| %s\t| %.1f\t| %.1f\t| %s\t| %.1f\t| %.1f\t| %s\t| %d\t|\n",
 			m.instances, m.processes, short(m.started), each(float64(m.counts.Sent)), each(float64(m.counts.Received)),
 			each(float64(m.memory))/kibi, each(float64(m.brokerMemory))/kibi, each(float64(m.counts.Subscriptions)), short(m.discovery), short(m.multicast),
-			m.heard.Seconds()*1e6, m.forwarded.Seconds()*1e6,
+			m.perInstance.Seconds()*1e6, m.forwarded.Seconds()*1e6,
 			short(m.page), m.pageCPU*percent, m.pageBytes/kibi, short(m.scrape), m.scrapeSize>>10)
 	}
 	if err := table.Flush(); err != nil {
@@ -65,7 +65,7 @@ type model struct {
 	pageCPU                    line // cores
 	scrape, scrapeSize         line // seconds, bytes
 	sent                       float64
-	heard, forwarded           float64 // seconds
+	perInstance, forwarded     float64 // seconds
 }
 
 // line is a straight one through measured points.
@@ -100,7 +100,7 @@ func newModel(fleets []figures) *model {
 		scrape:        fit(fleets, func(m *figures) float64 { return m.scrape.Seconds() }),
 		scrapeSize:    fit(fleets, func(m *figures) float64 { return float64(m.scrapeSize) }),
 		sent:          float64(last.counts.Sent) / float64(last.instances),
-		heard:         last.heard.Seconds(), forwarded: last.forwarded.Seconds(),
+		perInstance:   last.perInstance.Seconds(), forwarded: last.forwarded.Seconds(),
 	}
 }
 
@@ -140,7 +140,7 @@ func (m *model) report(stdout io.Writer, largest *figures) error {
 		row(name, "", func(instances int) string { return fmt.Sprintf(format, of(instances)) })
 	}
 	modelled("restart of all in 10 min: announcements heard by each, 1/s", "%.1f", func(n int) float64 { return m.sent * float64(n) / restart.Seconds() })
-	modelled("… share of a core of each, %", "%.3f", func(n int) float64 { return m.sent * float64(n) / restart.Seconds() * m.heard * percent })
+	modelled("… share of a core of each, %", "%.3f", func(n int) float64 { return m.sent * float64(n) / restart.Seconds() * m.perInstance * percent })
 	modelled("… deliveries of the broker, 1/s", "%.0f", deliveries)
 	modelled("… cores of the broker", "%.2f", func(n int) float64 { return deliveries(n) * m.forwarded })
 	return table.Flush()

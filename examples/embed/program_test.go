@@ -49,9 +49,9 @@ func TestProgram(t *testing.T) {
 func TestAddressTaken(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	taken := strings.TrimPrefix(l.server.URL, "http://")
-	library := exampletest.Start(t, exampletest.Build(t, "."), "HTTP_ADDR="+taken, "NATS_URL="+l.bus.Broker().URL())
-	if status, stderr := library.Wait(); status != 1 || !strings.Contains(stderr, taken) {
+	addr := strings.TrimPrefix(l.server.URL, "http://")
+	library := exampletest.Start(t, exampletest.Build(t, "."), "HTTP_ADDR="+addr, "NATS_URL="+l.bus.Broker().URL())
+	if status, stderr := library.Wait(); status != 1 || !strings.Contains(stderr, addr) {
 		t.Errorf("exit status %d\n%s", status, stderr)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Shelf holds the books of the library.
 type Shelf struct {
-	lent func(id string) error // tells others
+	publishLent func(id string) error // tells others
 
 	mu    sync.Mutex // protects books
 	books map[string]Book
@@ -24,8 +24,8 @@ type Book struct {
 	Copies int    `json:"copies"` // on the shelf
 }
 
-func newShelf(lent func(id string) error) *Shelf {
-	return &Shelf{lent: lent, books: map[string]Book{
+func newShelf(publishLent func(id string) error) *Shelf {
+	return &Shelf{publishLent: publishLent, books: map[string]Book{
 		"dune":    {"dune", "Dune", 3},
 		"emma":    {"emma", "Emma", 1},
 		"ulysses": {"ulysses", "Ulysses", 2},
@@ -55,7 +55,7 @@ func (s *Shelf) Lend(id string) (left int, err error) {
 	if left, err = s.take(id); err != nil {
 		return 0, err
 	}
-	return left, s.lent(id)
+	return left, s.publishLent(id)
 }
 
 func (s *Shelf) take(id string) (left int, err error) {

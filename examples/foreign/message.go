@@ -91,8 +91,8 @@ var numberForm = regexp.MustCompile(`^-?\d{1,9}$`)
 
 // number reads a field that may be absent.
 func (m received) number(name string, otherwise int) (number int, ok bool) {
-	value, given := m.fields[name]
-	if !given {
+	value, isSet := m.fields[name]
+	if !isSet {
 		return otherwise, true
 	}
 	number, err := strconv.Atoi(value)

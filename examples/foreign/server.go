@@ -87,7 +87,7 @@ func (i *instance) announce(what string) error {
 func (i *instance) receiveRequest(arrived *nats.Msg) {
 	port := strings.Split(arrived.Subject, ".")[1]
 	r, err := readRequest(arrived.Data)
-	if opCode, given := r.fields["bus-op-code"]; given && opCode != "Req" || !r.tellsSender() {
+	if opCode, ok := r.fields["bus-op-code"]; ok && opCode != "Req" || !r.tellsSender() {
 		log.Printf("dropped a message on %s: %v", arrived.Subject, err)
 		return
 	}

@@ -113,9 +113,9 @@ func TestBroker_WithoutJetStream(t *testing.T) {
 // TestBroker_AddressTaken has the broker move to another port.
 func TestBroker_AddressTaken(t *testing.T) {
 	t.Parallel()
-	taken := listen(t)
-	show := startAt(t, "", taken)
-	if show.brokerURL == "" || show.brokerURL == "nats://"+taken {
+	addr := listen(t)
+	show := startAt(t, "", addr)
+	if show.brokerURL == "" || show.brokerURL == "nats://"+addr {
 		t.Errorf("the broker is at %q", show.brokerURL)
 	}
 	start(t, show.brokerURL) // can join there

@@ -121,16 +121,16 @@ func get(url string) (status int, body string, err error) {
 
 // calls are made by a few goroutines, one after the other by each.
 type calls struct {
-	made    chan struct{} // one for each call
-	stopped atomic.Bool
-	callers sync.WaitGroup
+	responses chan struct{} // one for each call
+	stopped   atomic.Bool
+	callers   sync.WaitGroup
 }
 
 // keepCalling calls until it is stopped, or the test ends, and fails the test when a call fails.
 func keepCalling(t *testing.T, url string) *calls {
 	t.Helper()
 	const callers = 4
-	c := &calls{made: make(chan struct{})}
+	c := &calls{responses: make(chan struct{})}
 	t.Cleanup(c.stop)
 	for range callers {
 		c.callers.Go(func() {
@@ -139,7 +139,7 @@ func keepCalling(t *testing.T, url string) *calls {
 					t.Errorf("%v, %d %s", err, status, body)
 				}
 				select {
-				case c.made <- struct{}{}:
+				case c.responses <- struct{}{}:
 				default: // the rest is not counted
 				}
 			}
@@ -151,7 +151,7 @@ func keepCalling(t *testing.T, url string) *calls {
 // awaitMore waits until that many more calls were made.
 func (c *calls) awaitMore(count int) {
 	for range count {
-		<-c.made
+		<-c.responses
 	}
 }
 

@@ -42,8 +42,8 @@ func TestUnexpectedCall(t *testing.T) {
 	if _, err := calculator.Add(t.Context(), 5, 6); bus.StatusOf(err) != http.StatusInternalServerError {
 		t.Errorf("got %v, want 500", err)
 	}
-	if told, _ := failing.told.Load().(string); !strings.Contains(told, "Unexpected call to *successor.MockCalculator.Add") {
-		t.Errorf("the test was told %q", told)
+	if text, _ := failing.text.Load().(string); !strings.Contains(text, "Unexpected call to *successor.MockCalculator.Add") {
+		t.Errorf("the test was told %q", text)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestUnexpectedCall(t *testing.T) {
 type recorder struct {
 	testing.TB
 
-	told atomic.Value // a string
+	text atomic.Value // a string
 }
 
-func (r *recorder) Error(reason ...any) { r.told.Store(fmt.Sprint(reason...)) }
+func (r *recorder) Error(reason ...any) { r.text.Store(fmt.Sprint(reason...)) }

@@ -42,7 +42,7 @@ func TestNoTotal(t *testing.T) {
 	for _, test := range []struct {
 		item   checkoutapi.Item
 		status int
-		told   string
+		text   string
 	}{
 		{checkoutapi.Item{Product: 1, Quantity: 0}, 422, "the quantity is 0; choose from 1 to 1000"},
 		{checkoutapi.Item{Product: 1, Quantity: 1001}, 422, "the quantity is 1001"},
@@ -51,8 +51,8 @@ func TestNoTotal(t *testing.T) {
 		{checkoutapi.Item{Product: 7, Quantity: 1}, 404, "no product has the id 7"},
 	} {
 		cents, err := checkoutsvc.New(products, calculator).Total(t.Context(), []checkoutapi.Item{test.item})
-		if bus.StatusOf(err) != test.status || !strings.Contains(err.Error(), test.told) || cents != 0 {
-			t.Errorf("%+v: %d cents, %v; want %d %s", test.item, cents, err, test.status, test.told)
+		if bus.StatusOf(err) != test.status || !strings.Contains(err.Error(), test.text) || cents != 0 {
+			t.Errorf("%+v: %d cents, %v; want %d %s", test.item, cents, err, test.status, test.text)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // told are the events that a client was told of.
-type told struct {
+type subscriber struct {
 	numbers chan int
 	failure error
 }
 
-func (e told) OnOrdered(_ context.Context, number int, _ string, _ int) error {
+func (e subscriber) OnOrdered(_ context.Context, number int, _ string, _ int) error {
 	e.numbers <- number
 	return e.failure
 }
@@ -26,8 +26,8 @@ func (e told) OnOrdered(_ context.Context, number int, _ string, _ int) error {
 func TestHello_ReachesEachService(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	mailer, stock := told{numbers: make(chan int, 10)}, told{numbers: make(chan int, 10)}
-	for host, sink := range map[string]told{"mailer.example": mailer, "stock.example": stock} {
+	mailer, stock := subscriber{numbers: make(chan int, 10)}, subscriber{numbers: make(chan int, 10)}
+	for host, sink := range map[string]subscriber{"mailer.example": mailer, "stock.example": stock} {
 		for range 2 {
 			if err := events.Subscribe[ordersapi.Events](b.Connect(host), ordersapi.Host, sink); err != nil {
 				t.Fatal(err)
@@ -50,7 +50,7 @@ func TestHello_ReachesEachService(t *testing.T) {
 
 func TestNoOrderWithoutItsEvent(t *testing.T) {
 	t.Parallel()
-	nobody := told{make(chan int, 1), errors.New("nobody can be told")}
+	nobody := subscriber{make(chan int, 1), errors.New("nobody can be told")}
 	if _, err := orderssvc.New(nobody).Order(t.Context(), "Tea", 2); !errors.Is(err, nobody.failure) {
 		t.Errorf("taken all the same: %v", err)
 	}
@@ -64,5 +64,5 @@ func TestEvents_StayCompatible(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	bustest.CheckNames[ordersapi.Orders](t, &orderssvc.Orders{})
-	bustest.CheckNames[ordersapi.Events](t, told{})
+	bustest.CheckNames[ordersapi.Events](t, subscriber{})
 }

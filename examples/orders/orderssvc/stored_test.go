@@ -14,7 +14,7 @@ import (
 // TestOrderWaitsForTheMailer has the mailer away while an order is taken.
 func TestOrderWaitsForTheMailer(t *testing.T) {
 	t.Parallel()
-	mailer := told{numbers: make(chan int, 10)}
+	mailer := subscriber{numbers: make(chan int, 10)}
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
 	subscribe := func() *bus.Conn {
 		conn := b.Connect("mailer.example")

@@ -98,7 +98,7 @@ func TestWhatIsNoProduct(t *testing.T) {
 	for _, bad := range []struct {
 		body   string
 		status int
-		told   string
+		text   string
 	}{
 		{`{"price":4.5}`, 422, "name (body): is missing"},
 		{`{"name":"","price":-1}`, 422, `name (body): expects at least 1 character; name (body): expects text that matches \S; price (body): expects at least 0`},
@@ -108,8 +108,8 @@ func TestWhatIsNoProduct(t *testing.T) {
 		{`{"name":"Tea","price":"dear"}`, 400, "price"},
 		{`{"name":"Tea",`, 400, "JSON"},
 	} {
-		products.Check("POST /products", bad.body, bad.status, bad.told)
-		products.Check("PUT /products/1", bad.body, bad.status, bad.told)
+		products.Check("POST /products", bad.body, bad.status, bad.text)
+		products.Check("PUT /products/1", bad.body, bad.status, bad.text)
 	}
 	products.Check("GET /products/1", "", 200, `{"name":"Tea","price":4.5,"tags":[]}`)
 }

@@ -43,7 +43,7 @@ type Store struct {
 func (s *Store) Create(ctx context.Context, httpRequestBody Account) (id int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id, taken := s.ids[httpRequestBody.Email]; taken {
+	if id, ok := s.ids[httpRequestBody.Email]; ok {
 		return 0, EmailTakenError(EmailTaken{Account: id}, "account %d has this email", id)
 	}
 	if s.ids == nil {
@@ -58,8 +58,8 @@ func (s *Store) Create(ctx context.Context, httpRequestBody Account) (id int, er
 // Register returns the id of the account with an email, which it creates if there is none.
 func Register(ctx context.Context, accounts Accounts, email string) (id int, err error) {
 	id, err = accounts.Create(ctx, Account{Email: email})
-	if taken, ok := AsEmailTaken(err); ok {
-		return taken.Account, nil
+	if emailTaken, ok := AsEmailTaken(err); ok {
+		return emailTaken.Account, nil
 	}
 	return id, err
 }
