@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// FuzzToken holds that nothing which the key has not signed is accepted, and nothing refused is told of.
+// FuzzToken holds that nothing which the key has not signed is accepted, and that no refused token is quoted.
 func FuzzToken(f *testing.F) {
 	key := ed25519Key(f, "k1")
 	verifier := openKeys(f, key, ecdsaKey(f, "k2"), rsaKey("k3", "RS256"))

@@ -170,7 +170,7 @@ func accepts(t testing.TB, verifier *claims.Verifier, token string) claims.Claim
 	return got
 }
 
-// refuses checks that a token is refused for a reason, and that the reason tells nothing of the token.
+// refuses checks that a token is refused for a reason, and that the reason quotes nothing of the token.
 func refuses(t testing.TB, verifier *claims.Verifier, token, reason string) {
 	t.Helper()
 	got, err := verifier.Verify(t.Context(), token)
@@ -183,10 +183,10 @@ func refuses(t testing.TB, verifier *claims.Verifier, token, reason string) {
 	assert.ErrorContains(t, err, reason)
 	assert.Nil(t, got)
 	for part := range strings.SplitSeq(token, ".") {
-		const telling = 12 // bytes, longer than any word of a reason
+		const longestQuote = 12 // bytes, longer than any word of a reason
 		decoded, _ := base64.RawURLEncoding.DecodeString(part)
 		for _, secret := range []string{part, string(decoded)} {
-			if len(secret) >= telling && strings.Contains(err.Error(), secret) {
+			if len(secret) >= longestQuote && strings.Contains(err.Error(), secret) {
 				t.Errorf("%q tells of the token", err)
 			}
 		}

@@ -184,7 +184,7 @@ type source interface {
 	String() string
 }
 
-// newSource tells a URL from a file.
+// newSource distinguishes a URL from a file.
 func newSource(keySet string, client *http.Client) (source, error) {
 	scheme, _, found := strings.Cut(keySet, "://")
 	switch {

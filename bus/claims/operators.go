@@ -25,7 +25,7 @@ func (c *compiler) unary(node *ast.UnaryNode) (term, error) {
 	return term{kind: kindBool, value: func(e *activation) any { return !operand.holds(e) }}, nil
 }
 
-// isInfixNot tells "x not in list" from "not (x in list)": there the not comes after x.
+// isInfixNot distinguishes "x not in list" from "not (x in list)": in the first the not comes after x.
 func isInfixNot(not *ast.UnaryNode, inner *ast.BinaryNode) bool {
 	negatable := []string{"in", "contains", "startsWith", "endsWith", "matches"}
 	return slices.Contains(negatable, inner.Operator) && not.Location().From > inner.Left.Location().From

@@ -31,7 +31,8 @@ func inBubble(t *testing.T, text string, test func(t *testing.T, verifier *claim
 	})
 }
 
-// TestUnknownKey holds that a token with an unknown key ID has the key set read again, once for all, and not too often.
+// TestUnknownKey holds that the verifier reads the key set again for a token with an unknown key ID, once for all, and
+// not too often.
 func TestUnknownKey(t *testing.T) {
 	t.Parallel()
 	old, fresh := ed25519Key(t, "old"), ed25519Key(t, "fresh")

@@ -22,7 +22,7 @@ type Config struct {
 	// HTTPClient fetches a KeySet that is a URL. It follows no redirection from https to http, unless it has a
 	// CheckRedirect of its own. Default: http.DefaultClient.
 	HTTPClient *http.Client
-	// Logger is told when the keys change or cannot be read. Default: none.
+	// Logger gets a line when the keys change or cannot be read. Default: none.
 	Logger zerolog.Logger
 }
 

@@ -2,7 +2,7 @@ package metrics
 
 import "fmt"
 
-// maxCalls is how many calls a series may tell of, and maxTook how many nanoseconds they took: so many at a million a
+// maxCalls is how many calls a series may report, and maxTook how many nanoseconds they took: so many at a million a
 // second take 50 days. Sums of some hundred thousand series are still numbers.
 const (
 	maxCalls = 1 << 42

@@ -85,8 +85,8 @@ func (c Counts) Plus(other Counts) Counts {
 	return c.with(other, 1)
 }
 
-// Since returns what was counted after an earlier reading of the same series. If the series has started anew in
-// between, as with a new instance of the same name, it returns all.
+// Since returns what was counted after an earlier reading of the same series. If the series has restarted in between,
+// as with a new instance of the same name, it returns all.
 func (c Counts) Since(earlier Counts) Counts {
 	since := c.with(earlier, -1)
 	if slices.Min(append(since.Buckets, int64(since.Took), since.Refused, since.Failed)) < 0 {

@@ -50,7 +50,7 @@ type Conn struct {
 	changed chan struct{} // closed when the buffer has room, or all of it is sent; nil if no call waits for that
 
 	buffer   []byte    // accepted, but not yet being sent
-	spare    []byte    // empty, the next buffer
+	next     []byte    // empty, the next buffer
 	sending  bool      // a goroutine writes to conn, or is about to
 	deadline time.Time // the current write deadline of conn
 	err      error     // the error that ended writing to conn
@@ -201,12 +201,12 @@ func (c *Conn) sendAll() {
 	defer c.mu.Unlock()
 	for len(c.buffer) > 0 && c.err == nil {
 		batch := c.buffer
-		c.buffer, c.spare = c.spare, nil
+		c.buffer, c.next = c.next, nil
 		c.full.Store(false)
 		c.notifyLocked()
 		c.sendLocked(batch)
 		if cap(batch) <= chunkSize {
-			c.spare = batch[:0]
+			c.next = batch[:0]
 		}
 	}
 	c.sending = false
@@ -254,7 +254,7 @@ func (c *Conn) setDeadlineLocked(deadline time.Time) error {
 // failLocked records the error that ends writing. Read still works for readGrace, as the peer may have sent a reason.
 func (c *Conn) failLocked(err error) {
 	c.err = err
-	c.buffer, c.spare = nil, nil
+	c.buffer, c.next = nil, nil
 	c.notifyLocked()
 	_ = c.conn.SetReadDeadline(time.Now().Add(readGrace)) // fails only if the connection is closed, and then Read fails, too
 }

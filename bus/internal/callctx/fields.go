@@ -137,7 +137,7 @@ func Without(header wire.Header, names ...string) wire.Header {
 	})
 }
 
-// IsOfBody reports whether a field tells how the body is written. A function endpoint has no choice in that.
+// IsOfBody reports whether a field describes the encoding of the body. A function endpoint has no choice in that.
 func IsOfBody(name string) bool {
 	return strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding")
 }

@@ -125,7 +125,7 @@ func TestFields_Refused_Names(t *testing.T) {
 	}
 }
 
-// TestFields_Replace_BetweenContexts holds what becomes of the header of a request that goes on with another context.
+// TestFields_Replace_BetweenContexts holds what becomes of the header of a request that is sent with another context.
 func TestFields_Replace_BetweenContexts(t *testing.T) {
 	t.Parallel()
 	before := callctx.With(callctx.With(t.Context(), "X-A", "1"), "X-B", "2")

@@ -285,7 +285,7 @@ func (c *Client) publish(ctx context.Context, to, reply string, head *wire.Reque
 	return c.broker.Send(ctx, request.TimeBudget, to, reply, buffer)
 }
 
-// Tell publishes a request without waiting for an answer, outside of any chain of calls.
+// Tell publishes a request and does not wait for an answer, outside of any chain of calls.
 func (c *Client) Tell(ctx context.Context, request *Outgoing) error {
 	if err := c.prepareStandalone(request); err != nil {
 		return err
@@ -302,10 +302,10 @@ func (c *Client) prepareStandalone(request *Outgoing) error {
 	return nil
 }
 
-// PublishEvent prepares an event, and runs carry, which publishes or stores the event. The handlers of an event do not
+// PublishEvent prepares an event, and runs send, which publishes or stores the event. The handlers of an event do not
 // belong to the call that publishes the event: they have a whole time budget, and share only the depth, the actor and
 // the trace of the chain.
-func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(context.Context) error) error {
+func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, send func(context.Context) error) error {
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
@@ -324,7 +324,7 @@ func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(c
 		return status.NotRun(http.StatusLoopDetected, nil, "calls and events are nested more than %d deep", wire.MaxCallDepth)
 	}
 	c.setAttemptHeaders(event, time.Now().Add(wire.DefaultTimeBudget))
-	return carry(ctx)
+	return send(ctx)
 }
 
 // cancelPath is the path of the request that cancels a call at an instance.

@@ -219,8 +219,8 @@ var (
 	ErrDenied       = errDenied
 )
 
-// LeftError is the outcome of a request whose taker is gone before the second part.
-func LeftError(taker Peer) error { return leftError{taker} }
+// LeftError is the outcome of a request whose receiver is gone before the second part.
+func LeftError(receiver Peer) error { return leftError{receiver} }
 
 // Backoff decides when a request is sent again.
 type Backoff = backoff

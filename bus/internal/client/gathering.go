@@ -26,20 +26,20 @@ type pendingMulticast struct {
 	set   time.Time   // the time the timer is set to; zero for a stopped timer
 	probe multicastProbe
 
-	mu           sync.Mutex     // protects all below
-	members      []member       // the known responders come first
-	unexpected   map[string]int // indexes of all other members, by name
-	acked        int            // members that have acked
-	answered     int            // members with an outcome
-	missing      int            // known responders without an outcome
-	inbox        []outcome
-	delivered    int // outcomes of the inbox that the caller has taken
-	lastAck      time.Time
-	noSubscriber bool            // no instance subscribes, or the broker denies the subject
-	direct       bool            // a single instance was addressed, and has acked
-	doubts       bool            // there may be unknown responders
-	ended        bool            // the call has ended
-	anonymous    []*status.Error // errors of malformed responses whose sender is illegible, and was not found out yet
+	mu                sync.Mutex     // protects all below
+	members           []member       // the known responders come first
+	unexpected        map[string]int // indexes of all other members, by name
+	acked             int            // members that have acked
+	answered          int            // members with an outcome
+	missing           int            // known responders without an outcome
+	inbox             []outcome
+	delivered         int // outcomes of the inbox that the caller has taken
+	lastAck           time.Time
+	noSubscriber      bool            // no instance subscribes, or the broker denies the subject
+	direct            bool            // a single instance was addressed, and has acked
+	unknownResponders bool            // there may be unknown responders
+	ended             bool            // the call has ended
+	anonymous         []*status.Error // errors of malformed responses whose sender is illegible, and was not found out yet
 
 	earlyEnd
 }

@@ -95,7 +95,7 @@ func (s *pendingCall) begin(in *incoming) {
 // deliverPart takes a part of a response, in a message of size bytes.
 func (p *pending) deliverPart(part *wire.Response, size int) {
 	in, ok := p.takePart(part, size)
-	if in != nil { // it tells the sender of the window, and so is not taken under the lock of the shard
+	if in != nil { // it sends the window to the sender, so not under the lock of the shard
 		ok = !errors.Is(in.reader.Take(&part.Fragment, part.Body, part.Header, size), stream.ErrRepeated)
 	}
 	if !ok {
@@ -197,7 +197,7 @@ func ReplacementOf(err error) *wire.Response {
 	return nil
 }
 
-// open tells the instance how much it may send.
+// open sends the window to the instance: how much it may send.
 func (in *incoming) open(limit int64) {
 	in.mu.Lock()
 	msgID, local := in.msgID, in.local

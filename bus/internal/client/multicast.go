@@ -115,7 +115,7 @@ type outcome struct {
 	failed   *status.Error
 }
 
-// ofCall reports whether the outcome ends the call: it has reached no instance, or one that cannot be told.
+// ofCall reports whether the outcome ends the call: it has reached no instance, or one that cannot be identified.
 func (o *outcome) ofCall() bool { return o.failed != nil && o.failed.Host == "" }
 
 func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
@@ -234,17 +234,17 @@ func (s *pendingMulticast) look() (came outcome, now phase) {
 
 // knownAnsweredLocked reports whether the call may end because all known responders have answered.
 func (s *pendingMulticast) knownAnsweredLocked() bool {
-	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.doubts
+	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.unknownResponders
 }
 
-// doubt makes the call wait for unknown responders, as an instance has come or gone, and reports whether that is a
-// change.
-func (s *pendingMulticast) doubt() bool {
+// noteUnknownResponders makes the call wait for unknown responders, as an instance has come or gone. It reports whether
+// that is a change.
+func (s *pendingMulticast) noteUnknownResponders() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.doubts
-	s.doubts = before || s.knownAnsweredLocked()
-	return s.doubts != before
+	before := s.unknownResponders
+	s.unknownResponders = before || s.knownAnsweredLocked()
+	return s.unknownResponders != before
 }
 
 // stopWaiting ends a call that is not complete: it cancels the unanswered instances, and yields the outcomes in the

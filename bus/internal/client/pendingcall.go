@@ -152,14 +152,14 @@ func (s *pendingCall) explain(failed *status.Error) {
 // noResponders ends the call, unless an instance has acked the whole request. If an instance has acked part 1, it has
 // left.
 func (s *pendingCall) noResponders() {
-	taker, streams := s.firstTaker()
+	receiver, streams := s.firstTaker()
 	switch {
-	case taker == Peer{}:
+	case receiver == Peer{}:
 		s.reachesNone(errNoSubscriber)
 	case streams: // it has been sent in part, and cannot be sent again
-		s.fail(instanceLost(taker, ""))
+		s.fail(instanceLost(receiver, ""))
 	default:
-		s.reachesNone(leftError{taker})
+		s.reachesNone(leftError{receiver})
 	}
 }
 
@@ -232,7 +232,7 @@ func (s *pendingCall) gaveUp(ctx context.Context) error {
 
 // firstTaker returns the instance that takes the other parts of the request, the zero value for none, and whether they
 // are a stream.
-func (s *pendingCall) firstTaker() (taker Peer, streams bool) {
+func (s *pendingCall) firstTaker() (receiver Peer, streams bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.takerLocked(), s.upload != nil && s.upload.isStream()
@@ -242,13 +242,13 @@ func (s *pendingCall) takerLocked() Peer {
 	if s.upload == nil {
 		return Peer{}
 	}
-	return s.upload.taker
+	return s.upload.receiver
 }
 
 // ackedWholeLocked reports whether an instance has acked a request in one message.
 func (s *pendingCall) ackedWholeLocked() bool { return len(s.acks) > 0 && s.upload == nil }
 
-// mayAnswerLocked reports whether an instance may answer: any that has acked or, for a request in parts, the taker.
+// mayAnswerLocked reports whether an instance may answer: any that has acked or, for a request in parts, the receiver.
 func (s *pendingCall) mayAnswerLocked(from Peer) bool {
 	if s.upload != nil {
 		return s.takerLocked() == from

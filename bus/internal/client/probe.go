@@ -227,7 +227,7 @@ const (
 )
 
 // isRemindable reports whether the reminder may replace the timer at first: the time budget is long enough, and an
-// interval makes no difference to the ack wait. A caller that sends parts waits for the taker, too.
+// interval makes no difference to the ack wait. A caller that sends parts waits for the receiver, too.
 func (s *pendingCall) isRemindable(left time.Duration) bool {
 	return s.upload == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
 }

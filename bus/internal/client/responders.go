@@ -112,12 +112,12 @@ func (r *responderCache) begin(host, subject, id string) knowledge {
 	return before
 }
 
-// conclude ends a call with all answers, and keeps its responders. It returns false, and the call goes on, if an
+// conclude ends a call with all answers, and keeps its responders. It returns false, and the call continues, if an
 // instance has come or gone or an ack has come in the meantime. All later acks are late.
 func (r *responderCache) conclude(call *pendingMulticast, before knowledge) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if before.host.greetings != before.greetings && call.doubt() {
+	if before.host.greetings != before.greetings && call.noteUnknownResponders() {
 		return false
 	}
 	names, endsEarly, ended := call.end()
@@ -238,7 +238,7 @@ func (r *responderCache) forgetSubjects(known *hostResponders) {
 	known.greetings++
 }
 
-// heard notes that a host has answered.
+// noteAnswer records that a host has answered.
 func (r *responderCache) noteAnswer(host string) {
 	if latest := r.latest.Load(); latest != nil && *latest == host {
 		return

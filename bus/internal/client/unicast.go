@@ -25,10 +25,10 @@ var (
 )
 
 // leftError is the error for an instance that has acked part 1 of a request, and has left.
-type leftError struct{ taker Peer }
+type leftError struct{ receiver Peer }
 
 func (e leftError) Error() string {
-	return e.taker.ID + "." + e.taker.Host + " took the first part of the request, and was not there for the others: " +
+	return e.receiver.ID + "." + e.receiver.Host + " took the first part of the request, and was not there for the others: " +
 		"it has left, or does not subscribe to its instance subject"
 }
 
@@ -63,7 +63,7 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 			retry = newBackoff()
 		}
 		if left {
-			retry.restart(gone.taker)
+			retry.restart(gone.receiver)
 		}
 		if !left && mayAsk { // else an instance serves it, or did
 			allowed, by, err := c.askAllowed(ctx, request, ends)
@@ -153,8 +153,8 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 			if response, err := c.outcome(s); response != nil || err != nil { // else it was a reminder
 				return response, err
 			}
-		case taker := <-s.upload.takerChan():
-			if err := s.upload.begin(ctx, taker, ends); err != nil {
+		case receiver := <-s.upload.takerChan():
+			if err := s.upload.begin(ctx, receiver, ends); err != nil {
 				return nil, err
 			}
 		case <-s.timer.C:

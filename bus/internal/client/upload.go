@@ -18,16 +18,16 @@ import (
 // parts is known if the body is in memory; else the body is a stream. All methods but acked take a nil upload, for a
 // request in one message.
 type upload struct {
-	client *Client
-	sent   *Outgoing
-	call   *pendingCall
-	plan   stream.Plan    // of a body in memory; the zero value for a stream
-	takers chan Peer      // passes taker to the caller; buffer of one
-	writer *stream.Writer // of a stream; nil until an instance has acked. The slot's lock protects it
-	taker  Peer           // the first instance to ack, which gets the other parts; the slot's lock protects it
-	window int64          // of the taker; the slot's lock protects it
-	begun  bool           // the other parts of a stream are being sent; used by the caller alone
-	ended  bool           // the last part of a body in memory was sent; used by the caller alone
+	client   *Client
+	sent     *Outgoing
+	call     *pendingCall
+	plan     stream.Plan    // of a body in memory; the zero value for a stream
+	takers   chan Peer      // passes receiver to the caller; buffer of one
+	writer   *stream.Writer // of a stream; nil until an instance has acked. The slot's lock protects it
+	receiver Peer           // the first instance to ack, which gets the other parts; the slot's lock protects it
+	window   int64          // of the receiver; the slot's lock protects it
+	begun    bool           // the other parts of a stream are being sent; used by the caller alone
+	ended    bool           // the last part of a body in memory was sent; used by the caller alone
 }
 
 // newUpload prepares to send the body of a request in parts, before part 1 is sent.
@@ -87,11 +87,11 @@ func (c *Client) publishPart(ctx context.Context, to, reply string, part *wire.R
 
 // acked takes an ack. The caller holds the slot's lock.
 func (u *upload) acked(from Peer, window int64) {
-	if u.taker == (Peer{}) {
-		u.taker = from
+	if u.receiver == (Peer{}) {
+		u.receiver = from
 		u.takers <- from
 	}
-	if u.taker != from {
+	if u.receiver != from {
 		return
 	}
 	if u.window = max(u.window, window); u.writer != nil {
@@ -99,7 +99,7 @@ func (u *upload) acked(from Peer, window int64) {
 	}
 }
 
-// taken returns the channel for the instance that takes the other parts.
+// takerChan returns the channel for the instance that takes the other parts.
 func (u *upload) takerChan() <-chan Peer {
 	if u == nil {
 		return nil
@@ -108,8 +108,8 @@ func (u *upload) takerChan() <-chan Peer {
 }
 
 // begin sends the other parts: a body in memory at once, until the call ends, a stream on a goroutine of its own.
-func (u *upload) begin(ctx context.Context, taker Peer, ends time.Time) error {
-	send, size, err := u.sender(ctx, taker)
+func (u *upload) begin(ctx context.Context, receiver Peer, ends time.Time) error {
+	send, size, err := u.sender(ctx, receiver)
 	if err != nil {
 		return status.Unsent(err)
 	}
@@ -125,7 +125,7 @@ func (u *upload) begin(ctx context.Context, taker Peer, ends time.Time) error {
 	})
 	err = writer.CloseWith(u.sent.Body[u.plan.First:])
 	if u.ended = err == nil; !u.ended && !u.call.hasEnded(ctx, ends) {
-		return status.Unsent(err) // the taker lacks a part
+		return status.Unsent(err) // the receiver lacks a part
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (u *upload) beginStream(ctx context.Context, send func(wire.Fragment, []byt
 }
 
 // sender returns how parts reach the instance that has acked part 1, and how large they may be.
-func (u *upload) sender(ctx context.Context, taker Peer) (send func(wire.Fragment, []byte) error, size int, err error) {
+func (u *upload) sender(ctx context.Context, receiver Peer) (send func(wire.Fragment, []byte) error, size int, err error) {
 	part := u.sent.Request
 	part.Header, part.Body, part.Stream, part.ContentLength = nil, nil, nil, 0
 	if u.sent.Local {
@@ -153,7 +153,7 @@ func (u *upload) sender(ctx context.Context, taker Peer) (send func(wire.Fragmen
 		}, stream.LocalPartSize, nil
 	}
 	there := u.sent.Address
-	there.Host = taker.ID + "." + taker.Host
+	there.Host = receiver.ID + "." + receiver.Host
 	to, err := there.Subject(u.client.config.Plane)
 	if err != nil {
 		return nil, 0, err

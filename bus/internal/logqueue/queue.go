@@ -117,7 +117,7 @@ type throttled struct {
 	written, leftOut int
 }
 
-// maxReasons is how many reasons are told apart. Reasons can hold what comes from outside.
+// maxReasons is the number of reasons that are distinguished. Reasons can hold what comes from outside.
 const maxReasons = 64
 
 // Admit reports whether a line is written, and how many of its reason were left out before.

@@ -29,7 +29,7 @@ func TestThrottle_LeftOut(t *testing.T) {
 		admit("b")
 		time.Sleep(10 * time.Second)
 		admit("a")
-		for number := range 500 { // more than are told apart
+		for number := range 500 { // more than are distinguished
 			admit("c" + strings.Repeat("x", number))
 		}
 		want := []string{"a0", "a0", "b0", "a3", "c0"}

@@ -36,7 +36,7 @@ type Conn struct {
 	current    atomic.Pointer[nats.Conn]  // replaced once the broker has closed it: see reconnect.go
 	owned      bool                       // Dial made it, so Conn closes and replaces it
 	writer     atomic.Pointer[batch.Conn] // what a connection of our own writes to; nil if nats.go writes to the socket itself
-	turns      chan struct{}              // room for the one goroutine that waits to publish
+	publishSem chan struct{}              // room for the one goroutine that waits to publish
 	buffers    sync.Pool                  // of *[]byte
 	responses  sync.Pool                  // of *wire.Response
 	quiet      testbroker.Quiet           // nil unless the broker is one
@@ -154,11 +154,11 @@ func (c *Conn) awaitRoom(ctx context.Context, within time.Duration, writer *batc
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {
-	case c.turns <- struct{}{}:
+	case c.publishSem <- struct{}{}:
 	case <-limited.Done():
 		return nil, errNoRoom(ctx)
 	}
-	done = func() { <-c.turns }
+	done = func() { <-c.publishSem }
 	if writer == nil {
 		return done, nil
 	}

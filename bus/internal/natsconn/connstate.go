@@ -17,7 +17,7 @@ const (
 	// settlingTime is how long after an outage no instance counts as lost: it may still be reconnecting.
 	settlingTime = 2 * time.Second
 	// returnTime is how long after an outage the response to an earlier request is held back. Its caller has most likely
-	// lost the broker, too, tries again each 150 ms at the latest, and cannot hear anything before it is back.
+	// lost the broker, too, tries again each 150 ms at the latest, and receives nothing before it is back.
 	returnTime = 300 * time.Millisecond
 )
 

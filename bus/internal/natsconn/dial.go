@@ -28,7 +28,7 @@ import (
 func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger, lines *logqueue.Queue) (*Conn, error) {
 	c := &Conn{
 		Lines: lines, Workers: new(worker.Pool), logger: logger, state: newConnState(),
-		turns: make(chan struct{}, 1), leaving: make(chan *nats.Conn, 1), watched: make(chan struct{}), lost: make(chan struct{}),
+		publishSem: make(chan struct{}, 1), leaving: make(chan *nats.Conn, 1), watched: make(chan struct{}), lost: make(chan struct{}),
 	}
 	c.dispatcher = newDispatcher(c)
 	c.quiet, _ = config.Provider.(testbroker.Quiet)
@@ -169,7 +169,7 @@ func (c Config) connect(ctx context.Context, timeout time.Duration, options []na
 	return nil, ctx.Err()
 }
 
-// options come last: they keep the dialer of the application, and surround it.
+// options come last: they wrap the dialer of the application.
 func (d *ctxDialer) options(timeout time.Duration, unbatched bool) []nats.Option {
 	return []nats.Option{nats.Timeout(timeout), func(o *nats.Options) error {
 		d.dial = d.dialBy(o, timeout, unbatched)
@@ -362,7 +362,7 @@ func (c *Conn) HandleError(connection *nats.Conn, subscription *nats.Subscriptio
 		c.onViolation(denied)
 		return
 	}
-	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) { // which is told of each
+	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) { // which is reported for each
 		if c.violations.add(Violation{Subject: everySubject}) {
 			c.log(c.logger.Error(), c.tooManySubscriptions(err).Error())
 		}

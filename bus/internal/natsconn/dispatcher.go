@@ -68,7 +68,7 @@ func (d *dispatcher) run() {
 	}
 }
 
-// take hands a message to its receiver. If that panics, the process goes on.
+// take hands a message to its receiver. If that panics, the process continues.
 func (d *dispatcher) take(message *nats.Msg) (job worker.Job) {
 	s := d.subscriptionOf(message.Sub)
 	if s == nil {
@@ -86,7 +86,7 @@ func (d *dispatcher) take(message *nats.Msg) (job worker.Job) {
 	return s.Receive(message, &d.reader)
 }
 
-// overlap tells the two copies of a message apart that comes over two connections. Only the dispatcher uses it.
+// overlap distinguishes the two copies of a message that comes over two connections. Only the dispatcher uses it.
 type overlap struct {
 	old  map[*nats.Subscription]*Subscription // on the first connection
 	seed maphash.Seed

@@ -46,7 +46,7 @@ func dialGuest(t *testing.T) *natsconn.Conn {
 	] }`, "guest:secret@")})
 }
 
-// member is the owner of a session. Its channels hold what it is told.
+// member is the owner of a session. Its channels hold what is reported to it.
 type member struct {
 	expects func(natsconn.Violation) bool // nil: none
 	off     string                        // what all that it expects turns off
@@ -122,7 +122,7 @@ func (r *receiver) checkArrives(published []string, want ...string) {
 	}
 }
 
-// awaitDenied returns when the member was told that it cannot publish to a subject.
+// awaitDenied waits for the report that the member cannot publish to a subject.
 func (r *receiver) awaitDenied(subject string) {
 	r.t.Helper()
 	if got := await(r.t, r.member.denied); got != subject {

@@ -81,7 +81,7 @@ func (c *Conn) follow(ctx context.Context) (leaving, closed bool) {
 	}
 }
 
-// onReconnect tells all sessions that the broker is back.
+// onReconnect reports to all sessions that the broker is back.
 func (c *Conn) onReconnect() {
 	for _, session := range c.allSessions() {
 		session.member.Reconnected()
@@ -166,7 +166,7 @@ func (c *Conn) moveTo(ctx context.Context, old, to *nats.Conn) {
 }
 
 // awayFrom leaves the server of a connection out of those to connect to, if there are others: it is about to shut down.
-// The others that it has told of take the login of the URL, as with nats.go.
+// The servers that it has announced take the login of the URL, as with nats.go.
 func awayFrom(leaving *nats.Conn) nats.Option {
 	return func(o *nats.Options) error {
 		left := ""

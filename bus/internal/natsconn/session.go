@@ -30,7 +30,7 @@ type Subscription struct {
 
 	session *Session
 	sub     *nats.Subscription
-	dropped int // of made, when it was last looked at
+	dropped int // of sub, at the last look
 }
 
 func (s *Subscription) subscribe(on *nats.Conn) (err error) {

@@ -128,8 +128,8 @@ func TestConn_OwnsSubject_Planes(t *testing.T) {
 	}
 }
 
-// TestConn_ReceiverPanics holds that a member is told of a message whose receiver panics, and that the next one is
-// received.
+// TestConn_ReceiverPanics holds that a member gets a report of a message whose receiver panics, and that the next one
+// is received.
 func TestConn_ReceiverPanics(t *testing.T) {
 	t.Parallel()
 	m := newMember()
@@ -234,7 +234,7 @@ func (m heldMember) Reconnected() {
 	<-m.release
 }
 
-// TestConn_Reconnect_Short holds that members are told of an outage that is over before the connection looks.
+// TestConn_Reconnect_Short holds that members get a report of an outage that is over before the connection looks.
 func TestConn_Reconnect_Short(t *testing.T) {
 	t.Parallel()
 	conn, m := dialInProcess(t), heldMember{newMember(), make(chan struct{})}

@@ -129,7 +129,7 @@ func (c *Conn) noteExpected(denied Violation, off string) {
 }
 
 // Report returns what [Conn.DeniedSince] compares with: the last error of a connection of the application, whose
-// callbacks are not ours. It is nil for a connection of our own, whose sessions are told of a violation.
+// callbacks are not ours. It is nil for a connection of our own, whose sessions get a report of a violation.
 func (c *Conn) Report() error {
 	if c.owned {
 		return nil

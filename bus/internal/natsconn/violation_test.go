@@ -77,7 +77,8 @@ func TestViolations_Forget_Afresh(t *testing.T) {
 	assert.True(t, seen.Add(denied))
 }
 
-// TestConn_HandleError_PublishDenied holds that members are told what the broker denies, which is known from then on.
+// TestConn_HandleError_PublishDenied holds that members get a report of what the broker denies, which is known from
+// then on.
 func TestConn_HandleError_PublishDenied(t *testing.T) {
 	t.Parallel()
 	r := open(t, dialGuest(t), newMember())

@@ -83,7 +83,7 @@ func EndpointName(name string) string {
 	return cmp.Or(strings.Join(words, "-"), "any")
 }
 
-// noVersion is the version of a service that tells none, or none that SemVer knows.
+// noVersion is the version of a service that reports none, or none that SemVer knows.
 const noVersion = "0.0.0"
 
 // SemanticVersion returns a version as SemVer: "1" is "1.0.0", "v2.3" is "2.3.0", "" and "latest" are "0.0.0".

@@ -129,7 +129,7 @@ func (s *fakeService) recordf(format string, arguments ...any) {
 	s.seen = append(s.seen, fmt.Sprintf(format, arguments...))
 }
 
-// taken returns what was recorded, and forgets it.
+// takeSeen returns what was recorded, and forgets it.
 func (s *fakeService) takeSeen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// acknowledge tells the caller that its request has arrived, before any queueing.
+// acknowledge sends the caller an ack for its request, before any queueing.
 func (s *Server) acknowledge(in *Incoming) {
 	ack := s.Broker.Response()
 	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
@@ -103,7 +103,7 @@ func (s *Server) awaitBroker(in *Incoming) {
 		return
 	}
 	ends, limited := in.Handler.Deadline()
-	if !limited { // of a stream, which the outage has ended; its caller is to hear of it
+	if !limited { // of a stream, which the outage has ended; its caller gets the error
 		ends = time.Now().Add(in.Request.TimeBudget)
 	}
 	ctx, cancel := context.WithDeadline(s.Base, ends)

@@ -273,7 +273,7 @@ func (r *Router) Methods(port int, path string) []string {
 		for _, each := range found {
 			served[each.Route.Method] = true
 		}
-		return Found{} // so that the search goes on with less specific routes
+		return Found{} // so that the search continues with less specific routes
 	})
 	return sortedMethods(served)
 }

@@ -63,8 +63,8 @@ type Service interface {
 	Lost(in *Incoming, what string, err error)
 	// Dropped is called when a received message is dropped.
 	Dropped(subject string, err error)
-	// Announced is called when an instance tells that it has come or has something new, or, if stays is false, that it
-	// leaves. It must not block, nor keep the request.
+	// Announced is called when an instance announces itself or something new, or, if stays is false, that it leaves. It
+	// must not block, nor keep the request.
 	Announced(announcement *wire.Request, stays bool)
 	// Flooded is called when announcements are not taken any more, at most once a second.
 	Flooded()

@@ -139,7 +139,7 @@ func (of *streaming) end() {
 	}
 }
 
-// openWindow tells the caller how much of its request it may send.
+// openWindow sends the caller the window: how much of its request it may send.
 func (s *Server) openWindow(in *Incoming, limit int64) {
 	ack := s.Broker.Response()
 	ack.Status, ack.OpCode, ack.Window = http.StatusAccepted, wire.OpAck, limit

@@ -1,5 +1,5 @@
 // Package stream is a body that travels in parts: broker messages with one message id, each an HTTP message of its own.
-// Part 1 has the whole head, the others what is needed to tell where they belong.
+// Part 1 has the whole head, the others only what assigns them to it.
 //
 // The number of parts is known from part 1 on, "1/3", or only with the last one, "1/*", "2/*", "3/3". A [Writer] cuts
 // what is written into parts, and a [Reader] takes them in order. A subscription keeps the order of what one connection

@@ -93,7 +93,7 @@ func (r *Reservation) IsTight() bool { return r.memory.IsTight() }
 // LeastReservation returns what a request counts at least while parts of it are to come, in bytes.
 func (m *Memory) LeastReservation() int { return int(m.ofAll / maxPartialRequests) }
 
-// Grow is TryGrow, but before it fails because of all senders it has memory freed, see [Memory.OnFull].
+// Grow is TryGrow, but before it fails because of all senders it asks for memory to be freed, see [Memory.OnFull].
 func (r *Reservation) Grow(bytes int) error {
 	for {
 		err := r.TryGrow(bytes)

@@ -67,8 +67,8 @@ func (p Plan) Writer(ctx context.Context, sent int, send func(part wire.Fragment
 	return NewWriter(WriterConfig{Plan: p, Context: ctx, PartSize: p.Following, First: sent, Send: send, Failed: func(error) {}})
 }
 
-// carry sends a body to a reader, and returns what arrives. bring is how a part travels.
-func (p Plan) carry(body []byte, bring func(part wire.Fragment, body []byte) (wire.Fragment, []byte, error)) ([]byte, error) {
+// transfer sends a body to a reader, and returns what arrives. bring is how a part travels.
+func (p Plan) transfer(body []byte, bring func(part wire.Fragment, body []byte) (wire.Fragment, []byte, error)) ([]byte, error) {
 	reader := NewReader(ReaderConfig{Limit: MaxMessageLimit, Held: NewMemory(math.MaxInt64).Reserve(""), Ended: func(error) {}})
 	err := p.Writer(context.Background(), Unsent, func(part wire.Fragment, body []byte) error {
 		part, body, err := bring(part, body)
@@ -91,7 +91,7 @@ func ArrivedRequest(sent *wire.Request, payload int) (*wire.Request, error) {
 		return nil, err
 	}
 	part := *sent
-	body, err := plan.carry(sent.Body, func(number wire.Fragment, body []byte) (wire.Fragment, []byte, error) {
+	body, err := plan.transfer(sent.Body, func(number wire.Fragment, body []byte) (wire.Fragment, []byte, error) {
 		part.Fragment, part.Body = number, body
 		came := new(wire.Request)
 		err := wire.ParseRequest(wire.AppendRequest(nil, &part), came)
@@ -115,7 +115,7 @@ func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
 		return nil, err
 	}
 	part := *sent
-	body, err := plan.carry(sent.Body, func(number wire.Fragment, body []byte) (wire.Fragment, []byte, error) {
+	body, err := plan.transfer(sent.Body, func(number wire.Fragment, body []byte) (wire.Fragment, []byte, error) {
 		part.Fragment, part.Body = number, body
 		came := new(wire.Response)
 		err := wire.ParseResponse(wire.AppendResponse(nil, &part), came)

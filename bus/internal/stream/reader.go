@@ -16,7 +16,7 @@ import (
 // ReaderConfig is what a reader works with. Open, Opened and Length are those of a body with a window, Limit is that of
 // one whose parts are known. Everything else is set.
 type ReaderConfig struct {
-	// Open tells the writer how many bytes it may send in all. It must not block.
+	// Open sends the window to the writer: how many bytes it may send in all. It must not block.
 	Open func(limit int64)
 	// Opened is how many bytes the writer knows that it may send, see [FirstWindow].
 	Opened int64
@@ -62,7 +62,7 @@ type Reader struct {
 	alarm    *time.Timer // at the deadline; nil for none
 }
 
-// taken is a part.
+// part is one message of the stream.
 type part struct {
 	body []byte // that was not read
 	head int    // bytes of the message besides the body
@@ -81,7 +81,7 @@ func (r *Reader) Take(part *wire.Fragment, body []byte, fields wire.Header, size
 	r.mu.Lock()
 	err := r.takeLocked(part, body, fields, size)
 	isLast, isQuestion := err == nil && r.err != nil, err == nil && part.IsOpen() && len(body) == 0 && part.Number > 1
-	if isQuestion { // a reader that is slow tells of every byte
+	if isQuestion { // a slow reader reports every byte
 		r.opened = max(r.opened, r.read+r.window)
 	}
 	opened := r.opened
@@ -326,7 +326,7 @@ func (r *Reader) resizeLocked() {
 	}
 }
 
-// Reopen tells the writer the window again.
+// Reopen sends the writer the window again.
 func (r *Reader) Reopen() {
 	r.mu.Lock()
 	opened := r.opened
@@ -336,7 +336,7 @@ func (r *Reader) Reopen() {
 	}
 }
 
-// Close ends the reading. The writer is told, unless the stream has ended.
+// Close ends the reading. The writer gets a message, unless the stream has ended.
 func (r *Reader) Close() error {
 	r.mu.Lock()
 	if r.closed {

@@ -34,7 +34,7 @@ type pair struct {
 	parts  atomic.Int64
 	failed chan error // of the writer
 	ended  []error
-	deaf   atomic.Bool // the writer does not hear of the window
+	deaf   atomic.Bool // the writer does not receive the window
 }
 
 func newPair(change ...func(*stream.WriterConfig)) *pair {

@@ -336,8 +336,8 @@ func (w *Writer) partSize() int {
 	return w.config.PartSize
 }
 
-// keepAlive sends a part without a body if nothing was sent or heard for a pause, and ends the stream if the reader is
-// gone.
+// keepAlive sends a part without a body if nothing was sent or received for a pause, and ends the stream if the reader
+// is gone.
 func (w *Writer) keepAlive() {
 	pause := pauseOf(w.config.Budget)
 	if w.sending.TryLock() { // else a part is under way
@@ -361,7 +361,7 @@ func (w *Writer) signs() (sent, lastSign time.Time) {
 	return w.activeAt, w.heardAt
 }
 
-// Open takes the window: how many bytes may be sent in all. One that is not larger only tells that the reader is there.
+// Open takes the window: how many bytes may be sent in all. One that is not larger only shows that the reader is there.
 func (w *Writer) Open(limit int64) {
 	w.mu.Lock()
 	w.limit, w.heardAt = max(w.limit, limit), time.Now()
