@@ -99,16 +99,16 @@ func (r *reporter) log(message string) {
 	})
 }
 
-// inTime calls tell, which reports to the test. The testing package panics if the test has ended, after it has marked
+// inTime calls report, which reports to the test. The testing package panics if the test has ended, after it has marked
 // the parent tests as failed; inTime then writes the message to standard error.
-func (r *reporter) inTime(message string, tell func()) {
+func (r *reporter) inTime(message string, report func()) {
 	r.Helper()
 	defer func() {
 		if late := recover(); late != nil {
 			fmt.Fprintf(os.Stderr, "bustest: %v: %s\n", late, message)
 		}
 	}()
-	tell()
+	report()
 }
 
 // exit ends the goroutine. A goroutine of the testing package has to end by FailNow, which marks the test as finished;

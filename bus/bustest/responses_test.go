@@ -95,7 +95,7 @@ func TestBus_HoldsResponsesToDocuments(t *testing.T) {
 	}
 }
 
-// TestBus_HoldsInterceptorsToDocuments has an interceptor answer in place of the function.
+// TestBus_HoldsInterceptorsToDocuments uses an interceptor that answers in place of the function.
 func TestBus_HoldsInterceptorsToDocuments(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -145,7 +145,7 @@ func TestBus_HoldsInterceptorsToDocuments(t *testing.T) {
 	}
 }
 
-// TestBus_HoldsStreamsToDocuments has an interceptor answer in place of a function that streams.
+// TestBus_HoldsStreamsToDocuments uses an interceptor that answers in place of a function that streams.
 func TestBus_HoldsStreamsToDocuments(t *testing.T) {
 	t.Parallel()
 	const apple, plum = `{"price":1,"tags":[],"sort":"apple"}`, `{"price":-1,"tags":[],"sort":"plum"}`

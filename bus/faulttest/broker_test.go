@@ -78,7 +78,7 @@ func (b *brokers) stop(t *testing.T, i int) {
 	b.running[i].expect(t, "stopped")
 }
 
-// lameDuck has one of them send its clients away, and stop.
+// lameDuck makes one of them send its clients away, and stop.
 func (b *brokers) lameDuck(t *testing.T, i int) {
 	t.Helper()
 	b.running[i].order(t, "leave")
@@ -129,7 +129,7 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// runBroker is a broker until it is told to stop.
+// runBroker runs a broker until the order to stop.
 func runBroker(text []byte) error {
 	var config brokerConfig
 	if err := json.Unmarshal(text, &config); err != nil {
@@ -143,7 +143,7 @@ func runBroker(text []byte) error {
 	embedded.SetLoggerV2(complaints, false, false, false)
 	embedded.Start()
 	ready := make(chan bool, 1)
-	go func() { ready <- embedded.ReadyForConnections(patience) }()
+	go func() { ready <- embedded.ReadyForConnections(testTimeout) }()
 	select {
 	case why := <-complaints:
 		return errors.New(why)
@@ -155,7 +155,7 @@ func runBroker(text []byte) error {
 	fmt.Println("ready")
 	go func() {
 		for embedded.NumRemotes() < config.Remotes && embedded.Running() {
-			time.Sleep(time.Millisecond) // a process of its own: nothing tells it
+			time.Sleep(time.Millisecond) // a process of its own, which does not report it
 		}
 		fmt.Println("routed")
 	}()
@@ -175,7 +175,7 @@ func (c brokerConfig) options() *server.Options {
 		Host: "127.0.0.1", Port: c.Port, NoSigs: true, NoLog: true,
 		MaxPayload: cmp.Or(c.MaxPayload, 1<<20), MaxPending: c.MaxPending,
 		PingInterval: cmp.Or(c.PingInterval, 10*time.Second),
-		// the shortest that the server allows in its configuration is 30 s; nothing but patience depends on it
+		// the shortest that the server allows in its configuration is 30 s; only waiting times depend on it
 		LameDuckDuration: time.Second, LameDuckGracePeriod: 200 * time.Millisecond,
 		JetStream: c.StoreDir != "", StoreDir: c.StoreDir, JetStreamMaxStore: c.MaxStore,
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a process of this binary is told by the one that starts it.
+// The environment variables that a process of this binary gets from the one that starts it.
 const (
 	roleVariable   = "BUSLINE_FAULTS_ROLE"
 	configVariable = "BUSLINE_FAULTS_CONFIG"
 )
 
-// patience bounds every wait for something that has to come; on the slowest machine it takes a fraction of that.
-const patience = time.Minute
+// testTimeout bounds every wait for something that has to come; on the slowest machine it takes a fraction of that.
+const testTimeout = time.Minute
 
 // child is another process. It ends when its standard input does, so that none outlives the tests.
 type child struct {
@@ -59,7 +59,7 @@ func (c *child) read(output io.Reader) {
 // expect waits for a line that starts with a word, and returns the rest of it.
 func (c *child) expect(t *testing.T, word string) string {
 	t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(testTimeout)
 	for {
 		select {
 		case line, open := <-c.lines:
@@ -75,7 +75,7 @@ func (c *child) expect(t *testing.T, word string) string {
 	}
 }
 
-// order tells the process what to do next.
+// order sends the process its next order.
 func (c *child) order(t *testing.T, word string) {
 	t.Helper()
 	if _, err := fmt.Fprintln(c.orders, word); err != nil {

@@ -37,14 +37,14 @@ func TestClosed_ByTheBroker(t *testing.T) {
 			s.oracle.await(t, 200)
 			stop()
 			for _, each := range serving {
-				leave(t, each)
+				closeConn(t, each)
 			}
-			v := s.oracle.judge(t)
+			v := s.oracle.check(t)
 			v.hold(t)
 			if others := s.oracle.unexplained(); others > 0 {
 				t.Errorf("%s: %d have failed while nothing was broken\n%q", v, others, s.oracle.firstErrors())
 			}
-			figures.tell(t, "connection of the "+side+" closed by the broker for a line of 5000 bytes", "made anew; process never closed for good",
+			figures.addRow(t, "connection of the "+side+" closed by the broker for a line of 5000 bytes", "made anew; process never closed for good",
 				"%d times; all back after: %s; %s", rounds, spread(took), v)
 		})
 	}

@@ -40,20 +40,20 @@ func TestCluster_OneOfThreeBrokers(t *testing.T) {
 			s.allAreBack(t, serving)
 			stop()
 			for _, each := range serving {
-				leave(t, each)
+				closeConn(t, each)
 			}
-			v := s.oracle.judge(t)
+			v := s.oracle.check(t)
 			v.hold(t)
 			if v.unknown() > callers*rounds {
 				t.Errorf("%s: more are unknown than were in flight, %d each time\n%q", v, callers, s.oracle.firstErrors())
 			}
-			figures.tell(t, "1 of 3 brokers "+test.name+" under 24 callers", "errors ≤ calls in flight",
+			figures.addRow(t, "1 of 3 brokers "+test.name+" under 24 callers", "errors ≤ calls in flight",
 				"%d times, %d errors for each; %s; %s", rounds, v.errors()/rounds, v, s.oracle.failedAfter())
 		})
 	}
 }
 
-// failedAfter tells how long failed calls took.
+// failedAfter reports how long failed calls took.
 func (o *oracle) failedAfter() string {
 	var took []time.Duration
 	for _, each := range o.between(time.Time{}, time.Now()) {
@@ -89,9 +89,9 @@ func TestThunderingReconnect(t *testing.T) {
 		s.allAreBack(t, serving)
 	}
 	for _, each := range serving {
-		leave(t, each)
+		closeConn(t, each)
 	}
-	figures.tell(t, "broker restart with many connections", "all are back ≤ 1 s",
+	figures.addRow(t, "broker restart with many connections", "all are back ≤ 1 s",
 		"%d connections with %d subscriptions each, %d times; the last is back after: %s", count, subscriptions, rounds, spread(took))
 }
 
@@ -128,12 +128,12 @@ func TestSplit(t *testing.T) {
 	}
 	stop()
 	for _, each := range serving {
-		leave(t, each)
+		closeConn(t, each)
 	}
-	v := s.oracle.judge(t)
+	v := s.oracle.check(t)
 	v.hold(t)
 	if others := s.oracle.unexplained(); others > 0 {
 		t.Errorf("%s: %d have failed while nothing was broken\n%q", v, others, s.oracle.firstErrors())
 	}
-	figures.tell(t, "route between 2 brokers cut under 16 callers", "each side serves its own; heals ≤ 2 s", "%d times; healed after: %s; %s", rounds, spread(healed), v)
+	figures.addRow(t, "route between 2 brokers cut under 16 callers", "each side serves its own; heals ≤ 2 s", "%d times; healed after: %s; %s", rounds, spread(healed), v)
 }

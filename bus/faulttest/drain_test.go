@@ -31,26 +31,26 @@ func TestGracefulRestarts(t *testing.T) {
 			stopRelays := load{oracle: s.oracle, from: callers, address: relayAddress, callers: 4, budget: 20 * time.Second}.start()
 			for round := range rounds {
 				s.oracle.await(t, 50)
-				leave(t, older)
+				closeConn(t, older)
 				older, newer = newer, s.instance(t, round)
 			}
 			s.oracle.await(t, 50)
 			stopCalls()
 			stopRelays()
-			leave(t, older)
-			leave(t, newer)
-			v := s.oracle.judge(t)
+			closeConn(t, older)
+			closeConn(t, newer)
+			v := s.oracle.check(t)
 			v.hold(t)
 			if v.errors() != 0 {
 				t.Errorf("%s\n%q", v, s.oracle.firstErrors())
 			}
-			figures.tell(t, "graceful restarts of 1 of 2 under 16 callers, "+test.name, "0 lost", "%d restarts, %d calls, %d lost", rounds, v.calls, v.errors())
+			figures.addRow(t, "graceful restarts of 1 of 2 under 16 callers, "+test.name, "0 lost", "%d restarts, %d calls, %d lost", rounds, v.calls, v.errors())
 		})
 	}
 }
 
 // TestDrain_SingleInstanceReplaced has no instance there between one instance and the next. In a cluster, what another
-// broker has forwarded just before it heard that the last instance left is lost without a word: such a call has not
+// broker has forwarded just before it noticed that the last instance left is lost without a word: such a call has not
 // run, and ends without an ack.
 func TestDrain_SingleInstanceReplaced(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestDrain_SingleInstanceReplaced(t *testing.T) {
 			gap := pick(20*time.Millisecond, 100*time.Millisecond)
 			rounds := pick(3, 10)
 			longest := s.replace(t, rounds, gap)
-			v := s.oracle.judge(t)
+			v := s.oracle.check(t)
 			v.hold(t)
 			lost := v.unknown()
 			if test.brokers > 1 {
@@ -74,13 +74,13 @@ func TestDrain_SingleInstanceReplaced(t *testing.T) {
 			if lost != 0 || v.refused+v.failed != 0 && longest < 400*time.Millisecond {
 				t.Errorf("%s\n%q", v, s.oracle.firstErrors())
 			}
-			figures.tell(t, "single instance replaced with gaps of "+gap.String()+" under 16 callers, "+test.name, test.bar,
+			figures.addRow(t, "single instance replaced with gaps of "+gap.String()+" under 16 callers, "+test.name, test.bar,
 				"%d times, %d calls, %d errors, of which %d had run", rounds, v.calls, v.errors(), v.ambiguous)
 		})
 	}
 }
 
-// replace has one instance after the other serve, and returns the longest time between two.
+// replace starts one instance after the other, and returns the longest time between two.
 func (s *site) replace(t *testing.T, rounds int, gap time.Duration) (longest time.Duration) {
 	t.Helper()
 	serving := s.instance(t, 0)
@@ -88,14 +88,14 @@ func (s *site) replace(t *testing.T, rounds int, gap time.Duration) (longest tim
 	for round := range rounds {
 		s.oracle.await(t, 100)
 		began := time.Now()
-		leave(t, serving)
+		closeConn(t, serving)
 		pass(gap)
 		serving = s.instance(t, round)
 		longest = max(longest, time.Since(began))
 	}
 	s.oracle.await(t, 100)
 	stop()
-	leave(t, serving)
+	closeConn(t, serving)
 	return longest
 }
 
@@ -128,12 +128,12 @@ func TestCutOff(t *testing.T) {
 	if err := s.oracle.call(t.Context(), caller, doAddress, task{}, 20*time.Second); err != nil {
 		t.Errorf("the next instance: %v", err)
 	}
-	leave(t, next)
-	v := s.oracle.judge(t)
+	closeConn(t, next)
+	v := s.oracle.check(t)
 	v.hold(t)
 	if v.ambiguous != calls {
 		t.Errorf("%s, want %d that are unknown and ran\n%q", v, calls, s.oracle.firstErrors())
 	}
-	figures.tell(t, "closed with 0.5 s, handlers that do not end", "exit ≤ grace + 1 s; the calls end with an error",
+	figures.addRow(t, "closed with 0.5 s, handlers that do not end", "exit ≤ grace + 1 s; the calls end with an error",
 		"Close took %s; calls end after that: %s; %s", brief(closed.Sub(began)), spread(ends), v)
 }

@@ -18,8 +18,8 @@ type table struct {
 	rows []string
 }
 
-// tell adds a row: what was done, the bar that was set for it, and what was seen.
-func (f *table) tell(t *testing.T, what, bar, seen string, arguments ...any) {
+// addRow adds a row: what was done, the bar that was set for it, and what was seen.
+func (f *table) addRow(t *testing.T, what, bar, seen string, arguments ...any) {
 	t.Helper()
 	seen = fmt.Sprintf(seen, arguments...)
 	t.Logf("%s: %s (bar: %s)", what, seen, bar)
@@ -35,7 +35,7 @@ func (f *table) table() string {
 	return "\n| what | bar | seen |\n|---|---|---|\n" + strings.Join(f.rows, "") + "\n"
 }
 
-// spread tells how a number of durations are spread.
+// spread describes how a number of durations are spread.
 func spread(durations []time.Duration) string {
 	if len(durations) == 0 {
 		return "none"

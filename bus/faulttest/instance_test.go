@@ -58,7 +58,7 @@ func (s *site) connect(t *testing.T, name, url string, options ...bus.ConnectOpt
 	t.Helper()
 	conn, err := bus.Connect(t.Context(), name, append(s.options(url), options...)...)
 	require.NoError(t, err)
-	t.Cleanup(func() { leave(t, conn) })
+	t.Cleanup(func() { closeConn(t, conn) })
 	return conn
 }
 
@@ -86,8 +86,8 @@ func serveWorker(conn *bus.Conn, journal journal, release <-chan struct{}) error
 		bus.ParamNames("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.ParamNames("Relay", "id", "did"), bus.ParamNames("Who", "id", "instance"))
 }
 
-// leave closes a connection, as a process does that is told to end.
-func leave(t *testing.T, conn *bus.Conn) {
+// closeConn closes a connection, like a process that is asked to end.
+func closeConn(t *testing.T, conn *bus.Conn) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -113,14 +113,14 @@ func (s *site) remoteInstance(t *testing.T, url string) *remote {
 	return &remote{instance, instance.expect(t, "serves")}
 }
 
-// leave has it end in good order.
-func (r *remote) leave(t *testing.T) {
+// close ends it in good order.
+func (r *remote) close(t *testing.T) {
 	t.Helper()
 	r.order(t, "close")
 	r.expect(t, "closed")
 }
 
-// runInstance is an instance until it is told to close.
+// runInstance runs an instance until the order to close.
 func runInstance(text []byte) error {
 	var config instanceConfig
 	if err := json.Unmarshal(text, &config); err != nil {

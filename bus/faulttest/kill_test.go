@@ -30,12 +30,12 @@ func TestKilledInstance(t *testing.T) {
 			if err := s.oracle.call(t.Context(), s.caller(t, 1), doAddress, task{}, 20*time.Second); err != nil {
 				t.Errorf("the next instance is not found: %v", err)
 			}
-			leave(t, next)
-			v := s.oracle.judge(t)
+			closeConn(t, next)
+			v := s.oracle.check(t)
 			v.hold(t)
 			assert.Equal(t, 50*rounds, v.ambiguous, s.oracle.firstErrors())
 			assert.Equal(t, 50*rounds, v.errors(), s.oracle.firstErrors())
-			figures.tell(t, "kill -9 with 50 calls in flight, "+test.name, "each ends ≤ 1.5 s, rightly classed",
+			figures.addRow(t, "kill -9 with 50 calls in flight, "+test.name, "each ends ≤ 1.5 s, rightly classed",
 				"%d times; calls end after the kill: %s; %s", rounds, spread(took), v)
 		})
 	}
@@ -93,12 +93,12 @@ func TestKilled_UnderLoad(t *testing.T) {
 	}
 	stop()
 	for _, each := range others {
-		leave(t, each)
+		closeConn(t, each)
 	}
-	v := s.oracle.judge(t)
+	v := s.oracle.check(t)
 	v.hold(t)
 	if v.errors() > callers*rounds {
 		t.Errorf("%s, want no more errors than calls in flight, %d each time\n%q", v, callers, s.oracle.firstErrors())
 	}
-	figures.tell(t, "kill -9 of 1 of 3 instances under 16 callers", "errors ≤ calls in flight", "%d times; %s", rounds, v)
+	figures.addRow(t, "kill -9 of 1 of 3 instances under 16 callers", "errors ≤ calls in flight", "%d times; %s", rounds, v)
 }

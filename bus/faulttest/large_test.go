@@ -26,9 +26,9 @@ func TestMessage_LimitChanges(t *testing.T) {
 	}
 	s.oracle.await(t, 20)
 	stop()
-	leave(t, serving)
-	v := s.oracle.judge(t)
+	closeConn(t, serving)
+	v := s.oracle.check(t)
 	v.hold(t)
-	figures.tell(t, "200 KiB there and 300 KiB back, broker killed and back with a limit of 64 KiB or 1 MiB", "re-fragmented",
+	figures.addRow(t, "200 KiB there and 300 KiB back, broker killed and back with a limit of 64 KiB or 1 MiB", "re-fragmented",
 		"%d times; %s", rounds, v)
 }

@@ -35,14 +35,14 @@ func TestLinkCut(t *testing.T) {
 			s.allAreBack(t, serving)
 			stop()
 			for _, each := range serving {
-				leave(t, each)
+				closeConn(t, each)
 			}
-			v := s.oracle.judge(t)
+			v := s.oracle.check(t)
 			v.hold(t)
 			if others := s.oracle.unexplained(); others > 0 {
 				t.Errorf("%s: %d have failed while nothing was broken\n%q", v, others, s.oracle.firstErrors())
 			}
-			figures.tell(t, "link of the "+side+" cut under 16 callers", "none fails but those in flight", "%d times; %s; %s", rounds, v, s.oracle.failedAfter())
+			figures.addRow(t, "link of the "+side+" cut under 16 callers", "none fails but those in flight", "%d times; %s; %s", rounds, v, s.oracle.failedAfter())
 		})
 	}
 }
@@ -73,14 +73,14 @@ func TestBlackHole(t *testing.T) {
 			s.allAreBack(t, serving)
 			stop()
 			for _, each := range serving {
-				leave(t, each)
+				closeConn(t, each)
 			}
-			v := s.oracle.judge(t)
+			v := s.oracle.check(t)
 			v.hold(t)
 			if v.refused > 0 {
 				t.Errorf("%s: calls are refused, and an instance was there\n%q", v, s.oracle.firstErrors())
 			}
-			figures.tell(t, "link of 1 of 2 instances black-holed, "+test.name, "noticed ≤ 2 pings + 1 s; late 0",
+			figures.addRow(t, "link of 1 of 2 instances black-holed, "+test.name, "noticed ≤ 2 pings + 1 s; late 0",
 				"noticed after %s; %s", brief(noticed), v)
 		})
 	}
@@ -100,8 +100,8 @@ func withPings(t *testing.T, url string) bus.ConnectOption {
 func withoutPings(_ *testing.T, url string) bus.ConnectOption { return bus.WithURL(url) }
 
 // TestStall holds up the link of an instance for longer than the budget of the calls, and then lets it all through, as
-// TCP does after a while without a network. The bus cannot tell such a call from one that was just made: a budget
-// tells what is left, not until when. The battery counts those that ran late, and allows them here alone.
+// TCP does after a while without a network. The bus cannot distinguish such a call from one that was just made: a
+// budget is the time that is left, not a deadline. The battery counts those that ran late, and allows them here alone.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{})
@@ -121,13 +121,13 @@ func TestStall(t *testing.T) {
 	s.allAreBack(t, serving)
 	stop()
 	for _, each := range serving {
-		leave(t, each)
+		closeConn(t, each)
 	}
-	v := s.oracle.judge(t)
+	v := s.oracle.check(t)
 	late := v.late
 	v.late = 0
 	v.hold(t)
-	figures.tell(t, "link of 1 of 2 instances stalled for "+(4*budget).String()+", calls of "+budget.String(), "not promised",
+	figures.addRow(t, "link of 1 of 2 instances stalled for "+(4*budget).String()+", calls of "+budget.String(), "not promised",
 		"%d times; %d ran after their caller had left, %d of them later than a budget; %s", rounds, v.after, late, v)
 }
 
@@ -146,8 +146,8 @@ func TestLatency(t *testing.T) {
 			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 64, budget: 20 * time.Second}.start()
 			s.oracle.await(t, pick[int64](500, 2000))
 			stop()
-			leave(t, serving)
-			v := s.oracle.judge(t)
+			closeConn(t, serving)
+			v := s.oracle.check(t)
 			v.hold(t)
 			if v.errors() > 0 {
 				t.Errorf("%s\n%q", v, s.oracle.firstErrors())
@@ -156,7 +156,7 @@ func TestLatency(t *testing.T) {
 			for _, each := range s.oracle.between(time.Time{}, time.Now()) {
 				took = append(took, each.ended.Sub(each.began))
 			}
-			figures.tell(t, "latency of "+delay.String()+" and a quarter of jitter, on two links each way", `0 errors, 0 false "no server"`,
+			figures.addRow(t, "latency of "+delay.String()+" and a quarter of jitter, on two links each way", `0 errors, 0 false "no server"`,
 				"%d calls, %d errors; %s", v.calls, v.errors(), spread(took))
 		})
 	}

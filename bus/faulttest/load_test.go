@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// load is callers that call one after the other, until they are told to stop.
+// load is callers that call one after the other, until they are stopped.
 type load struct {
 	oracle  *oracle
 	from    []*bus.Conn // the callers are spread over them

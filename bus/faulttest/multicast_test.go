@@ -35,7 +35,7 @@ func TestMulticast(t *testing.T) {
 	if seen.incomplete+seen.twice+seen.failed > 0 {
 		t.Errorf("of %d calls %d are incomplete; %d answers too many, %d errors", rounds, seen.incomplete, seen.twice, seen.failed)
 	}
-	figures.tell(t, "multicast to "+strconv.Itoa(count+1)+" instances, one killed, one joining", "≥ 99.9 % complete, none twice",
+	figures.addRow(t, "multicast to "+strconv.Itoa(count+1)+" instances, one killed, one joining", "≥ 99.9 % complete, none twice",
 		"%d calls, %d incomplete, %d answers twice, %d errors; %s", rounds, seen.incomplete, seen.twice, seen.failed, spread(seen.took))
 }
 

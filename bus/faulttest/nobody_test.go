@@ -31,7 +31,7 @@ func TestNobody(t *testing.T) {
 				require.Equal(t, bus.ExecutedNo, failed.Executed)
 				require.ErrorIs(t, err, bus.ErrNoResponder)
 			}
-			figures.tell(t, "nobody subscribed, "+test.name, "p99 ≤ 20 ms", "%d calls: %s", len(took), spread(took))
+			figures.addRow(t, "nobody subscribed, "+test.name, "p99 ≤ 20 ms", "%d calls: %s", len(took), spread(took))
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// oracle knows what callers were told and what handlers have done. Callers and instances of one test share it.
+// oracle knows what callers got and what handlers have done. Callers and instances of one test share it.
 type oracle struct {
 	memory    memoryJournal // of the instances of this process
 	numbers   atomic.Uint64
@@ -123,14 +123,14 @@ func (o *oracle) unexplained() (count int) {
 // until waits for a condition that time alone cannot fail.
 func until(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(testTimeout)
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
 	for !met() {
 		select {
 		case <-ticker.C:
 		case <-timeout:
-			t.Fatalf("waited %s in vain for this: %s", patience, what)
+			t.Fatalf("waited %s in vain for this: %s", testTimeout, what)
 		}
 	}
 }

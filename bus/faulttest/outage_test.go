@@ -36,11 +36,11 @@ func TestBroker_Restart(t *testing.T) {
 			s.allAreBack(t, instances)
 			stop()
 			for _, each := range instances {
-				leave(t, each)
+				closeConn(t, each)
 			}
-			v := s.oracle.judge(t)
+			v := s.oracle.check(t)
 			v.hold(t)
-			figures.tell(t, "broker "+test.name+" under 16 callers, back after "+test.away.String(),
+			figures.addRow(t, "broker "+test.name+" under 16 callers, back after "+test.away.String(),
 				"first success ≤ 250 ms; ok but not run 0, twice 0, class untrue 0, late 0",
 				"%d times; first success: %s; calls in flight end: %s; calls made meanwhile fail after: %s; %s",
 				test.rounds, spread(seen.back), spread(seen.inFlight), spread(seen.refused), v)
@@ -85,7 +85,7 @@ func (s *site) allAreBack(t *testing.T, instances []*bus.Conn) {
 }
 
 // answers calls an instance until it answers. What comes of these calls says nothing of the fault: the oracle does not
-// hear of them.
+// learn of them.
 func (s *site) answers(t *testing.T, from *bus.Conn, id string) {
 	t.Helper()
 	until(t, id+" answers", func() bool {

@@ -15,7 +15,7 @@ import (
 
 // TestPausedInstance stops a process for a while, so that it does not even read what the broker sends, until the broker
 // ends its connection: calls to the other instance are not affected. What had come as far as the paused process runs
-// when it goes on, like what a network has held up: see TestStall.
+// when it continues, like what a network has held up: see TestStall.
 func TestPausedInstance(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{MaxPending: 1 << 20})
@@ -32,13 +32,13 @@ func TestPausedInstance(t *testing.T) {
 	s.oracle.await(t, 200)
 	s.answers(t, s.caller(t, 0), paused.id)
 	stop()
-	paused.leave(t)
-	leave(t, other)
-	v := s.oracle.judge(t)
+	paused.close(t)
+	closeConn(t, other)
+	v := s.oracle.check(t)
 	late := v.late
 	v.late = 0
 	v.hold(t)
-	figures.tell(t, "process of 1 of 2 instances paused (SIGSTOP), calls of "+budget.String(), "not promised",
+	figures.addRow(t, "process of 1 of 2 instances paused (SIGSTOP), calls of "+budget.String(), "not promised",
 		"%d times; %d ran after their caller had left, %d of them later than a budget; %s", rounds, v.after, late, v)
 }
 

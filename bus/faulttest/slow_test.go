@@ -44,13 +44,13 @@ func TestSlowHandlers(t *testing.T) {
 			if err := s.oracle.call(t.Context(), caller, doAddress, task{}, 20*time.Second); err != nil {
 				t.Errorf("the next call: %v", err)
 			}
-			leave(t, serving)
-			v := s.oracle.judge(t)
+			closeConn(t, serving)
+			v := s.oracle.check(t)
 			v.hold(t)
 			// a request that takes longer than the budget to arrive, as it may on a busy machine, does not run
 			assert.Equal(t, calls, v.ambiguous+v.refused)
 			assert.NotZero(t, v.ambiguous)
-			figures.tell(t, "handlers slower than the budget, "+test.name, "504 at the budget + ≤ 50 ms",
+			figures.addRow(t, "handlers slower than the budget, "+test.name, "504 at the budget + ≤ 50 ms",
 				"%d calls; they end after the budget: %s", calls, spread(beyond))
 		})
 	}
@@ -71,12 +71,12 @@ func TestOverload(t *testing.T) {
 			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: pick(100, 500), task: task{Hold: 5}, budget: 20 * time.Second, pause: time.Millisecond}.start()
 			s.oracle.await(t, pick[int64](200, 5000))
 			stop()
-			leave(t, serving)
-			v := s.oracle.judge(t)
+			closeConn(t, serving)
+			v := s.oracle.check(t)
 			v.hold(t)
 			assert.Zero(t, v.unknown()+v.failed, s.oracle.firstErrors())
 			assert.NotZero(t, v.refused, s.oracle.firstErrors())
-			figures.tell(t, "10 handlers at most, many callers, "+test.name, "503 for what is too much, nothing lost", "%s; %s", v, s.oracle.failedAfter())
+			figures.addRow(t, "10 handlers at most, many callers, "+test.name, "503 for what is too much, nothing lost", "%s; %s", v, s.oracle.failedAfter())
 		})
 	}
 }

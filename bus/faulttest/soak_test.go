@@ -31,7 +31,7 @@ func TestSoak(t *testing.T) {
 			victim = s.remoteInstance(t, s.brokers.url(rand.IntN(3)))
 		},
 		func() {
-			victim.leave(t)
+			victim.close(t)
 			victim = s.remoteInstance(t, s.brokers.url(rand.IntN(3)))
 		},
 		func() {
@@ -42,7 +42,7 @@ func TestSoak(t *testing.T) {
 			s.brokers.running[i].expect(t, "routed")
 		},
 		func() {
-			leave(t, stable[0])
+			closeConn(t, stable[0])
 			stable = append(stable[1:3:3], s.instance(t, rand.IntN(3)), stable[3])
 		},
 	}
@@ -57,13 +57,13 @@ func TestSoak(t *testing.T) {
 	s.allAreBack(t, stable)
 	stop()
 	stopRelays()
-	victim.leave(t)
+	victim.close(t)
 	for _, each := range stable {
-		leave(t, each)
+		closeConn(t, each)
 	}
-	v := s.oracle.judge(t)
+	v := s.oracle.check(t)
 	v.hold(t)
-	figures.tell(t, "3 brokers, 5 instances, 16 callers, one fault after the other", "ok but not run 0, twice 0, class untrue 0, late 0",
+	figures.addRow(t, "3 brokers, 5 instances, 16 callers, one fault after the other", "ok but not run 0, twice 0, class untrue 0, late 0",
 		"%d faults in %s: %s", done, brief(time.Since(began)), v)
 }
 

@@ -39,8 +39,8 @@ func TestStalledBroker(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			small := send(ctx, caller, nil)
-			ctx, leave := context.WithCancel(t.Context())
-			time.AfterFunc(100*time.Millisecond, leave)
+			ctx, cancelCalls := context.WithCancel(t.Context())
+			time.AfterFunc(100*time.Millisecond, cancelCalls)
 			if cancelled := send(ctx, caller, nil); !errors.Is(cancelled.err, context.Canceled) && !errors.Is(cancelled.err, bus.ErrDisconnected) {
 				t.Errorf("the call that was cancelled: %v", cancelled.err)
 			}
@@ -52,7 +52,7 @@ func TestStalledBroker(t *testing.T) {
 			}
 			closed := time.Since(began)
 			link.heal()
-			figures.tell(t, "a broker that accepts nothing under 60 calls of 900 kB, connection "+name, "each call ends with its context",
+			figures.addRow(t, "a broker that accepts nothing under 60 calls of 900 kB, connection "+name, "each call ends with its context",
 				"the large ones after at most %s, a small one of 200 ms after %s, Close of 1 s after %s", brief(longest), brief(small.after), brief(closed))
 		})
 	}

@@ -22,7 +22,7 @@ func TestStartOrder(t *testing.T) {
 	connected := make(chan *bus.Conn)
 	go func() {
 		defer close(connected)
-		conn, err := bus.Connect(context.Background(), "caller.example", append(s.options(s.brokers.url(0)), bus.WithConnectTimeout(patience))...)
+		conn, err := bus.Connect(context.Background(), "caller.example", append(s.options(s.brokers.url(0)), bus.WithConnectTimeout(testTimeout))...)
 		if err != nil {
 			t.Error(err)
 			return
@@ -35,7 +35,7 @@ func TestStartOrder(t *testing.T) {
 	if caller == nil {
 		return
 	}
-	defer leave(t, caller)
+	defer closeConn(t, caller)
 	if err := s.oracle.call(t.Context(), caller, doAddress, task{}, 20*time.Second); bus.StatusOf(err) != http.StatusServiceUnavailable {
 		t.Errorf("before the service is there: %v", err)
 	}
@@ -43,14 +43,14 @@ func TestStartOrder(t *testing.T) {
 	if err := s.oracle.call(t.Context(), caller, doAddress, task{}, 20*time.Second); err != nil {
 		t.Errorf("once it is there: %v", err)
 	}
-	leave(t, serving)
-	v := s.oracle.judge(t)
+	closeConn(t, serving)
+	v := s.oracle.check(t)
 	v.hold(t)
-	figures.tell(t, "caller started before the broker, broker before the service", "waits; no crash", "%s", v)
+	figures.addRow(t, "caller started before the broker, broker before the service", "waits; no crash", "%s", v)
 }
 
 // TestLive_WhenServed calls a host that was never there as soon as it says that it serves, by way of another broker,
-// which may not have heard of it yet.
+// which may not know of it yet.
 func TestLive_WhenServed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 3, brokerConfig{})
@@ -66,11 +66,11 @@ func TestLive_WhenServed(t *testing.T) {
 		if err != nil {
 			early++
 		}
-		leave(t, serving)
+		closeConn(t, serving)
 	}
-	v := s.oracle.judge(t)
+	v := s.oracle.check(t)
 	v.hold(t)
-	figures.tell(t, "first call right after Serve, by way of another of 3 brokers", "0 errors", "%d hosts, %d errors; %s; %s", rounds, early, spread(took), v)
+	figures.addRow(t, "first call right after Serve, by way of another of 3 brokers", "0 errors", "%d hosts, %d errors; %s; %s", rounds, early, spread(took), v)
 }
 
 // TestStart_ManyAtOnce has one instance with very many endpoints, and very many that start together.
@@ -93,7 +93,7 @@ func TestStart_ManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			t.Cleanup(func() { leave(t, conn) })
+			t.Cleanup(func() { closeConn(t, conn) })
 			assert.NoError(t, serveWorker(conn, &s.oracle.memory, s.release))
 		})
 	}
@@ -108,6 +108,6 @@ func TestStart_ManyAtOnce(t *testing.T) {
 		}
 		took = append(took, time.Since(began))
 	}
-	figures.tell(t, "start-up", "≤ 1 s each", "%d endpoints in %s; %d instances together in %s; then a call to each endpoint: %s",
+	figures.addRow(t, "start-up", "≤ 1 s each", "%d endpoints in %s; %d instances together in %s; then a call to each endpoint: %s",
 		endpoints, brief(registered), instances, brief(started), spread(took))
 }

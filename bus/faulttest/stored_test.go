@@ -74,7 +74,7 @@ func TestStoredEvents_OutliveABroker(t *testing.T) {
 			for _, times := range handled {
 				again += len(times) - 1
 			}
-			figures.tell(t, "the leader of 3 brokers that store events "+test.name, "no event lost",
+			figures.addRow(t, "the leader of 3 brokers that store events "+test.name, "no event lost",
 				"%d times, %d events confirmed, %d refused, %d with an unknown fate, %d handled more than once; firing took: %s",
 				rounds, len(f.confirmed), len(f.refused), f.unknown, again, spread(f.took))
 		})

@@ -132,7 +132,7 @@ func (r *storedRun) deadLetters(t *testing.T) (count int) {
 	return count
 }
 
-// end stops publishing, waits until the service has handled what the log has, and tells what became of the events.
+// end stops publishing, waits until the service has handled what the log has, and returns what became of the events.
 // Nothing may be lost that is not counted as cut off.
 func (r *storedRun) end(t *testing.T, what, learned string) (handled map[uint64][]time.Time, cutOff int) {
 	t.Helper()
@@ -158,12 +158,12 @@ func (r *storedRun) end(t *testing.T, what, learned string) (handled map[uint64]
 	for _, id := range r.refused {
 		assert.Empty(t, handled[id], "an event was handled, and is said not to have been stored")
 	}
-	figures.tell(t, "stored events: "+what, "0 lost", "%d stored, %d refused, %d handled, %d more than once, %d dead letters, %d cut off, %d lost; told by: %s",
+	figures.addRow(t, "stored events: "+what, "0 lost", "%d stored, %d refused, %d handled, %d more than once, %d dead letters, %d cut off, %d lost; told by: %s",
 		len(r.confirmed), len(r.refused), len(handled), twice, dead, cutOff, lost, learned)
 	return handled, cutOff
 }
 
-// TestStored_SubscriberGone has the service leave for good: publishing goes on. When it comes back after all, it gets
+// TestStored_SubscriberGone closes the service for good: publishing continues. When it comes back after all, it gets
 // what there is.
 func TestStored_SubscriberGone(t *testing.T) {
 	t.Parallel()
@@ -171,7 +171,7 @@ func TestStored_SubscriberGone(t *testing.T) {
 	s.conn = s.connect(t, source, s.brokers.url(0))
 	publisher, err := events.NewPublisher(s.conn, source, events.Durable(), events.MaxBytes(128<<10))
 	require.NoError(t, err)
-	leave(t, s.subscribe(t, noted))
+	closeConn(t, s.subscribe(t, noted))
 	s.firer = fireOn(events.NewEvent[happened](publisher, "/on-happened"))
 	s.await(t, pick[int64](800, 3000))
 	until(t, "the service is cut off", func() bool { return s.cutOff(t) > 0 })
@@ -345,7 +345,7 @@ func TestStored_TwoVersions(t *testing.T) {
 		running = append(running, conn)
 		r.await(t, 50)
 		if len(running) > 1 {
-			leave(t, running[0])
+			closeConn(t, running[0])
 			running = running[1:]
 		}
 	}

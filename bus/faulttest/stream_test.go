@@ -133,7 +133,7 @@ func (c *counted) Write(data []byte) (int, error) {
 }
 
 // TestStream_BrokerRestarted kills the broker in the middle of streams, both ways, and starts it again: each ends with
-// an error for both sides, or goes on, if nothing of it was lost.
+// an error for both sides, or continues, if nothing of it was lost.
 func TestStream_BrokerRestarted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, brokerConfig{})
@@ -153,8 +153,8 @@ func TestStream_BrokerRestarted(t *testing.T) {
 	})))
 	caller := s.caller(t, 0)
 	failed := make(chan error, 2)
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		var body io.Reader
 		if method == http.MethodPost {
@@ -189,7 +189,7 @@ func TestStream_BrokerRestarted(t *testing.T) {
 		}
 		return done >= 2
 	})
-	leave()
+	cancel()
 	var callers, handlers []time.Duration
 	for range 2 {
 		require.Error(t, <-failed, "half of a stream came as the whole")
@@ -200,5 +200,5 @@ func TestStream_BrokerRestarted(t *testing.T) {
 		handlers = append(handlers, time.Since(began))
 	}
 	until(t, "the handlers have ended", func() bool { return serving.Stats().InFlight == 0 })
-	figures.tell(t, "broker killed in the middle of a download and an upload", "an error on both sides ≤ 25 s", "callers: %s; handlers: %s", spread(callers), spread(handlers))
+	figures.addRow(t, "broker killed in the middle of a download and an upload", "an error on both sides ≤ 25 s", "callers: %s; handlers: %s", spread(callers), spread(handlers))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// verdict counts calls by what their callers were told and what has run. It is reached when every instance is closed or
-// dead, so that nothing can run any more.
+// verdict counts calls by what their callers got and what has run. It is reached when every instance is closed or dead,
+// so that nothing can run any more.
 type verdict struct {
 	calls     int
 	ok        int // succeeded, and ran once
@@ -33,8 +33,8 @@ type verdict struct {
 	examples []string // of what must not be
 }
 
-// judge puts the records of the callers beside the journals.
-func (o *oracle) judge(t *testing.T) *verdict {
+// check compares the records of the callers with the journals.
+func (o *oracle) check(t *testing.T) *verdict {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -79,8 +79,8 @@ func manager(t *testing.T, conn *bus.Conn) jetstream.JetStream {
 	return js
 }
 
-// report returns an interceptor that tells how each delivery ends, which is as the next of these errors if it is not
-// nil.
+// report returns an interceptor that reports the end of each delivery. A delivery fails with the next of these errors,
+// unless that is nil.
 func report(ends ...error) (bus.Interceptor, chan ending) {
 	endings := make(chan ending, 10)
 	return func(next bus.CallFunc) bus.CallFunc {
@@ -100,7 +100,7 @@ func report(ends ...error) (bus.Interceptor, chan ending) {
 // ending is how an attempt has ended.
 type ending struct{ attempt, status int }
 
-// TestOnce_Skips has an event come again that was handled: each service handles it once.
+// TestOnce_Skips delivers an event again that was handled: each service handles it once.
 func TestOnce_Skips(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
@@ -282,7 +282,7 @@ func TestOnce_Refuses(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What the child process of TestOnce_Kill is told.
+// The environment variables of the child process of TestOnce_Kill.
 const (
 	childURL   = "BUSLINE_ONCE_URL"
 	childPlane = "BUSLINE_ONCE_PLANE"
@@ -346,7 +346,7 @@ func shortenAckWait(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
 	require.NoError(t, err)
 }
 
-// stopAfter handles an event up to a step, tells that on standard output, and waits to be killed.
+// stopAfter handles an event up to a step, reports that on standard output, and waits to be killed.
 func stopAfter(t *testing.T, step string) {
 	t.Helper()
 	conn, err := bus.Connect(t.Context(), "mailer.example", bus.WithURL(os.Getenv(childURL)), bus.WithPlane(os.Getenv(childPlane)))

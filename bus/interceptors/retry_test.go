@@ -107,13 +107,13 @@ func TestRetry_Pauses(t *testing.T) {
 func TestRetry_CallerLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, leave := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		busy := &bus.Error{Status: 503, Executed: bus.ExecutedNo, RetryAfter: 3 * time.Second}
 		ended := make(chan error, 1)
 		go func() { ended <- interceptors.Retry()((&script{ends: []error{busy}}).call)(ctx, clientCall()) }()
 		synctest.Wait()
 		began := time.Now()
-		leave()
+		cancel()
 		require.ErrorIs(t, <-ended, busy)
 		assert.Zero(t, time.Since(began))
 	})

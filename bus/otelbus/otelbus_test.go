@@ -39,7 +39,7 @@ func (r tracedRelay) Add(ctx context.Context, x, y int) (sum int, err error) {
 	return out.Sum, err
 }
 
-// Divide has another service divide, and tells what baggage it has.
+// Divide calls another service, and reports its baggage.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) (customer string, err error) {
 	return baggage.FromContext(ctx).Member("customer").Value(), r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }
@@ -87,7 +87,7 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// TestTrace_OfError tells the trace in the error, and which span has failed.
+// TestTrace_OfError holds that an error names the trace, and the span that failed.
 func TestTrace_OfError(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -126,7 +126,8 @@ func TestTrace_OfError(t *testing.T) {
 	})
 }
 
-// TestTrace_ThatTheServerBegan tells of a trace that the caller knew nothing of, whichever kind of handler has failed.
+// TestTrace_ThatTheServerBegan holds that an error names a trace that the caller does not know, whichever kind of
+// handler has failed.
 func TestTrace_ThatTheServerBegan(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
@@ -265,7 +266,7 @@ func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
 	return counted
 }
 
-// TestTrace_WithoutProvider has telemetry switched off by a provider that makes nothing: there is no trace then, rather
+// TestTrace_WithoutProvider switches telemetry off with a provider that makes nothing: there is no trace then, rather
 // than one of zeros.
 func TestTrace_WithoutProvider(t *testing.T) {
 	t.Parallel()
@@ -285,7 +286,7 @@ func TestTrace_WithoutProvider(t *testing.T) {
 	})
 }
 
-// TestMetrics_InventedPortsAreNotCounted has a caller be asked for many ports of a host that is there.
+// TestMetrics_InventedPortsAreNotCounted asks a caller for many ports of a host that is there.
 func TestMetrics_InventedPortsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -357,7 +358,7 @@ func TestObserve_ProcessProviders(t *testing.T) { //nolint:paralleltest // sets 
 	}
 }
 
-// TestTrace_Names holds that names of spans tell the route and nothing of which there may be many.
+// TestTrace_Names holds that names of spans contain the route and nothing that has many values.
 func TestTrace_Names(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *testBus) {
