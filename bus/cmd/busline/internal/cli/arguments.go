@@ -158,7 +158,7 @@ func (f *files) read(ctx context.Context, path string) ([]byte, error) {
 	return abandonable(ctx, func() ([]byte, error) { return io.ReadAll(f.stdin) })
 }
 
-// abandonable reads, and returns without the content when ctx ends. Reading goes on, as long as the process does:
+// abandonable reads, and returns without the content when ctx ends. The read continues as long as the process runs:
 // nothing ends that of a terminal, or of a pipe, but what writes to it.
 func abandonable(ctx context.Context, read func() ([]byte, error)) (content []byte, err error) {
 	ended := make(chan struct{})

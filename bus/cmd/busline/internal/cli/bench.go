@@ -176,7 +176,7 @@ func (r *benchRun) run(ctx context.Context, call func(context.Context) (status i
 	var callers sync.WaitGroup
 	for range r.concurrency {
 		callers.Go(func() {
-			for r.goesOn(ctx) {
+			for r.takeCall(ctx) {
 				began := time.Now()
 				status, detail := call(ctx)
 				if ctx.Err() == nil || status < http.StatusBadRequest { // failures caused by the interruption do not count
@@ -189,8 +189,8 @@ func (r *benchRun) run(ctx context.Context, call func(context.Context) (status i
 	r.took = time.Since(r.begun)
 }
 
-// goesOn takes one of the remaining calls.
-func (r *benchRun) goesOn(ctx context.Context) bool {
+// takeCall takes one of the remaining calls, and returns false if there is none or the time is up.
+func (r *benchRun) takeCall(ctx context.Context) bool {
 	if ctx.Err() != nil || r.ends > 0 && time.Since(r.begun) >= r.ends {
 		return false
 	}

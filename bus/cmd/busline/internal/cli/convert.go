@@ -263,7 +263,7 @@ func (d schemas) convert(schema *schema.Schema, name string, arg argument) (json
 		converted = jsonOf(text)
 	}
 	if converted == nil || !d.fits(schema, converted) {
-		return nil, d.misfit(schema, name, text)
+		return nil, d.mismatch(schema, name, text)
 	}
 	return converted, nil
 }
@@ -275,7 +275,7 @@ func (d schemas) checkJSON(schema *schema.Schema, name, text string) (json.RawMe
 		return nil, misuse("argument %s: %w", name, err)
 	}
 	if !d.fits(schema, compact.Bytes()) {
-		return nil, d.misfit(schema, name, text)
+		return nil, d.mismatch(schema, name, text)
 	}
 	return compact.Bytes(), nil
 }
@@ -328,8 +328,8 @@ func (d schemas) isAmong(enum []any, text json.RawMessage) bool {
 
 func isNumber(text json.RawMessage) bool { return text[0] == '-' || '0' <= text[0] && text[0] <= '9' }
 
-// misfit returns the error for a value of the wrong type.
-func (d schemas) misfit(schema *schema.Schema, name, text string) error {
+// mismatch returns the error for a value of the wrong type.
+func (d schemas) mismatch(schema *schema.Schema, name, text string) error {
 	expected := withArticle(d.text(schema))
 	hint := ""
 	if enum := d.resolve(schema).Enum; len(enum) > 0 {

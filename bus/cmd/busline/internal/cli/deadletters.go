@@ -134,7 +134,7 @@ func (s *session) change(ctx context.Context, options *deadLetterOptions, select
 	return done, errors.Join(errs...)
 }
 
-// told formats dead letters as a table, with what was done.
+// table formats dead letters as a table, with what was done.
 func (o *deadLetterOptions) table(style style, events []eventlog.DeadLetter) string {
 	if len(events) == 0 {
 		return ""

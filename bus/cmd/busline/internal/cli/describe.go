@@ -97,7 +97,7 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 		return nil, nil, err
 	}
 	if len(instances) == 0 {
-		_, err := s.allowed(ctx, to) // a multicast does not tell who hangs from who is not there
+		_, err := s.allowed(ctx, to) // a multicast does not distinguish an instance that hangs from one that is not there
 		return nil, nil, s.hostNotFound(ctx, to.host, err)
 	}
 	ports := portsOf(instances)

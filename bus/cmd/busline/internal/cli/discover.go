@@ -27,7 +27,7 @@ type instance struct {
 	ID      string `json:"id"`
 	Version string `json:"version"`
 	Ports   []int  `json:"ports"`            // on which it serves something; none for a mere caller
-	Digest  string `json:"digest,omitempty"` // of its documents; "" if it tells none
+	Digest  string `json:"digest,omitempty"` // of its documents; "" if it reports none
 }
 
 // name returns what calls this instance, and no other, go to.

@@ -103,8 +103,8 @@ func (o *orders) awaitDeadLetters(count int) {
 	}
 }
 
-// leave ends the service, and waits until JetStream knows.
-func (o *orders) leave() {
+// close ends the service, and waits until JetStream knows.
+func (o *orders) close() {
 	o.t.Helper()
 	require.NoError(o.t, o.service.Close(o.t.Context()))
 	for o.subscription().Waiting > 0 {
@@ -136,7 +136,7 @@ func TestEvents_List(t *testing.T) {
 	o := newOrders(t)
 	_, err := events.NewPublisher(o.bus.Connect("stock.example"), "stock.example", events.Durable())
 	require.NoError(t, err)
-	o.leave()
+	o.close()
 	o.publish(1, 2)
 	o.awaitBacklog(2)
 	want := []string{
@@ -233,7 +233,7 @@ func (w *interrupting) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestEvents_TailFollows has events stored while they are printed, until an interrupt.
+// TestEvents_TailFollows stores events while they are printed, until an interrupt.
 func TestEvents_TailFollows(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t)
@@ -301,7 +301,7 @@ func TestEvents_Forget(t *testing.T) {
 	}
 	command := []string{"events", "forget", "orders.example", "mailer.example"}
 	o.refuses(1, "409 Conflict: an instance of mailer.example runs and waits for on-ordered of orders.example: stop it first", append(command, "--yes")...)
-	o.leave()
+	o.close()
 	o.publish(1)
 	o.awaitBacklog(1)
 	o.refuses(2, "add --yes to forget 1 subscription of mailer.example to orders.example, with 1 event that it has not handled: standard input is no terminal", command...)

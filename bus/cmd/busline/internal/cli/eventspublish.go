@@ -37,7 +37,7 @@ and whether the token may do that. Arguments are written as for busline call. Th
 	return c
 }
 
-// publishEvent has an instance of a publisher publish an event.
+// publishEvent asks an instance of a publisher to publish an event.
 func (s *session) publishEvent(ctx context.Context, publisher, event string, operands []string) error {
 	args, err := parseArguments(ctx, operands, s.Stdin)
 	if err != nil {

@@ -258,7 +258,7 @@ func TestSharedNames(t *testing.T) {
 	e.refuses(2, "there is no argument skus: stock.example/items/TEA-2 takes sku, draft, codes, count", "call", "-X", "PUT", item, "skus=TEA-2")
 }
 
-// TestAnyName gives members to bodies of which no names are told.
+// TestAnyName gives members to bodies whose documents name none.
 func TestAnyName(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)

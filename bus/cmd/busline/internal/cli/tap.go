@@ -114,7 +114,7 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 				}
 			}
 		case one := <-taps.gone:
-			taps.leave(ctx, one)
+			taps.forget(ctx, one)
 		case <-newcomers.C:
 			if _, err := taps.look(ctx); err != nil && ctx.Err() == nil {
 				s.complain(err) // such as a broker that is away for a moment
@@ -225,9 +225,9 @@ func (t *taps) ask(ctx context.Context, at instance) {
 	}
 }
 
-// leave forgets an instance that cannot be asked, so that it is asked again if it is still there, and says why, unless
+// forget removes an instance that cannot be asked, so that it is asked again if it is still there, and says why, unless
 // it has just left or this was said before.
-func (t *taps) leave(ctx context.Context, one departure) {
+func (t *taps) forget(ctx context.Context, one departure) {
 	delete(t.tapped, one.name())
 	if ctx.Err() != nil || errors.Is(one.err, bus.ErrNoResponder) || errors.Is(one.err, bus.ErrInstanceLost) || errors.Is(one.err, bus.ErrDisconnected) {
 		return

@@ -47,7 +47,7 @@ func TestTap(t *testing.T) {
 	}
 	const clock, tail = `^\d\d:\d\d:\d\d\.\d{3}  `, `  [0-9.]+ ms `
 	form := regexp.MustCompile(`(?m)` + clock + `caller\.example → calculator\.example  POST /add  200` + tail + calculator.ID() + `$`)
-	got := e.tapped(add, "--count", "10") // one instance tells of them all, so that the order is known
+	got := e.tapped(add, "--count", "10") // one instance reports all, so that the order is known
 	assert.Zero(t, got.status, "tap")
 	assert.Regexp(t, form, got.stdout, "tap")
 	assert.Equal(t, 10, strings.Count(got.stdout, "\n"), "tap")
@@ -118,7 +118,7 @@ func TestTap_Refused(t *testing.T) {
 	})
 }
 
-// TestTap_OfItself taps a foreign instance that also tells of the questions of the tap.
+// TestTap_OfItself taps a foreign instance that also reports the questions of the tap.
 func TestTap_OfItself(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
