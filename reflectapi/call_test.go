@@ -78,7 +78,7 @@ func TestCall_TakesAnyValueOfTheInput(t *testing.T) {
 	}
 }
 
-// Witness tells what reaches it.
+// Witness records what reaches it.
 type Witness struct{}
 
 type witnessKey struct{}

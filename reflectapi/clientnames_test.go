@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// stock has generated clients, and so have those who hear of it.
+// stock has generated clients, and so have its subscribers.
 type (
 	stock interface {
 		Reserve(item string, quantity int) (total int, err error)

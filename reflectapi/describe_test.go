@@ -140,9 +140,8 @@ func TestPromotedMethods(t *testing.T) {
 
 type closer interface{ Close() }
 
-// misfits holds one method for each shape that cannot be served. It is an interface, so that
-// a table can tell what each one's message says. Its values have no names: whether these would be
-// known depends on how the test is built.
+// misfits holds one method for each shape that cannot be served. It is an interface, so that a table can hold the
+// message of each. Its values have no names: whether these would be known depends on how the test is built.
 type misfits interface {
 	Channel(_ chan int)
 	ChannelResult() (_ <-chan int)

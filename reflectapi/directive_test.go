@@ -46,7 +46,7 @@ func TestMeantAsDirective(t *testing.T) {
 	assert.Equal(t, len("/*\n\tOnSent tells.\n\n"), offset)
 }
 
-// TestDirectives_Examples: what an error tells to write is accepted.
+// TestDirectives_Examples holds that what an error suggests is accepted.
 func TestDirectives_Examples(t *testing.T) {
 	t.Parallel()
 	for _, each := range reflectapi.Directives() {

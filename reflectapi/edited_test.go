@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file that was edited behind the back of a program, with no line moved and no type changed,
-// is not believed where debug information says otherwise. What is merely younger is, and so is
-// an older file: only the dates raise the doubt.
+// A file that was edited behind the back of a program, with no line moved and no type changed, is not believed where
+// debug information says otherwise. What is merely younger is, and so is an older file: only the dates make the check
+// necessary.
 func TestSource_EditedAfterTheBuild(t *testing.T) {
 	t.Parallel()
 	workspace, source := workspaceOfProgram(t)

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Fits tells whether a type expression can stand for a type.
+// Fits reports whether a type expression can stand for a type.
 func Fits(expression string, t reflect.Type) (bool, error) {
 	parsed, err := parser.ParseExpr(expression)
 	return err == nil && fits(parsed, t), err
@@ -32,5 +32,5 @@ func FolderInModule(importPath, within string) (string, error) {
 	return folderInModule(importPath, within)
 }
 
-// IsExportedMethod tells the symbols of exported methods from others.
+// IsExportedMethod reports whether a symbol is that of an exported method.
 func IsExportedMethod(symbol string) bool { return isExportedMethod(plainSymbol(symbol)) }

@@ -105,8 +105,8 @@ type signature struct {
 	takesContext, returnsError, variadic, streams bool
 }
 
-// signatureOf examines the type of a method without its receiver. misfits lists all reasons why it cannot be served.
-func signatureOf(fn reflect.Type) (s signature, misfits []string) {
+// signatureOf examines the type of a method without its receiver. reasons lists all that prevent serving it.
+func signatureOf(fn reflect.Type) (s signature, reasons []string) {
 	s = signature{params: slices.Collect(fn.Ins()), outcomes: slices.Collect(fn.Outs()), variadic: fn.IsVariadic()}
 	s.args, s.results = s.params, s.outcomes
 	last, element := len(s.outcomes)-1, streamed(s.outcomes)
@@ -128,7 +128,7 @@ func signatureOf(fn reflect.Type) (s signature, misfits []string) {
 
 // unsupported lists the reasons why values cannot be served, each with the name of the value, or its position if it has
 // none. Values with the same reason share it.
-func (s signature) unsupported(args, results []Value) (misfits []string) {
+func (s signature) unsupported(args, results []Value) (texts []string) {
 	var reasons []string
 	values := map[string][]string{} // by their reason
 	for i, v := range slices.Concat(args, results) {
@@ -159,9 +159,9 @@ func (s signature) unsupported(args, results []Value) (misfits []string) {
 		if also := values[reason][1:]; len(also) > 0 {
 			text += " (also " + strings.Join(also, ", ") + ")"
 		}
-		misfits = append(misfits, text)
+		texts = append(texts, text)
 	}
-	return misfits
+	return texts
 }
 
 // valueName returns what a message calls a value. That a result without a name of its own is called "result" says

@@ -67,9 +67,9 @@ func (s Signature) describe() (*Method, error) {
 		return nil, fmt.Errorf("names for %d parameters and %d results, but the type has %d and %d",
 			len(s.Params), len(s.Results), s.Func.NumIn(), s.Func.NumOut())
 	}
-	shape, misfits := signatureOf(s.Func)
-	if len(misfits) > 0 {
-		return nil, fmt.Errorf("%s; change it, or take it out of the interface", strings.Join(misfits, "; "))
+	shape, reasons := signatureOf(s.Func)
+	if len(reasons) > 0 {
+		return nil, fmt.Errorf("%s; change it, or take it out of the interface", strings.Join(reasons, "; "))
 	}
 	m := &Method{
 		Name: s.Name, Doc: s.Doc, Kind: shape.kind,
@@ -155,9 +155,9 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic, Streams: c.shape.streams,
 	}
 	err := naming.name(m, c.subjects)
-	switch misfits := c.unsupported(m); {
-	case len(misfits) > 0: // in which the names are used as far as they are known
-		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.ExcludeMethods(%q)", c.name, strings.Join(misfits, "; "), c.name)
+	switch reasons := c.unsupported(m); {
+	case len(reasons) > 0: // in which the names are used as far as they are known
+		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.ExcludeMethods(%q)", c.name, strings.Join(reasons, "; "), c.name)
 	case err != nil:
 		return nil, fmt.Errorf("method %s: %w", c.name, err)
 	}
@@ -171,14 +171,14 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 }
 
 // unsupported returns the reasons why a method cannot be served.
-func (c *candidate) unsupported(m *Method) (misfits []string) {
+func (c *candidate) unsupported(m *Method) (reasons []string) {
 	if c.shape.kind == Function {
-		misfits = c.shape.unsupported(m.Args, m.Results)
+		reasons = c.shape.unsupported(m.Args, m.Results)
 	}
 	if c.promoted != "" {
-		misfits = append(misfits, c.promoted)
+		reasons = append(reasons, c.promoted)
 	}
-	return misfits
+	return reasons
 }
 
 func unnamedValues(types []reflect.Type) []Value {

@@ -110,7 +110,7 @@ func TestTable_OfAnAlias(t *testing.T) {
 	wantSignatures(t, describeAs[original](t, handyman{}), "Ask(question string) (answer string)")
 }
 
-// What the interface leaves without a name can be named there, and then generated anew.
+// What the interface leaves without a name can be named there, and then generated again.
 func TestTable_WithoutAName(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[adder](), handyman{}, reflectapi.RequirePortableNames())
@@ -160,8 +160,7 @@ func malformedTable[Own any](declarations ...string) error {
 	return err
 }
 
-// All errors of a table and all others are told at once, but for the names that are missing
-// because of it.
+// All errors of a table and all others are reported at once, but for the names that are missing because of it.
 func TestTable_ErrorsBesideIt(t *testing.T) {
 	t.Parallel()
 	reflectapi.Register[asked[string]]("type asked interface{ Tell(); Ask(a, b string) (c string) }")

@@ -193,8 +193,8 @@ func (p *input) namesInside(request *Request) map[string]bool {
 	return names
 }
 
-// given adds the members of a filled struct that a form contains, and only those: a constraint may require the others.
-// JSON texts are added as they were written, everything else as it was parsed.
+// addPresent adds the members of a filled struct that a form contains, and only those: a constraint may require the
+// others. JSON texts are added as they were written, everything else as it was parsed.
 func (f *form) addPresent(members map[string]any, filled reflect.Value, text, place string) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
@@ -284,7 +284,7 @@ func withoutMembers(element any) any {
 	return element
 }
 
-// given returns the members of a whole body that a form contains.
+// presentOf returns the members of a whole body that a form contains.
 func (b *formBody) presentOf(body reflect.Value, text string) any {
 	members := make(map[string]any)
 	if b.object != nil {

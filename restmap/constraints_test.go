@@ -286,7 +286,7 @@ type (
 		Of   *mother `json:"of,omitempty"`
 		Code string  `json:"code,omitempty" jsonschema:"pattern=^[ab]*$"`
 	}
-	sworn struct { // what only the JSON tells
+	sworn struct { // what only the JSON shows
 		Name string  `json:"name" jsonschema:"required"`
 		Kids []sworn `json:"kids,omitempty"`
 	}

@@ -98,8 +98,8 @@ func (p *input) arguments() reflect.Value {
 
 // lazyInput is what most endpoints never need.
 type lazyInput struct {
-	form  *form         // the arguments of a query or a form
-	turns chan struct{} // one for each heavy body that may be parsed at the same time
+	form     *form         // the arguments of a query or a form
+	largeSem chan struct{} // one for each heavy body that may be parsed at the same time
 }
 
 // newInput plans the arguments of an endpoint's method.
@@ -140,7 +140,7 @@ func (p *input) lazy() *lazyInput {
 			names = append(names, argument.Name)
 		}
 		planned.shorten(names)
-		p.prepared = &lazyInput{form: planned, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		p.prepared = &lazyInput{form: planned, largeSem: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	})
 	return p.prepared
 }
@@ -306,9 +306,9 @@ func (p *input) unmarshalWeighed(body []byte, into any, parse func(strictjson.Te
 		return err
 	}
 	if weight > heavyWeight {
-		turns := p.lazy().turns
-		turns <- struct{}{}
-		defer func() { <-turns }()
+		largeSem := p.lazy().largeSem
+		largeSem <- struct{}{}
+		defer func() { <-largeSem }()
 	}
 	return parse(text, into)
 }

@@ -224,8 +224,8 @@ func remedy(t reflect.Type, argument string) string {
 // unknownName is what is wrong with a name that is not read, where that is refused.
 const unknownName = "is unknown"
 
-// unknown takes a name that is none of an argument. It tells a caller that sends tag[]=a, as some libraries do, what to
-// send instead.
+// unknown takes a name that is none of an argument. It suggests to a caller that sends tag[]=a, as some libraries do,
+// what to send instead.
 func (d *formDecoding) unknown(argument, name string) {
 	if len(d.errs) >= maxReported {
 		return

@@ -71,8 +71,8 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// TestMemory_HeavyBodiesTakeTurns decodes more of them at a time than there are turns; one is malformed, and gives its
-// turn back.
+// TestMemory_HeavyBodiesTakeTurns decodes more of them at a time than may be parsed at once; one is malformed, and
+// gives its turn back.
 func TestMemory_HeavyBodiesTakeTurns(t *testing.T) {
 	t.Parallel()
 	e := endpoint(t, "Echo")

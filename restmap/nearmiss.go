@@ -10,7 +10,7 @@ import (
 )
 
 // A near miss is a method that its author most likely means to be served as REST, and that would be served as RPC
-// without a word. It is an error that tells both ways out. A choice silences it: the option RPC, a path, an HTTP
+// without a word. It is an error that names both ways out. A choice silences it: the option RPC, a path, an HTTP
 // method, or a route in the comment of the interface.
 
 // checkNearMiss returns an error for a method with the name of a CRUD verb that would be served as RPC by mistake.

@@ -99,7 +99,7 @@ func TestMap_NearMiss(t *testing.T) {
 	}
 }
 
-// TestMap_NoNearMiss has methods that are RPC without a doubt.
+// TestMap_NoNearMiss has methods that are clearly RPC.
 func TestMap_NoNearMiss(t *testing.T) {
 	t.Parallel()
 	for _, impl := range []any{readsText{}, readsTime{}, findsThing{}, loadsByTwo{}, echoesBody{}, sendsStatus{}, getsPrice{}, deletesText{}, deletesPart{}, countsGone{}} {
@@ -109,7 +109,7 @@ func TestMap_NoNearMiss(t *testing.T) {
 	}
 }
 
-// TestMap_NearMissSibling has a method whose sibling tells that it is REST.
+// TestMap_NearMissSibling has a method whose sibling shows that it is REST.
 func TestMap_NearMissSibling(t *testing.T) {
 	t.Parallel()
 	endpoints, err := restmap.Map(describe(t, deletesREST{}), restmap.Options{})

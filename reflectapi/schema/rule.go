@@ -262,7 +262,7 @@ func (r *listRule) check(to *validation, v reflect.Value) {
 		}
 		to.enter(place{index: i})
 		r.items.check(to, v.Index(i))
-		to.leave()
+		to.pop()
 	}
 }
 
@@ -317,7 +317,7 @@ func (r *objectRule) checkFields(to *validation, v reflect.Value) {
 		}
 		to.enter(place{field.name, -1})
 		field.rule.check(to, value)
-		to.leave()
+		to.pop()
 	}
 }
 
@@ -351,7 +351,7 @@ func (r *objectRule) checkMembers(to *validation, v reflect.Value) {
 		if rule != nil && !to.full() {
 			to.enter(place{name, -1})
 			rule.check(to, value)
-			to.leave()
+			to.pop()
 		}
 	}
 	for _, name := range r.required {
@@ -362,7 +362,7 @@ func (r *objectRule) checkMembers(to *validation, v reflect.Value) {
 			} else {
 				to.fail("is missing")
 			}
-			to.leave()
+			to.pop()
 		}
 	}
 }
@@ -399,7 +399,7 @@ func isNil(v reflect.Value) bool {
 
 func (r *validation) enter(p place) { r.at = append(r.at, p) }
 
-func (r *validation) leave() { r.at = r.at[:len(r.at)-1] }
+func (r *validation) pop() { r.at = r.at[:len(r.at)-1] }
 
 // fail adds a violation.
 func (r *validation) fail(detail string) {

@@ -203,7 +203,7 @@ func (s *Schemas) isFree(name string) bool {
 
 func (s *Schemas) name(t reflect.Type, name string) { s.names[t], s.types[name] = name, t }
 
-// qualify names types that share a name by the shortest ends of their packages' paths that tell them apart, or else by
+// qualify names types that share a name by the shortest ends of their packages' paths that distinguish them, or else by
 // numbers.
 func (s *Schemas) qualify(types []reflect.Type) {
 	slices.SortFunc(types, func(a, b reflect.Type) int {

@@ -14,7 +14,7 @@ import (
 	"github.com/busline/busline/reflectapi/internal/gotype"
 )
 
-// schemaMethod is a method with which a type tells jsonschema its schema, or part of it. jsonschema looks for it at the
+// schemaMethod is a method with which a type gives jsonschema its schema, or part of it. jsonschema looks for it at the
 // type, never at its pointer.
 type schemaMethod struct {
 	name    string

@@ -34,13 +34,14 @@ func newVisited() visited {
 	return visited{map[reflect.Type]bool{}, map[reflect.Type]bool{}}
 }
 
-// each judges what types are made of, each once. A pointer is judged as what it points to: it has the methods, too.
-func (v visited) each(types []reflect.Type, judge func(reflect.Type)) {
+// each calls check once for each type that the types are made of. For a pointer it calls check with what it points to:
+// that has the methods, too.
+func (v visited) each(types []reflect.Type, check func(reflect.Type)) {
 	for _, t := range types {
 		eachType(t, v.all, func(t reflect.Type) {
 			if t = gotype.Base(t); !v.judged[t] {
 				v.judged[t] = true
-				judge(t)
+				check(t)
 			}
 		})
 	}

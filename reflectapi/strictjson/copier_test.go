@@ -173,7 +173,7 @@ func TestNewCopier_Case(t *testing.T) {
 	assert.True(t, strictjson.PlanOf(from).Fill(into, map[string]any{"Sum": 1}, 100))
 }
 
-// Where fields find no counterpart, who copies can tell, and nothing is left if none does.
+// A copier reports fields without a counterpart, and there is no copier if no field has one.
 func TestNewCopier_Partial(t *testing.T) {
 	t.Parallel()
 	type inner struct{ A int }

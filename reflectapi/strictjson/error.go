@@ -43,7 +43,7 @@ func translate(err error, data []byte) error {
 	case errors.As(err, &syntactic):
 		return malformed(syntactic, data)
 	case errors.As(err, &semantic):
-		return misfit(semantic, data)
+		return mismatch(semantic, data)
 	default:
 		return fmt.Errorf("read JSON: %w", err)
 	}
@@ -64,8 +64,8 @@ func malformed(err *jsontext.SyntacticError, data []byte) *Error {
 	}
 }
 
-// misfit describes JSON of another type than the Go value expects.
-func misfit(err *json.SemanticError, data []byte) error {
+// mismatch describes JSON of another type than the Go value expects.
+func mismatch(err *json.SemanticError, data []byte) error {
 	if errors.Is(err, json.ErrUnknownName) {
 		return &Error{string(err.JSONPointer), "is unknown", true}
 	}

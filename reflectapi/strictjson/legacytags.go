@@ -30,17 +30,17 @@ func translateLegacy(err error, data []byte) error {
 	if wrong := json.Unmarshal(data, &text); wrong != nil {
 		return translate(wrong, data)
 	}
-	if misfit, ok := errors.AsType[*legacy.UnmarshalTypeError](err); ok {
-		kind, literal, _ := strings.Cut(misfit.Value, " ")
+	if typeErr, ok := errors.AsType[*legacy.UnmarshalTypeError](err); ok {
+		kind, literal, _ := strings.Cut(typeErr.Value, " ")
 		var cause error
 		if _, isInteger := Integer(literal); isInteger {
 			cause = strconv.ErrRange
 		}
-		detail := "expects " + Expected(misfit.Type, cause)
-		if literal == "" && misfit.Field != "" && isUnquoted(kind, misfit.Type.Kind()) {
+		detail := "expects " + Expected(typeErr.Type, cause)
+		if literal == "" && typeErr.Field != "" && isUnquoted(kind, typeErr.Type.Kind()) {
 			detail += " in quotes"
 		}
-		return &Error{Pointer: pointerOf(strings.Split(misfit.Field, ".")), Detail: detail}
+		return &Error{Pointer: pointerOf(strings.Split(typeErr.Field, ".")), Detail: detail}
 	}
 	if _, name, isUnknown := strings.Cut(err.Error(), "unknown field "); isUnknown {
 		name, _ = strconv.Unquote(name)

@@ -48,7 +48,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// TestNumber_InAny has numbers where no type tells of them.
+// TestNumber_InAny has numbers where no type declares them.
 func TestNumber_InAny(t *testing.T) {
 	t.Parallel()
 	for _, value := range []any{

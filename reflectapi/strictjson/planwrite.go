@@ -32,7 +32,7 @@ func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
 // marshal has the library write a value. The plan of an any does not know the tags of what is in it.
 func (p *Plan) marshal(v any, options ...json.Options) ([]byte, error) {
 	data, err := json.Marshal(v, options...)
-	if misfit, ok := errors.AsType[*json.SemanticError](err); ok && !p.legacy && refusesTags(misfit.GoType) {
+	if semanticErr, ok := errors.AsType[*json.SemanticError](err); ok && !p.legacy && refusesTags(semanticErr.GoType) {
 		return json.Marshal(v, append(options, legacyTags())...)
 	}
 	return data, err

@@ -74,7 +74,7 @@ func Build(service Service) (*Document, error) {
 	return b.document(), nil
 }
 
-// endpointsOf describes a host without a description. It has no number, which would tell of what a caller may not see.
+// endpointsOf describes a host without a description. It has no number, which would reveal what a caller may not see.
 func endpointsOf(host string) string { return "The endpoints of " + host + "." }
 
 // packagesOf returns the packages of the services to which endpoints belong.
@@ -233,8 +233,8 @@ func (b *builder) addMethod(endpoint *EndpointDoc, method, id string) error {
 	return b.describeOutput(l)
 }
 
-// isDeprecated reports whether a paragraph of a doc comment begins with what tells Go's tools that it should not be
-// used any more.
+// isDeprecated reports whether a paragraph of a doc comment begins with the word by which Go's tools know that it
+// should not be used any more.
 func isDeprecated(doc string) bool {
 	return slices.ContainsFunc(strings.Split(doc, "\n\n"), func(paragraph string) bool {
 		return strings.HasPrefix(paragraph, "Deprecated: ")

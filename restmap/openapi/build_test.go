@@ -55,7 +55,7 @@ func TestBuild_ListsEveryEndpoint(t *testing.T) {
 	}
 }
 
-// Two has two methods that OpenAPI cannot tell apart on one path.
+// Two has two methods that OpenAPI cannot distinguish on one path.
 type Two struct{}
 
 func (Two) One(name string) (p Point)   { return }

@@ -162,7 +162,7 @@ func web(t testing.TB) *openapi.Document {
 	return build(t, openapi.Service{Host: "www.example", Port: 80, Endpoints: all})
 }
 
-// knowUint64 tells the strict validator of a format in the registry of OpenAPI that it does not have.
+// knowUint64 adds to the strict validator a format in the registry of OpenAPI that it does not have.
 var knowUint64 = sync.OnceFunc(func() {
 	openapi3.DefineIntegerFormatValidator("uint64", openapi3.NewCallbackValidator(func(int64) error { return nil }))
 })

@@ -1,5 +1,5 @@
-// Package gotype tells of Go types what the package reflect does not: their names as source has them, and what declares
-// their methods.
+// Package gotype has what the package reflect does not report of Go types: their names as source has them, and what
+// declares their methods.
 package gotype
 
 import (
