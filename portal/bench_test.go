@@ -1,6 +1,6 @@
 //go:build unix
 
-// Only there a process can tell what it has spent.
+// Only there a process can read what it has spent.
 
 package portal_test
 
@@ -74,7 +74,7 @@ func start[S any](c *crowded, at int, service S) *bus.Conn {
 	return conn
 }
 
-// replace starts a service anew, or another version of it.
+// replace restarts a service, or starts another version of it.
 func (c *crowded) replace(isOther bool) {
 	c.b.Helper()
 	require.NoError(c.b, c.services[7].Close(c.b.Context()))

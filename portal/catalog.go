@@ -35,7 +35,7 @@ const catalogAge = 20 * time.Second
 type catalog struct {
 	conn      *bus.Conn
 	token     string // of the caller, "" for an anonymous one
-	patience  patience
+	timeouts  timeouts
 	discovery *discovery
 	used      time.Time // protected by the lock of catalogs
 
@@ -52,11 +52,11 @@ type catalog struct {
 }
 
 func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token string) *catalog {
-	c := &catalog{conn: conn, token: token, patience: config.patience, discovery: known}
+	c := &catalog{conn: conn, token: token, timeouts: config.timeouts, discovery: known}
 	c.snapshots = plane.Shared[*snapshot]{
-		Age: plane.Always[*snapshot](maxAge), Timeout: config.patience.documents, Soon: config.patience.readers, Now: config.now, Look: c.gather,
+		Age: plane.Always[*snapshot](maxAge), Timeout: config.timeouts.documents, Soon: config.timeouts.readers, Now: config.now, Look: c.gather,
 	}
-	c.events = plane.Shared[*eventsDocument]{Age: plane.Always[*eventsDocument](maxAge), Timeout: config.patience.documents, Now: config.now, Look: c.gatherEvents}
+	c.events = plane.Shared[*eventsDocument]{Age: plane.Always[*eventsDocument](maxAge), Timeout: config.timeouts.documents, Now: config.now, Look: c.gatherEvents}
 	c.documents.parallel, c.eventDocuments.parallel = parallelFetches, parallelEvents
 	for _, each := range []*versions{&c.served.openapi, &c.served.asyncapi, &c.served.instances, &c.served.figures, &c.served.live} {
 		each.now = config.now
@@ -211,12 +211,12 @@ func (c *catalog) notFetched(host string, err error) error {
 	case !ok:
 		return err
 	case errors.Is(err, bus.ErrNoResponder):
-		c.discovery.doubtHost(host)
+		c.discovery.recheckHost(host)
 		return nil
 	case errors.Is(err, bus.ErrNoAck):
 		return errors.New("nobody acked the request for it")
 	case errors.Is(err, bus.ErrTimeout):
-		return fmt.Errorf("it did not answer within %s", c.patience.documents)
+		return fmt.Errorf("it did not answer within %s", c.timeouts.documents)
 	case bus.IsInternal(err): // the reader of the note need not be of the bus
 		return errors.New(outside.Withheld(failed.Status, failed.MsgID))
 	default:

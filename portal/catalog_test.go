@@ -26,7 +26,7 @@ func openPortal(t *testing.T, i *portaltest.Issuer) *testIngress {
 	return entrance
 }
 
-// TestDocument_ForEach has callers read what is on the bus for them.
+// TestDocument_ForEach reads what is on the bus for each caller.
 func TestDocument_ForEach(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
@@ -89,7 +89,7 @@ func TestService_ThatKnowsNoKeys(t *testing.T) {
 	assert.Equal(t, "vault.example:443 is left out: it answers the request for its document with status 401.", document.Info.Description)
 }
 
-// TestCatalog_OfConcurrentCallers has two callers ask at once, while what they are shown grows old.
+// TestCatalog_OfConcurrentCallers sends requests of two callers at once, while what they are shown grows old.
 func TestCatalog_OfConcurrentCallers(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)

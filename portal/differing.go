@@ -18,20 +18,20 @@ import (
 // Instances of one host can serve different documents, while two versions run. The portal then shows the one that most
 // instances have, and asks one of these for it, so that what is shown does not depend on chance.
 
-// maxDigest is the largest length in bytes of what an instance tells its documents apart by.
+// maxDigest is the largest length in bytes of the digest that an instance reports.
 const maxDigest = 64
 
 // maxVariants bounds the documents of one place that are compared.
 const maxVariants = 4
 
-// variant is what the instances of a place have in common that tell one digest.
+// variant is what the instances of a place have in common that report one digest.
 type variant struct {
 	digest    string
 	instances []instance // sorted by ID
 }
 
-// variants returns the variants of a place, the one to show first; nil unless there are several. Instances that tell no
-// digest do not count.
+// variants returns the variants of a place, the one to show first; nil unless there are several. Instances that report
+// no digest do not count.
 func (p *presence) variants(at hostPort) []variant {
 	byDigest := make(map[string][]instance)
 	for _, each := range p.instances[at.host] {

@@ -29,7 +29,7 @@ func (shelfV2) Empty()                         {}
 const shelfHost = "shelf.example"
 
 // TestDocument_OfDifferingInstances holds that what is shown of two versions of a host does not depend on chance, and
-// that the difference is told.
+// that the difference is reported.
 func TestDocument_OfDifferingInstances(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)

@@ -33,21 +33,21 @@ const (
 // announced that they come, leave or changed. An instance that announces that it leaves is asked, too: others could say
 // so in its name. Without a reader nothing is asked. It is safe for concurrent use.
 type discovery struct {
-	conn     *bus.Conn
-	ports    []int // the public ones
-	patience time.Duration
-	now      func() time.Time
-	roster   plane.Roster
-	looks    plane.Shared[*presence]
+	conn    *bus.Conn
+	ports   []int // the public ones
+	timeout time.Duration
+	now     func() time.Time
+	roster  plane.Roster
+	looks   plane.Shared[*presence]
 
-	mu       sync.Mutex              // protects all below
-	marked   map[plane.Peer]struct{} // to be asked by the next look; at most maxAsked
-	doubted  map[plane.Peer]struct{} // those that were marked without an announcement, since the whole plane was asked; at most maxPeers
-	missed   bool                    // the whole plane is to be asked, missedAge after asked
-	asked    time.Time               // when the whole plane was asked the last time
-	due      time.Time               // when the whole plane is to be asked at the latest
-	overflow int64                   // messages that the connection had dropped at the last look
-	latest   *presence
+	mu        sync.Mutex              // protects all below
+	marked    map[plane.Peer]struct{} // to be asked by the next look; at most maxAsked
+	rechecked map[plane.Peer]struct{} // those that were marked without an announcement, since the whole plane was asked; at most maxPeers
+	missed    bool                    // the whole plane is to be asked, missedAge after asked
+	asked     time.Time               // when the whole plane was asked the last time
+	due       time.Time               // when the whole plane is to be asked at the latest
+	overflow  int64                   // messages that the connection had dropped at the last look
+	latest    *presence
 
 	// Only the running look uses these.
 	pause time.Duration // until the whole plane is asked again
@@ -56,17 +56,17 @@ type discovery struct {
 
 func newDiscovery(conn *bus.Conn, config *portalConfig) *discovery {
 	d := &discovery{
-		conn: conn, ports: config.ports, patience: config.patience.discovery, now: config.now, missed: true,
-		marked: make(map[plane.Peer]struct{}), doubted: make(map[plane.Peer]struct{}), latest: new(presence),
+		conn: conn, ports: config.ports, timeout: config.timeouts.discovery, now: config.now, missed: true,
+		marked: make(map[plane.Peer]struct{}), rechecked: make(map[plane.Peer]struct{}), latest: new(presence),
 	}
 	d.looks = plane.Shared[*presence]{
 		Age: func(*presence) time.Duration { return pingAge }, Changed: d.changed,
-		Timeout: 2*d.patience + answerMargin, Now: config.now, Look: d.look,
+		Timeout: 2*d.timeout + answerMargin, Now: config.now, Look: d.look,
 	}
 	return d
 }
 
-// heard notes an announcement. It does not block.
+// noteAnnouncement records an announcement. It does not block.
 func (d *discovery) noteAnnouncement(announced bus.Announcement) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,32 +85,32 @@ func (d *discovery) markLocked(of plane.Peer) {
 	}
 }
 
-// doubt has the next look ask instances that should have answered something else. It does so once between two looks at
-// the whole plane.
-func (d *discovery) doubt(all ...plane.Peer) {
+// recheck marks instances that should have answered something else, so that the next look asks them. It does so once
+// between two looks at the whole plane.
+func (d *discovery) recheck(all ...plane.Peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, each := range all {
-		if _, was := d.doubted[each]; !was && len(d.doubted) < plane.MaxPeers {
-			d.doubted[each] = struct{}{}
+		if _, was := d.rechecked[each]; !was && len(d.rechecked) < plane.MaxPeers {
+			d.rechecked[each] = struct{}{}
 			d.markLocked(each)
 		}
 	}
 }
 
-// doubtHost has the next look ask the instances of a host, or one instance: "3k8qz1v0.calculator.example". Only those
-// that run can be doubted.
-func (d *discovery) doubtHost(host string) {
+// recheckHost marks the instances of a host, or one instance, so that the next look asks them:
+// "3k8qz1v0.calculator.example". Only those that run can be asked again.
+func (d *discovery) recheckHost(host string) {
 	d.mu.Lock()
 	found := d.latest
 	d.mu.Unlock()
 	if id, of, _ := strings.Cut(host, "."); found.runs(plane.Peer{Host: of, ID: id}) {
-		d.doubt(plane.Peer{Host: of, ID: id})
+		d.recheck(plane.Peer{Host: of, ID: id})
 		return
 	}
 	for from := range found.running {
 		if from.Host == host {
-			d.doubt(from)
+			d.recheck(from)
 		}
 	}
 }
@@ -148,14 +148,14 @@ func (d *discovery) look(ctx context.Context, began time.Time) (*presence, error
 	clear(d.marked)
 	if all {
 		d.missed = false
-		clear(d.doubted)
+		clear(d.rechecked)
 	}
 	d.mu.Unlock()
 	a := &attendance{discovery: d, before: before, all: all, answering: d.roster.Gather(), running: make(map[plane.Peer]instance, len(before.running))}
 	if !all {
 		a.keepAllBut(marked)
 		a.ask(ctx, marked)
-		return d.settle(a), nil
+		return d.finish(a), nil
 	}
 	if err := a.askAll(ctx); err != nil {
 		d.noteAnnouncement(bus.Announcement{Missed: true})
@@ -164,7 +164,7 @@ func (d *discovery) look(ctx context.Context, began time.Time) (*presence, error
 	d.mu.Lock()
 	d.asked, d.due = began, began.Add(d.pause)
 	d.mu.Unlock()
-	return d.settle(a), nil
+	return d.finish(a), nil
 }
 
 // attendance collects the instances that run, in one look.
@@ -192,7 +192,7 @@ func (a *attendance) keepAllBut(asked []plane.Peer) {
 
 // askAll asks the whole plane, and then one by one those that did not answer but did before.
 func (a *attendance) askAll(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, a.patience)
+	limited, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	own := false
 	err := plane.CallAll(limited, a.conn, "/ping", func(from plane.Peer, body []byte, err error) {
@@ -205,7 +205,7 @@ func (a *attendance) askAll(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case !own: // the broker lets the portal hear nothing that is for all instances: announcements are not heard, either
+	case !own: // the broker lets the portal receive nothing that is for all instances, and so no announcements, either
 		a.pause = maxAge
 	case limited.Err() != nil: // there may be more
 		a.pause = min(max(2*a.pause, maxAge), pingAge) //nolint:mnd // twice
@@ -227,7 +227,7 @@ func (a *attendance) askAll(ctx context.Context) error {
 // ask asks instances at the same time, so that none that takes its time keeps another from answering. Those that do not
 // answer are left out, and asked once more by the next look if they are there.
 func (a *attendance) ask(ctx context.Context, all []plane.Peer) {
-	ctx, cancel := context.WithTimeout(ctx, a.patience)
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	inParallel(len(all), maxAsked, func(at int) {
 		from := all[at]
@@ -236,7 +236,7 @@ func (a *attendance) ask(ctx context.Context, all []plane.Peer) {
 		case errors.Is(err, bus.ErrNoResponder):
 			return
 		case err != nil:
-			a.doubt(from)
+			a.recheck(from)
 			return
 		case !plane.IsOwnPing(from, body):
 			return
@@ -269,8 +269,8 @@ func (d *discovery) ping(ctx context.Context, from plane.Peer) ([]byte, error) {
 	return plane.ReadReport(response)
 }
 
-// settle ends a look.
-func (d *discovery) settle(a *attendance) *presence {
+// finish ends a look, and returns its result.
+func (d *discovery) finish(a *attendance) *presence {
 	admitted, leftOut := a.answering.Admit()
 	if !a.all {
 		leftOut = max(leftOut, a.before.leftOut)

@@ -86,7 +86,7 @@ func (w *watched) hosts() string {
 	return strings.Join(slices.Sorted(maps.Keys(listed.Hosts)), " ")
 }
 
-// TestDiscovery_Announcements holds that the portal hears who comes and goes, and asks the whole plane only at first,
+// TestDiscovery_Announcements holds that the portal notices who comes and goes, and asks the whole plane only at first,
 // if it may have missed something, and once a minute.
 func TestDiscovery_Announcements(t *testing.T) {
 	t.Parallel()
@@ -235,7 +235,7 @@ func TestDocumentCache_Hello(t *testing.T) {
 	})
 }
 
-// TestDocumentCache_NewDigest holds that a document is fetched as soon as an instance tells that it has another one.
+// TestDocumentCache_NewDigest holds that a document is fetched as soon as an instance announces another one.
 func TestDocumentCache_NewDigest(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {

@@ -60,7 +60,7 @@ func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, c
 		return &eventSummary{seen, looks[0]}, nil
 	}
 	return &eventFigures{
-		looks:    plane.Shared[*eventSummary]{Age: plane.Always[*eventSummary](liveAge), Timeout: config.patience.logs, Now: config.now, Look: look},
+		looks:    plane.Shared[*eventSummary]{Age: plane.Always[*eventSummary](liveAge), Timeout: config.timeouts.logs, Now: config.now, Look: look},
 		catalogs: all, operators: operators,
 	}
 }
@@ -249,7 +249,7 @@ type logChange struct {
 
 // newLogChange compares two looks; there may be no earlier one.
 func newLogChange(earlier, now *eventlog.Log, seconds float64) *logChange {
-	if earlier == nil || seconds <= 0 || now.FirstSequence < earlier.FirstSequence { // the log was made anew
+	if earlier == nil || seconds <= 0 || now.FirstSequence < earlier.FirstSequence { // the log was created again
 		return &logChange{}
 	}
 	change := &logChange{earlier: earlier, seconds: seconds, before: countKinds(earlier), after: countKinds(now)}

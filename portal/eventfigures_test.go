@@ -22,7 +22,7 @@ import (
 	"github.com/busline/busline/portal/internal/portaltest"
 )
 
-// orderRefuser refuses large orders until it is told not to, and tells the numbers of the others.
+// orderRefuser refuses large orders until it is switched over, and records the numbers of the others.
 type orderRefuser struct {
 	mu      sync.Mutex // protects patient
 	patient bool

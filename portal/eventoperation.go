@@ -196,7 +196,7 @@ type publication struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// publish has an instance of the publisher publish an event, on behalf of the caller, and relays its answer.
+// publish asks an instance of the publisher to publish an event, on behalf of the caller, and relays its answer.
 func (o *eventOperations) publish(w http.ResponseWriter, r *http.Request) error {
 	var wanted publication
 	if err := readJSON(r, &wanted, "publisher, event and arguments"); err != nil {

@@ -228,7 +228,7 @@ type parcel struct {
 	To string `json:"to" jsonschema:"minLength=1"`
 }
 
-// TestPublish_ByOperator has a publisher publish, on behalf of the caller.
+// TestPublish_ByOperator makes a publisher publish, on behalf of the caller.
 func TestPublish_ByOperator(t *testing.T) {
 	t.Parallel()
 	e := newStoredEvents(t, portal.WithEventOperators(""))

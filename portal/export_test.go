@@ -24,7 +24,7 @@ type patienceOption time.Duration
 
 func (o patienceOption) applyToPortal(c *portalConfig) {
 	long := time.Duration(o)
-	c.patience = patience{discovery: long, documents: long, traffic: long, logs: long, readers: long}
+	c.timeouts = timeouts{discovery: long, documents: long, traffic: long, logs: long, readers: long}
 }
 
 // NotesOfCrowd returns what the map notes when so many instances answer one look.
@@ -95,7 +95,7 @@ func (v *Versions) Serve(w http.ResponseWriter, r *http.Request, body []byte, sa
 // Count returns how many versions are kept.
 func (v *Versions) Count() int { return len(v.versions.all) }
 
-// Marked returns how many instances the portal is to ask after it has heard of so many, without a reader.
+// Marked returns how many instances the portal is to ask after so many announcements, without a reader.
 func Marked(count int) int {
 	d := newDiscovery(nil, &portalConfig{now: time.Now})
 	for at := range count {

@@ -56,12 +56,12 @@ func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 		if err != nil {
 			return nil, err
 		}
-		all.discovery.doubt(seen.leaveOut(window.known)...)
+		all.discovery.recheck(seen.leaveOut(window.known)...)
 		window.add(seen)
 		return newTrafficSummary(window), nil
 	}
 	return &live{
-		summaries: plane.Shared[*trafficSummary]{Age: (*trafficSummary).age, Timeout: config.patience.traffic, Soon: config.patience.readers, Now: config.now, Look: look},
+		summaries: plane.Shared[*trafficSummary]{Age: (*trafficSummary).age, Timeout: config.timeouts.traffic, Soon: config.timeouts.readers, Now: config.now, Look: look},
 		catalogs:  all, now: config.now, viewers: make(map[string]*viewer),
 	}
 }

@@ -475,8 +475,8 @@ func (f *fragile) be(away bool) {
 	f.conns = nil
 }
 
-// TestLive_WithoutBroker says that it knows nothing, and goes on when the broker is back. Time is real here: nats.go
-// keeps timers for the whole process when it connects again.
+// TestLive_WithoutBroker holds that the portal reports nothing without a broker, and continues when the broker is back.
+// Time is real here: nats.go keeps timers for the whole process when it connects again.
 func TestLive_WithoutBroker(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
@@ -521,7 +521,7 @@ func traffic(served ...string) string {
 	return `{"started":"2000-01-01T00:00:00Z","served":[` + strings.Join(served, ",") + `],"made":[]}`
 }
 
-// TestLiveOf_UnknownHosts has one of two services tell what cannot be. The other one is shown all the same.
+// TestLiveOf_UnknownHosts makes one of two services report what cannot be. The other one is shown all the same.
 func TestLiveOf_UnknownHosts(t *testing.T) {
 	t.Parallel()
 	const fine = `"buckets":[1],"took":1,"refused":0,"failed":0`
@@ -585,7 +585,7 @@ func TestLiveOf_UnknownHosts(t *testing.T) {
 	}
 }
 
-// TestLiveOf_BackwardCounters has a foreign instance count backwards, and be started anew again and again.
+// TestLiveOf_BackwardCounters uses a foreign instance that counts backwards, and that restarts again and again.
 func TestLiveOf_BackwardCounters(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -607,7 +607,7 @@ func TestLiveOf_BackwardCounters(t *testing.T) {
 	})
 }
 
-// FuzzTraffic holds that whatever an instance tells becomes a view that can be read and has nothing in it that cannot
+// FuzzTraffic holds that whatever an instance reports becomes a view that can be read and has nothing in it that cannot
 // be.
 func FuzzTraffic(f *testing.F) {
 	for _, seed := range []string{

@@ -186,7 +186,7 @@ func (l *answerList) read(path string, response *http.Response, err error) (call
 	}
 	came := callAnswer{
 		Host: response.Header.Get("Bus-From-Host"), ID: response.Header.Get("Bus-From-Id"),
-		MsgID: response.Header.Get("Bus-Msg-Id"), Status: response.StatusCode, Header: telling(response.Header),
+		MsgID: response.Header.Get("Bus-Msg-Id"), Status: response.StatusCode, Header: shownHeader(response.Header),
 		Length: len(body),
 	}
 	l.show(&came, body)
@@ -220,8 +220,8 @@ func (l *answerList) show(came *callAnswer, body []byte) {
 	came.Body = string(body)
 }
 
-// telling returns the headers of an answer that are worth showing to people.
-func telling(header http.Header) map[string]string {
+// shownHeader returns the headers of an answer that are worth showing to people.
+func shownHeader(header http.Header) map[string]string {
 	shown := make(map[string]string)
 	for _, name := range []string{"Allow", "Cache-Control", "Content-Type", "Etag", "Location", "Retry-After", "Www-Authenticate"} {
 		if value := header.Get(name); value != "" {

@@ -94,7 +94,7 @@ func TestMulticast(t *testing.T) {
 	assert.Contains(t, none.Text, `"answers":[]`, "nobody")
 }
 
-// TestMulticast_Bounds has instances answer much, binary, badly and never.
+// TestMulticast_Bounds calls instances that answer much, binary, badly and never.
 func TestMulticast_Bounds(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)

@@ -25,11 +25,11 @@ type portalConfig struct {
 	ports     []int
 	operators *string // the rule of those who operate events, "" for every caller; nil: for none
 	now       func() time.Time
-	patience  patience
+	timeouts  timeouts
 }
 
-// patience says how long the portal waits for answers of the instances.
-type patience struct {
+// timeouts are how long the portal waits for answers of the instances.
+type timeouts struct {
 	discovery time.Duration // to say what they serve; it leaves time to fetch documents
 	documents time.Duration // to return their documents, discovery included
 	traffic   time.Duration // to return their counts
@@ -37,8 +37,8 @@ type patience struct {
 	readers   time.Duration // of the map, until they get the last one
 }
 
-func defaultPatience() patience {
-	return patience{
+func defaultPatience() timeouts {
+	return timeouts{
 		discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond, logs: 3 * time.Second,
 		readers: 500 * time.Millisecond,
 	}
@@ -98,7 +98,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn.Host() != outside.HostPortal {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), outside.HostPortal)
 	}
-	config := &portalConfig{ports: outside.DefaultPorts(), now: time.Now, patience: defaultPatience()}
+	config := &portalConfig{ports: outside.DefaultPorts(), now: time.Now, timeouts: defaultPatience()}
 	if rule, isSet := os.LookupEnv("BUS_EVENT_OPERATORS"); isSet && rule != "" {
 		rule = strings.TrimSpace(rule)
 		if rule == everyCaller {

@@ -42,7 +42,7 @@ func patient() []portal.RegisterOption {
 	return []portal.RegisterOption{portal.WithPatience(time.Minute)}
 }
 
-// heard returns when the portal has heard all announcements so far: one that connects waits for them.
+// awaitAnnouncements waits until the portal has received all announcements so far: one that connects waits for them.
 func (d *testIngress) awaitAnnouncements() { d.Bus.Connect("last.example") }
 
 // register serves the portal behind the ingress.
@@ -402,8 +402,8 @@ func TestRegister_LoadsNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestProblem_HidesReasonsOfLeftOutServices has the portal itself fail to fetch a document, with a text that is not for
-// its readers.
+// TestProblem_HidesReasonsOfLeftOutServices makes the portal itself fail to fetch a document, with a text that is not
+// for its readers.
 func TestProblem_HidesReasonsOfLeftOutServices(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)

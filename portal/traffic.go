@@ -50,7 +50,7 @@ func (w *window) longest(instances int) time.Duration {
 	return max(windowLength, looks*ageOf(instances))
 }
 
-// add adds a look. If the previous look is too old the window starts anew: what was counted in between is not recent.
+// add adds a look. If the previous look is too old the window restarts: what was counted in between is not recent.
 func (w *window) add(seen *trafficSnapshot) {
 	if w.latest == nil || seen.at.Sub(w.latest.at) > w.longest(len(seen.peers)) || seen.at.Before(w.latest.at) {
 		*w = window{known: make(map[plane.Peer]knownTraffic)}

@@ -29,7 +29,7 @@ func (fleetService) Lookup(key string) (value string, found bool) { return key, 
 // Store keeps a value.
 func (f fleetService) Store(_, _ string) (stored bool, err error) { return true, f.err }
 
-// Stats tells how it is.
+// Stats returns the state.
 func (fleetService) Stats() (entries, bytes int64) { return 1, 2 }
 
 // scale visits a thousand services.

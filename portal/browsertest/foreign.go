@@ -18,7 +18,7 @@ const foreignDocument = `{"openapi":"3.0.0","info":{"title":"foreign","version":
 		{"type":"object","properties":{"text":{"type":"string"}}}}}},
 		"responses":{"200":{"description":"OK"}}}}}}`
 
-// startForeign starts a service that responds with the tenant that it is told.
+// startForeign starts a service that responds with the tenant of the request.
 func (s *stage) startForeign() error {
 	conn, err := s.join("foreign.example")
 	if err != nil {

@@ -121,7 +121,7 @@ func (generated) Store(_, _ string, _ int) (stored bool) { return true }
 // Purge forgets what is older than some seconds.
 func (generated) Purge(seconds int) (purged int) { return seconds }
 
-// Stats tells how it is.
+// Stats returns the state.
 func (generated) Stats() (entries, bytes int64) { return 1, 2 }
 
 // startMany starts the given number of services.

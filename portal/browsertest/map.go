@@ -46,7 +46,7 @@ func (v *visit) picks(host, key string) step {
 	)
 }
 
-// pressed waits until the picture tells screen readers that one node is pinned, "" for none.
+// pressed waits until the picture reports to screen readers that one node is pinned, "" for none.
 func (v *visit) pressed(host string) step {
 	return v.awaits("pinned: "+host, `(document.querySelector('.map-node[aria-pressed="true"]')?.getAttribute("aria-label") ?? "").split(":")[0] === %s`, host)
 }

@@ -78,8 +78,9 @@ func (t *tab) resize(width, height int64) error {
 	return chromedp.Do(t.ctx, chromedp.EmulateViewport(width, height))
 }
 
-// open goes to a route of the portal's page, such as "#/compare", and waits until the page has heard of it: before, it
-// shows what it did, which may have the same fields and buttons. A page that was loaded has heard of nothing else.
+// open goes to a route of the portal's page, such as "#/compare", and waits until the page has handled the change:
+// before, it shows what it did, which may have the same fields and buttons. A page that was loaded has handled nothing
+// else.
 func (t *tab) open(hash string) error {
 	const hears = `globalThis.heard = location.href; addEventListener("hashchange", () => { heard = location.href; });`
 	if err := t.run(hears); err != nil {

@@ -119,7 +119,7 @@ func portalLost(v *visit) error {
 	)
 }
 
-// portalSilent has requests that are never answered, as after a sleep of the computer.
+// portalSilent makes requests that are never answered, as after a sleep of the computer.
 func portalSilent(v *visit) error {
 	falls := func() error { return v.silence("*/portal/openapi.json") }
 	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"), falls,

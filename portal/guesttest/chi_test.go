@@ -13,45 +13,45 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// tell answers with the route that chi has found, and its parameters.
-func tell(w http.ResponseWriter, r *http.Request) {
+// showRoute answers with the route that chi has found, and its parameters.
+func showRoute(w http.ResponseWriter, r *http.Request) {
 	route := chi.RouteContext(r.Context())
 	_, _ = fmt.Fprintln(w, r.Method, r.URL.Path, route.RoutePattern(), route.URLParams.Keys, route.URLParams.Values)
 }
 
-func tellHandler() http.Handler { return http.HandlerFunc(tell) }
+func tellHandler() http.Handler { return http.HandlerFunc(showRoute) }
 
 // chiRouter has routes of each kind, and below /with/<name> each middleware.
 func chiRouter() http.Handler {
 	chi.RegisterMethod("SEEK")
 	router := chi.NewRouter()
-	router.Get("/", tell)
-	router.Get("/ping", tell)
-	router.Post("/ping", tell)
+	router.Get("/", showRoute)
+	router.Get("/ping", showRoute)
+	router.Post("/ping", showRoute)
 	router.Method("SEEK", "/ping", tellHandler())
-	router.Get("/users/{id}", tell)
-	router.Put("/users/{id}", tell)
-	router.Get("/users/{id}/posts/{post}", tell)
-	router.Get("/date/{year:\\d{4}}-{month:\\d\\d}", tell)
-	router.Get("/files/*", tell)
-	router.Get("/slash/", tell)
+	router.Get("/users/{id}", showRoute)
+	router.Put("/users/{id}", showRoute)
+	router.Get("/users/{id}/posts/{post}", showRoute)
+	router.Get("/date/{year:\\d{4}}-{month:\\d\\d}", showRoute)
+	router.Get("/files/*", showRoute)
+	router.Get("/slash/", showRoute)
 	router.Get("/to", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ping", http.StatusFound) })
 	router.Handle("/any", tellHandler())
 	router.Route("/routed", func(r chi.Router) {
-		r.Get("/", tell)
-		r.Get("/{a}", tell)
+		r.Get("/", showRoute)
+		r.Get("/{a}", showRoute)
 		r.NotFound(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "not below routed", http.StatusNotFound) })
 		r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "not so below routed", http.StatusMethodNotAllowed)
 		})
 	})
 	mounted := chi.NewRouter()
-	mounted.Get("/", tell)
-	mounted.Get("/{x}/*", tell)
+	mounted.Get("/", showRoute)
+	mounted.Get("/{x}/*", showRoute)
 	router.Mount("/mounted/{tenant}", mounted)
 	router.Group(func(r chi.Router) {
 		r.Use(middleware.SetHeader("X-Group", "yes"))
-		r.With(middleware.SetHeader("X-With", "yes")).Get("/group", tell)
+		r.With(middleware.SetHeader("X-With", "yes")).Get("/group", showRoute)
 	})
 
 	with := func(name string, handler http.HandlerFunc, uses ...func(http.Handler) http.Handler) {
@@ -61,8 +61,8 @@ func chiRouter() http.Handler {
 			r.HandleFunc("/*", handler)
 		})
 	}
-	with("strip", tell, middleware.StripSlashes)
-	with("clean", tell, middleware.CleanPath)
+	with("strip", showRoute, middleware.StripSlashes)
+	with("clean", showRoute, middleware.CleanPath)
 	with("compress", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, strings.Repeat("text ", 1000))
@@ -79,7 +79,7 @@ func chiRouter() http.Handler {
 	with("recover", func(http.ResponseWriter, *http.Request) { panic("a mistake") }, quiet, middleware.Recoverer)
 	with("recover-abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, middleware.Recoverer)
 	with("timeout", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, middleware.Timeout(time.Millisecond))
-	with("throttle", tell, middleware.Throttle(10))
+	with("throttle", showRoute, middleware.Throttle(10))
 	entered := make(stepwise)
 	router.Post("/with/full/entered", func(w http.ResponseWriter, r *http.Request) { entered.wait(r.Context()) })
 	with("full", func(_ http.ResponseWriter, r *http.Request) {
@@ -98,15 +98,15 @@ func chiRouter() http.Handler {
 	with("request-id", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, middleware.GetReqID(r.Context()) != "", r.Header.Get("X-Request-Id"))
 	}, middleware.RequestID)
-	with("auth", tell, middleware.BasicAuth("realm", map[string]string{"user": "password"}))
-	with("heartbeat", tell, middleware.Heartbeat("/with/heartbeat/alive"))
+	with("auth", showRoute, middleware.BasicAuth("realm", map[string]string{"user": "password"}))
+	with("heartbeat", showRoute, middleware.Heartbeat("/with/heartbeat/alive"))
 	with("no-cache", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, r.Header.Get("If-None-Match"))
 	}, middleware.NoCache)
-	with("header", tell, middleware.SetHeader("X-Set", "yes"))
-	with("type", tell, middleware.AllowContentType("application/json"))
-	with("charset", tell, middleware.ContentCharset("utf-8"))
-	with("encoding", tell, middleware.AllowContentEncoding("gzip"))
+	with("header", showRoute, middleware.SetHeader("X-Set", "yes"))
+	with("type", showRoute, middleware.AllowContentType("application/json"))
+	with("charset", showRoute, middleware.ContentCharset("utf-8"))
+	with("encoding", showRoute, middleware.AllowContentEncoding("gzip"))
 	with("size", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
 			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
@@ -115,8 +115,8 @@ func chiRouter() http.Handler {
 	with("format", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, r.Context().Value(middleware.URLFormatCtxKey))
 	}, middleware.URLFormat)
-	with("rewrite", tell, middleware.PathRewrite("/old", "/new"))
-	with("profile", tell, middleware.Maybe(middleware.SetHeader("X-Maybe", "yes"), func(r *http.Request) bool { return r.URL.RawQuery == "maybe" }))
+	with("rewrite", showRoute, middleware.PathRewrite("/old", "/new"))
+	with("profile", showRoute, middleware.Maybe(middleware.SetHeader("X-Maybe", "yes"), func(r *http.Request) bool { return r.URL.RawQuery == "maybe" }))
 	with("wrapped", func(w http.ResponseWriter, r *http.Request) {
 		wrapped := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		_, _ = io.WriteString(wrapped, "text")
@@ -126,14 +126,14 @@ func chiRouter() http.Handler {
 
 	redirected := chi.NewRouter()
 	redirected.Use(middleware.RedirectSlashes)
-	redirected.Get("/redirected/a", tell)
-	redirected.Get("/redirected/a/{b}", tell)
+	redirected.Get("/redirected/a", showRoute)
+	redirected.Get("/redirected/a/{b}", showRoute)
 	heads := chi.NewRouter()
 	heads.Use(middleware.GetHead)
-	heads.Get("/heads/a", tell)
+	heads.Get("/heads/a", showRoute)
 	stripped := chi.NewRouter()
 	stripped.Use(middleware.StripSlashes)
-	stripped.Get("/stripped/a", tell)
+	stripped.Get("/stripped/a", showRoute)
 	outer := http.NewServeMux()
 	outer.Handle("/redirected/", redirected)
 	outer.Handle("/heads/", heads)
@@ -155,7 +155,7 @@ type silent struct{}
 func (silent) Write(int, int, http.Header, time.Duration, any) {}
 func (silent) Panic(any, []byte)                               {}
 
-// full has a second request come while a first one keeps the only place.
+// full sends a second request while a first one keeps the only place.
 func full(t *testing.T, w *way) []string {
 	t.Helper()
 	first := make(chan []string, 1)

@@ -43,11 +43,11 @@ type comparison struct {
 	overConn, behind string
 }
 
-// patience ends a wait that would be for ever.
-const patience = 10 * time.Second
+// testTimeout ends a wait that would be for ever.
+const testTimeout = 10 * time.Second
 
-// compare has clients call handlers of one kind by net/http, over a connection and through the ingress, and checks in
-// what they differ.
+// compare calls handlers of one kind by net/http, over a connection and through the ingress, and checks in what they
+// differ.
 func compare(t *testing.T, newHandler func() http.Handler, cases []comparison, configure ...func(*httptest.Server)) {
 	t.Helper()
 	plain, overConn, behind := waysTo(t, newHandler, configure...)
@@ -71,7 +71,7 @@ func compare(t *testing.T, newHandler func() http.Handler, cases []comparison, c
 	t.Logf("%d cases; equal over a connection: %d, through the ingress: %d", len(cases), equalOverConn, equalBehind)
 }
 
-// overHTTP2 has servers serve HTTP/2 as well.
+// overHTTP2 makes servers serve HTTP/2 as well.
 func overHTTP2(server *httptest.Server) { server.EnableHTTP2 = true }
 
 // waysTo returns the three ways to a handler; each has a handler of its own.
@@ -135,7 +135,7 @@ func request(methodAndPath string, header ...string) func(*testing.T, *way) []st
 func requestWith(body []byte, methodAndPath string, header ...string) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 		defer cancel()
 		var informed []string
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
@@ -215,7 +215,7 @@ func (w *way) describe(response *http.Response) []string {
 	return lines
 }
 
-// longLine is how long a text is that is told by its hash.
+// longLine is the length of a text from which its hash stands for it.
 const longLine = 120
 
 // unzip returns what gzip has compressed.

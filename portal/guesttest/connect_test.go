@@ -38,7 +38,7 @@ func connectServer() http.Handler {
 	step, left := make(stepwise), make(chan struct{}, 1)
 	mux.HandleFunc("/next", step.next)
 	mux.Handle("/t/Wait", connect.NewUnaryHandler("/t/Wait", func(ctx context.Context, _ *connect.Request[text]) (*connect.Response[text], error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // the client's time ends first
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), testTimeout) // the client's time ends first
 		defer cancel()
 		step.wait(ctx)
 		return nil, connect.NewError(connect.CodeAborted, nil)
@@ -269,7 +269,7 @@ func (c *connectTest) chat(ctx context.Context) string {
 	return outcome(err)
 }
 
-// TestConnect has the calls that connect's own conformance tests make, in the protocols of connect-go.
+// TestConnect makes the calls of connect's own conformance tests, in the protocols of connect-go.
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	type call = func(*connectTest, context.Context) string
@@ -319,7 +319,7 @@ func TestConnect(t *testing.T) {
 			}
 			cases = append(cases, comparison{protocol.name + ": " + one.name, func(t *testing.T, w *way) []string {
 				t.Helper()
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 				defer cancel()
 				return []string{one.do(&connectTest{w, protocol.options}, ctx)}
 			}, one.want, one.overConn, one.behind})

@@ -76,7 +76,7 @@ func mcpServer() http.Handler {
 	return mux
 }
 
-// told is what a client is told beside the answers to its calls.
+// clientNotices is what a client receives beside the answers to its calls.
 type clientNotices struct {
 	progress, prompts chan string
 }
@@ -85,7 +85,7 @@ type clientNotices struct {
 func session(do func(ctx context.Context, w *way, session *mcp.ClientSession, notices clientNotices) (string, error)) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 		defer cancel()
 		notices := clientNotices{make(chan string, 10), make(chan string, 10)}
 		client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "v1"}, &mcp.ClientOptions{
@@ -112,7 +112,7 @@ func session(do func(ctx context.Context, w *way, session *mcp.ClientSession, no
 	}
 }
 
-// listen waits for what a client is told.
+// listen waits for a notice to a client.
 func listen(ctx context.Context, from chan string) string {
 	select {
 	case said := <-from:
@@ -153,7 +153,7 @@ func progressing(ctx context.Context, w *way, session *mcp.ClientSession, notice
 	failed := make(chan error, 1)
 	go func() {
 		defer close(failed)
-		for range 3 { // each before the tool goes on
+		for range 3 { // each before the tool continues
 			progress = append(progress, listen(ctx, notices.progress))
 			if err := goOn(ctx, w, "/next"); err != nil {
 				failed <- err

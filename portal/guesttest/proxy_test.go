@@ -102,8 +102,7 @@ func TestReverseProxy_Transport(t *testing.T) {
 	}
 }
 
-// TestWebSocket has a client ask for another protocol. The handler takes it for granted that it gets a connection, and
-// panics.
+// TestWebSocket asks for another protocol. The handler takes it for granted that it gets a connection, and panics.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	handshake := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Origin: https://guest.example"}

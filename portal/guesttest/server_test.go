@@ -201,7 +201,7 @@ func chunked(methodAndPath string, size int) func(*testing.T, *way) []string {
 	}
 }
 
-// transparently has a client ask for gzip by itself.
+// transparently lets a client ask for gzip by itself.
 func transparently(methodAndPath string) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
@@ -224,7 +224,7 @@ func transparently(methodAndPath string) func(*testing.T, *way) []string {
 func leaving(path string) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 		defer cancel()
 		response, err := w.send(ctx, nil, "GET "+path)
 		if err != nil {

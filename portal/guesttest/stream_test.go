@@ -34,7 +34,7 @@ func (s stepwise) wait(ctx context.Context) bool {
 func piecewise(path, last string) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 		defer cancel()
 		response, err := w.send(ctx, nil, "GET "+path)
 		if err != nil {

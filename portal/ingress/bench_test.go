@@ -37,8 +37,8 @@ func (s *countedStream) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// BenchmarkEvents_Idle has 10 000 idle clients of stored events, without those of net/http, and tells what each costs;
-// an operation is an event that reaches all of them.
+// BenchmarkEvents_Idle has 10 000 idle clients of stored events, without those of net/http, and reports what each
+// costs; an operation is an event that reaches all of them.
 func BenchmarkEvents_Idle(b *testing.B) {
 	const clients = 10_000
 	plane := bustest.New(b, broker.JetStream(b.TempDir()))

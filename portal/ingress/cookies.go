@@ -59,9 +59,9 @@ func (d *droppedCookies) writeTo(text *metrics.Text, labels []metrics.Label) {
 	}
 }
 
-// confineCookies restricts the cookies of a response to the service's own path and to a bounded size, and drops those
-// of pages in a sandbox.
-func (i *Handler) confineCookies(r *http.Request, place *servicePlace, to *url.URL, response *http.Response) {
+// filterCookies restricts the cookies of a response to the service's own path and to a bounded size, and drops those of
+// pages in a sandbox.
+func (i *Handler) filterCookies(r *http.Request, place *servicePlace, to *url.URL, response *http.Response) {
 	jar := &cookieFilter{
 		place: place, sandboxed: i.config.needsSandbox(to, response),
 		left: maxSetCookies, clientLeft: maxClientCookies - len(strings.Join(r.Header.Values("Cookie"), "; ")),

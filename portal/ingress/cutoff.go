@@ -56,8 +56,8 @@ func (i *Handler) rejectBody(w http.ResponseWriter, r *http.Request, err error) 
 	i.rejectRequest(w, r, err)
 }
 
-// noteUnread logs that a response could not be written because its client did not read it in time. HTTP/2 does not tell
-// that from a client that has left.
+// noteUnread logs that a response could not be written because its client did not read it in time. HTTP/2 does not
+// report that from a client that has left.
 func (i *Handler) noteUnread(r *http.Request, err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		i.logCutOff(r, "a client was cut off: it did not read its response in time")

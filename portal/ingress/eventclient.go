@@ -74,8 +74,8 @@ func (e *eventClients) enter(client eventClient) error {
 	return &bus.Error{Status: http.StatusServiceUnavailable, Detail: detail, RetryAfter: time.Second}
 }
 
-// leave no longer counts a stream.
-func (e *eventClients) leave(client eventClient) {
+// remove ends the count of a stream.
+func (e *eventClients) remove(client eventClient) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open--

@@ -58,11 +58,11 @@ func (f *eventFeeds) join(ctx context.Context, key feedKey) (*eventFeed, error) 
 	select {
 	case <-feed.opened:
 	case <-ctx.Done():
-		f.leave(feed)
+		f.release(feed)
 		return nil, ctx.Err()
 	}
 	if feed.err != nil {
-		f.leave(feed)
+		f.release(feed)
 		return nil, feed.err
 	}
 	return feed, nil
@@ -85,8 +85,8 @@ func (f *eventFeeds) use(key feedKey) *eventFeed {
 	return feed
 }
 
-// leave ends a feed with its last user, and waits for that.
-func (f *eventFeeds) leave(feed *eventFeed) {
+// release removes a user of a feed. The last one ends the feed, and waits for that.
+func (f *eventFeeds) release(feed *eventFeed) {
 	f.mu.Lock()
 	feed.users--
 	isLast := feed.users == 0
@@ -110,11 +110,11 @@ func (f *eventFeeds) forgetLocked(feed *eventFeed) {
 // run runs a feed until it is cancelled or cannot be opened.
 func (f *eventFeeds) run(ctx context.Context, feed *eventFeed) {
 	defer close(feed.ended)
-	carry := feed.watch
+	read := feed.watch
 	if feed.stored {
-		carry = feed.tail
+		read = feed.tail
 	}
-	if err := carry(ctx); err != nil {
+	if err := read(ctx); err != nil {
 		f.mu.Lock()
 		f.forgetLocked(feed)
 		f.mu.Unlock()
@@ -163,8 +163,8 @@ func (f *eventFeed) watch(ctx context.Context) error {
 
 var errNewLog = bus.Errorf(http.StatusGone, "the log has begun anew")
 
-// tail hands out events of the log, behind the last one that it has now. It goes on where it was when the broker was
-// away. An error means that the feed was not opened.
+// tail hands out events of the log, behind the last one that it has now. It resumes at the last position when the
+// broker was away. An error means that the feed was not opened.
 func (f *eventFeed) tail(ctx context.Context) (err error) {
 	if f.last, err = eventlog.LastSequence(ctx, f.conn, f.publisher); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (f *eventFeed) detach(stream *eventStream) {
 
 // streamedEvent is an event as all streams write it. It does not change.
 type streamedEvent struct {
-	sequence uint64 // in the log; 0 if it is not stored, and for a gap, behind which the log begins anew
+	sequence uint64 // in the log; 0 if it is not stored, and for a gap, behind which the log begins again
 	text     []byte
 }
 

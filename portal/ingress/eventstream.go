@@ -100,7 +100,7 @@ func (i *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 		i.rejectRequest(w, r, err)
 		return
 	}
-	defer i.streams.clients.leave(stream.listener)
+	defer i.streams.clients.remove(stream.listener)
 	ctx, cancel := stream.bound(r.Context())
 	defer cancel()
 	if err := stream.ask(ctx); err != nil {
@@ -112,7 +112,7 @@ func (i *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 		i.refuseFeed(w, r, err)
 		return
 	}
-	defer i.streams.feeds.leave(feed)
+	defer i.streams.feeds.release(feed)
 	defer feed.detach(stream)
 	if !stream.resumes() {
 		stream.written = feed.attach(stream) // before the client knows that it listens
@@ -123,7 +123,7 @@ func (i *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 	}
 	ctx, stop := i.untilStopped(ctx)
 	defer stop()
-	stream.carry(ctx, feed)
+	stream.send(ctx, feed)
 }
 
 // eventStream is the stream of one client.
@@ -140,7 +140,7 @@ type eventStream struct {
 	after    string // the id behind which the client wants events; "" for those that come from now on
 
 	queue   chan *streamedEvent // closed when the client is too far behind
-	written uint64              // sequence number up to which the client has all; 0 if the events are not stored, or the log begins anew
+	written uint64              // sequence number up to which the client has all; 0 if the events are not stored, or the log begins again
 }
 
 // newEventStream returns the stream that a request asks for.
@@ -271,8 +271,8 @@ func (s *eventStream) begin() error {
 	return nil
 }
 
-// carry writes events until the client leaves or falls behind, its token expires, or the ingress stops.
-func (s *eventStream) carry(ctx context.Context, feed *eventFeed) {
+// send writes events until the client leaves or falls behind, its token expires, or the ingress stops.
+func (s *eventStream) send(ctx context.Context, feed *eventFeed) {
 	defer func() { _ = s.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) }() // for the end of the response
 	if s.catchUp(ctx, feed) != nil {
 		return

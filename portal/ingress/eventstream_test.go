@@ -218,7 +218,7 @@ func TestEvents_Resume(t *testing.T) {
 	assert.Equal(t, count(291, orders), rest, "the header wins")
 }
 
-// TestEvents_Gap tells clients that the log has no more what they have not got.
+// TestEvents_Gap holds that clients get a notice when the log has lost events that they have not got.
 func TestEvents_Gap(t *testing.T) {
 	t.Parallel()
 	o := openStored(t)
@@ -668,7 +668,7 @@ type rigidWriter struct{ http.ResponseWriter }
 
 func (w rigidWriter) Unwrap() {} // of another signature
 
-// TestEvents_NoFlush tells operators of a handler around the ingress that holds events back.
+// TestEvents_NoFlush holds that operators get a warning of a handler around the ingress that holds events back.
 func TestEvents_NoFlush(t *testing.T) {
 	t.Parallel()
 	var log portaltest.WrittenLines

@@ -307,7 +307,7 @@ func (c candidate) samples() []string {
 	}
 }
 
-// allowed reports whether an instance may report a metric with a type. The names of the framework tell their type, and
+// allowed reports whether an instance may report a metric with a type. The names of the framework imply their type, and
 // none of them is that of a sample of another.
 func (c candidate) allowed() bool {
 	hasSuffix := func(suffix string) bool { return strings.HasSuffix(c.name, suffix) }

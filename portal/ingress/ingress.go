@@ -102,13 +102,13 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	case i.config.events != nil && namesEvent(path):
 		i.serveEvents(w, r, path)
 	default:
-		i.carry(w, r, path, &from, load)
+		i.forward(w, r, path, &from, load)
 	}
 }
 
-// carry calls a service for a request. The time budget starts when the body has arrived; the call is cancelled when the
-// client disconnects.
-func (i *Handler) carry(w http.ResponseWriter, r *http.Request, path string, from *forwarding, load *reservation) {
+// forward calls a service for a request. The time budget starts when the body has arrived; the call is cancelled when
+// the client disconnects.
+func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, from *forwarding, load *reservation) {
 	if err := checkWorker(r, path); err != nil {
 		i.rejectRequest(w, r, err)
 		return
@@ -166,7 +166,7 @@ func (i *Handler) carry(w http.ResponseWriter, r *http.Request, path string, fro
 	place := i.placeOf(from, path, to, response)
 	place.noteCalled(r, from, path, response)
 	place.adaptLocations(response)
-	i.confineCookies(r, &place, to, response)
+	i.filterCookies(r, &place, to, response)
 	i.config.applySandboxCSP(to, response)
 	i.relay(w, r, response, load)
 }
@@ -321,7 +321,7 @@ func isBusHeader(name string) bool {
 	return len(name) >= len(prefix) && strings.EqualFold(strings.ReplaceAll(name[:len(prefix)], "_", "-"), prefix)
 }
 
-// setAnsweredBy tells a client which instance has answered, and under what id its message is found in logs:
+// setAnsweredBy adds a header that names the instance that has answered, and the id of its message in logs:
 //
 //	Proxy-Status: busline; next-hop="k3f9x2m7qp.calculator.example"; msg-id="4Q5CBU6RBMRM4XQVWYTLP2S7CA"
 //

@@ -311,12 +311,12 @@ func TestClient_GoesAway(t *testing.T) {
 		entrance.Handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(watched.Close)
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, watched.URL+"/slow.example/", http.NoBody)
 	require.NoError(t, err)
 	go func() {
 		<-arrived
-		leave()
+		cancel()
 	}()
 	if response, err := http.DefaultClient.Do(request); err == nil {
 		response.Body.Close()
@@ -462,7 +462,7 @@ func TestIngress_Tokens(t *testing.T) {
 	}
 }
 
-// isChallenge tells whether a header says with which status, and why, a token was refused.
+// isChallenge reports whether a header says with which status, and why, a token was refused.
 func isChallenge(header string, status int, detail string) bool {
 	challenge, description, isTold := strings.Cut(header, ", error_description=")
 	switch {
@@ -591,7 +591,7 @@ func TestID_OfTheAnsweringInstance(t *testing.T) {
 	}
 }
 
-// TestAway holds that a person is told in words when the page cannot be had, and a program as ever.
+// TestAway holds that a person gets a page when the portal is unavailable, and a program a problem as ever.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)

@@ -197,7 +197,7 @@ func (i *Handler) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	}
 	asking.Wait()
 	s.merge(found)
-	return s.tell(i.labels()), nil
+	return s.text(i.labels()), nil
 }
 
 // find returns the instances on the plane: the ingress itself, then those that are known longest. The first one counts
@@ -327,8 +327,8 @@ func (s *scrape) noteCut(of plane.Peer, reason string, bytes int) {
 	}
 }
 
-// tell returns all metrics, and those of the scrape itself behind them.
-func (s *scrape) tell(labels []metrics.Label) string {
+// text returns all metrics, and those of the scrape itself behind them.
+func (s *scrape) text(labels []metrics.Label) string {
 	text := new(metrics.Text)
 	text.Gauge(scrapePrefix+"instances", "Instances whose metrics are here.", float64(s.count), labels...)
 	for _, reason := range []string{reasonBroken, reasonFailed, reasonSilent, reasonTooMuch} {

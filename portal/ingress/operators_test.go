@@ -101,7 +101,7 @@ func TestMetrics_OfAll(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, got.Text)
 		}
 	}
-	if strings.Contains(got.Text, "busline_scrape_cut_bytes") { // a metric of the framework has another type than its name tells
+	if strings.Contains(got.Text, "busline_scrape_cut_bytes") { // a metric of the framework has another type than its name implies
 		t.Error(got.Text)
 	}
 	entrance.Bus.Broker().Close()

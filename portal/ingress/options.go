@@ -49,7 +49,7 @@ func WithOrigins(origins ...string) Option {
 	return option(func(c *config) { c.origins = slices.Clone(origins) })
 }
 
-// WithSandbox has browsers run each page of a service, HTML or XML, in an opaque origin of its own, apart from the
+// WithSandbox makes browsers run each page of a service, HTML or XML, in an opaque origin of its own, apart from the
 // portal's page. Such pages neither have nor set cookies, have no storage, and what they send counts as sent by another
 // site. A response of any media type counts as a page unless that is known to run no scripts, such as application/json,
 // text/plain and image/png. Default: they run on the origin of the ingress.
@@ -136,8 +136,8 @@ func WithBaseURL(url string) ServerOption {
 	return serverOption(func(c *serverConfig) { c.baseURL = strings.TrimSuffix(url, "/") })
 }
 
-// WithGracePeriod sets how long requests in flight may take once the server was told to stop. Default: 25 s, more
-// than the time budget of a call.
+// WithGracePeriod sets how long requests in flight may take once the server is stopping. Default: 25 s, more than the
+// time budget of a call.
 func WithGracePeriod(longest time.Duration) ServerOption {
 	return serverOption(func(c *serverConfig) { c.grace = longest })
 }

@@ -48,7 +48,7 @@ func (i *Handler) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 	i.serve(w, r)
 }
 
-// checkSite refuses requests that a page of another site has a browser send. A form needs no preflight request, and
+// checkSite refuses requests that a browser sends for a page of another site. A form needs no preflight request, and
 // many endpoints take forms. GET and HEAD pass: a link is such a request, too.
 func (i *Handler) checkSite(r *http.Request, from *forwarding) error {
 	if slices.Contains(i.config.origins, anyOrigin) {
@@ -76,7 +76,7 @@ func (i *Handler) baseURL(from *forwarding) string {
 
 // guardLoopbackHost returns a handler that answers only requests for this machine, if that is all that a server is for:
 // it listens on a loopback address, and has no base URL elsewhere and no proxy in front. A site can have its own name
-// resolve to 127.0.0.1, and is of the same origin for the browser then (DNS rebinding); only the Host header tells.
+// resolve to 127.0.0.1, and is of the same origin for the browser then (DNS rebinding); only the Host header differs.
 func guardLoopbackHost(handler http.Handler, listening net.Addr, baseURL string) http.Handler {
 	tcp, ok := listening.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() || hasProxies(handler) {

@@ -133,7 +133,7 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestRebinding has sites ask a server on this machine under names of their own, as a browser does for them.
+// TestRebinding sends requests to a server on this machine under names of other sites, as a browser does for them.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)

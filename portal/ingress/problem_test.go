@@ -220,7 +220,7 @@ func TestProblem_InstanceUnderAPrefix(t *testing.T) {
 	}
 }
 
-// TestRetryAfter holds that clients are told when to come again, also where the reason is withheld.
+// TestRetryAfter holds that clients learn when to come again, also where the reason is withheld.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)
@@ -242,8 +242,8 @@ func (d driver) Open() error {
 	return fmt.Errorf("dialling postgres://shop:secret@db.internal: %w", d.why)
 }
 
-// TestProblem_HidesTextsWithoutAStatus has services fail with the text of some driver. Whatever status the bus makes of
-// it, it does not leave through the ingress, not even by way of another service.
+// TestProblem_HidesTextsWithoutAStatus calls services that fail with the text of some driver. Whatever status the bus
+// makes of it, it does not leave through the ingress, not even by way of another service.
 func TestProblem_HidesTextsWithoutAStatus(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -274,7 +274,7 @@ func TestProblem_HidesTextsWithoutAStatus(t *testing.T) {
 	}
 }
 
-// TestProblem_HidesErrorsOfTheIngress has an interceptor of its connection fail.
+// TestProblem_HidesErrorsOfTheIngress uses an interceptor of its connection that fails.
 func TestProblem_HidesErrorsOfTheIngress(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect("ingress", bus.WithInterceptors(func(bus.CallFunc) bus.CallFunc {

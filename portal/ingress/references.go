@@ -10,7 +10,7 @@ import (
 
 // adaptReferences rewrites the headers of a request in which a client names the service by its address on the ingress:
 // the service knows only its address on the bus, which is the Host of its requests. So checks of the origin, and the
-// Destination of WebDAV, work as they do without an ingress. An Origin tells no services apart, as all are on the
+// Destination of WebDAV, work as they do without an ingress. An Origin does not distinguish services, as all are on the
 // origin of the ingress; references to other services and other places stay as they are. It is the reverse of
 // [servicePlace.adaptLocations].
 func (i *Handler) adaptReferences(header http.Header, from *forwarding, to *url.URL) {

@@ -87,10 +87,10 @@ func serveUnavailable(w http.ResponseWriter, status int) {
 	header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, awayPage) // fails only if the client has gone
+	_, _ = io.WriteString(w, unavailablePage) // fails only if the client has gone
 }
 
 // awayPage is what a browser gets instead of the page while the page, which is served on the bus, cannot be reached.
 //
 //go:embed away.html
-var awayPage string
+var unavailablePage string

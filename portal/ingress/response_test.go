@@ -99,7 +99,7 @@ func TestCompression(t *testing.T) {
 				t.Errorf("%s: ETag %s", name, tag)
 			}
 			// the length of the text is not that of a body which may be compressed, and a handler that writes nothing to HEAD
-			// tells none
+			// reports none
 			if known := got.ContentLength >= 0 || test.path == "/short"; method == "HEAD" && known == strings.Contains(test.vary, "Accept-Encoding") {
 				t.Errorf("%s: Content-Length %d", name, got.ContentLength)
 			}
@@ -143,7 +143,7 @@ func TestResponse_Vary(t *testing.T) {
 }
 
 // TestResponse_WithoutContent compares with net/http what a client gets of a handler that announces a body and has a
-// status without one, or tells of the answer before it.
+// status without one, or describes the answer before it.
 func TestResponse_WithoutContent(t *testing.T) {
 	t.Parallel()
 	handler := func(w http.ResponseWriter, r *http.Request) {

@@ -134,7 +134,7 @@ func TestStream_Relayed(t *testing.T) {
 	}
 }
 
-// TestStream_HTTP10 holds that a client without chunks can tell half of a stream from the whole.
+// TestStream_HTTP10 holds that a client without chunks can distinguish half of a stream from the whole.
 func TestStream_HTTP10(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)
@@ -199,7 +199,7 @@ func oneThen(err error) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) { _ = yield(1, nil) && yield(0, err) }
 }
 
-// TestStream_EventsFail has streams fail after their first element.
+// TestStream_EventsFail calls streams that fail after their first element.
 func TestStream_EventsFail(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)

@@ -89,9 +89,9 @@ func (p *tap) answer(request *wire.Request) {
 // take returns the messages that the ingress has sent since the last call of take.
 func (p *tap) take(t testing.TB) []*tapped {
 	t.Helper()
-	const patience = 10 * time.Second                               // far more than it takes
+	const timeout = 10 * time.Second                                // far more than it takes
 	for _, client := range []*nats.Conn{p.entrance.NATS(), p.raw} { // what was sent has arrived; what arrived is seen
-		require.NoError(t, client.FlushTimeout(patience))
+		require.NoError(t, client.FlushTimeout(timeout))
 	}
 	seen := make(chan struct{})
 	require.NoError(t, p.raw.Barrier(func() { close(seen) }))

@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/portal/internal/portaltest"
 )
 
-// TestUpgrade holds that a client which asks for another protocol is told at once that there is none, and one that can
-// do without is served.
+// TestUpgrade holds that a client which asks for another protocol gets the answer at once that there is none, and one
+// that can do without is served.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)

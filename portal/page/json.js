@@ -45,7 +45,7 @@ export function indent(text, most = Infinity) {
 }
 
 /**
- * Parses JSON; whole numbers that JavaScript would round become a BigInt, if the browser tells their digits.
+ * Parses JSON; whole numbers that JavaScript would round become a BigInt, if the browser passes on their digits.
  */
 export function read(text) {
   if (!/(?:^|[^.\d])\d{16}/.test(text)) {

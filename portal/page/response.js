@@ -60,7 +60,7 @@ function reason(error) {
       return 'The stream broke off: the service failed, or is gone. What had come is below.';
     case 'NotSent':
       return error.message;
-    case 'TypeError': // of fetch, which does not tell the reasons apart
+    case 'TypeError': // of fetch, which does not distinguish the reasons
       return 'No answer: the portal is out of reach, or the service redirects to another host, which the page never calls.';
     default:
       return `The answer cannot be shown: ${error.message}.`;

@@ -80,7 +80,7 @@ export class SendForm {
     this.#output.replaceChildren(...views);
     const text = this.#output.querySelector('pre');
     if (text && before) {
-      // a stream that goes on: its end, unless the user reads something above it
+      // a stream that continues: its end, unless the user reads something above it
       text.scrollTop = followed ? text.scrollHeight : scrolled;
     }
     this.#spoken.textContent = views.map(spokenOf).join('');

@@ -52,7 +52,7 @@ func AddressOf(path string, open []int) (*url.URL, error) {
 }
 
 // SentPath returns the path of a URL as the client sent it, with the bytes encoded that it should have encoded, such as
-// | and é. Because of one of these EscapedPath would decode the whole path and encode it anew: a %2F would become a
+// | and é. Because of one of these EscapedPath would decode the whole path and encode it again: a %2F would become a
 // slash, and so another path, or another host.
 func SentPath(of *url.URL) string {
 	sent := &url.URL{Path: of.Path, RawPath: EncodeStray(of.RawPath)}

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/portal/internal/plane"
 )
 
-// look has hosts answer, one instance each and in that order, and returns those that are admitted, and how many are
+// look makes hosts answer, one instance each and in that order, and returns those that are admitted, and how many are
 // left out.
 func look(roster *plane.Roster, hosts ...string) (admitted []string, leftOut int) {
 	answering := roster.Gather()

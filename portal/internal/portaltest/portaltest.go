@@ -264,7 +264,7 @@ func NewForeignInstance(t *testing.T, b *bustest.Bus, host string) *ForeignInsta
 	return s
 }
 
-// Tells changes an answer; with "hang" there is none.
+// Tells sets an answer; with "hang" there is none.
 func (s *ForeignInstance) Tells(path, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
