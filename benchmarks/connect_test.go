@@ -31,7 +31,7 @@ func overTCP() broker.Option { return broker.Listen("127.0.0.1:0") }
 func connect(b *testing.B, host string, options ...bus.ConnectOption) *bus.Conn {
 	b.Helper()
 	conn := open(b, host, options...)
-	b.Cleanup(func() { leave(b, conn) })
+	b.Cleanup(func() { closeConn(b, conn) })
 	return conn
 }
 
@@ -44,7 +44,7 @@ func open(b *testing.B, host string, options ...bus.ConnectOption) *bus.Conn {
 	return conn
 }
 
-func leave(b *testing.B, conn *bus.Conn) {
+func closeConn(b *testing.B, conn *bus.Conn) {
 	b.Helper()
 	if err := conn.Close(context.Background()); err != nil {
 		b.Error(err)

@@ -9,7 +9,7 @@ import (
 // heavyCallers is how many calls the other caller has in flight all the time.
 const heavyCallers = 500
 
-// BenchmarkFairness has a caller with one call at a time beside one with 500: how long it waits.
+// BenchmarkFairness measures how long a caller with one call at a time waits beside one with 500.
 func BenchmarkFairness(b *testing.B) {
 	for _, path := range busPaths() {
 		b.Run(path.name, func(b *testing.B) {

@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// BenchmarkFootprint tells the memory and the goroutines that an idle service of two endpoints takes, and what one more
-// endpoint does. The broker is a process of its own, and not counted.
+// BenchmarkFootprint reports the memory and the goroutines that an idle service of two endpoints takes, and what one
+// more endpoint does. The broker is a process of its own, and not counted.
 func BenchmarkFootprint(b *testing.B) {
 	const services, endpoints = 200, 1000
 	child := startChildBroker(b)
@@ -21,7 +21,7 @@ func BenchmarkFootprint(b *testing.B) {
 func idleServices(b *testing.B, count int, options ...bus.ConnectOption) {
 	b.Helper()
 	conns := make([]*bus.Conn, count)
-	leave(b, open(b, callerHost, options...)) // what only the first connection of a process makes
+	closeConn(b, open(b, callerHost, options...)) // what only the first connection of a process makes
 	footprint(b, count, func() {
 		for i := range conns {
 			conns[i] = open(b, "service"+strconv.Itoa(i)+".example", options...)
@@ -29,7 +29,7 @@ func idleServices(b *testing.B, count int, options ...bus.ConnectOption) {
 		}
 	}, func() {
 		for i, conn := range conns {
-			leave(b, conn)
+			closeConn(b, conn)
 			conns[i] = nil // or it would be there before the next round, too
 		}
 	})
@@ -43,7 +43,7 @@ func idleEndpoints(b *testing.B, count int, options ...bus.ConnectOption) {
 		conn = open(b, serviceHost, options...)
 		serveMany(b, conn, count)
 	}, func() {
-		leave(b, conn)
+		closeConn(b, conn)
 		conn = nil // or it would be there before the next round, too
 	})
 }

@@ -97,8 +97,8 @@ func (l *latencies) time(call func()) {
 	l.Add(time.Since(start))
 }
 
-// report tells the benchmark below which time half of the calls stayed, 99 of 100 and 999 of 1000. Of several
-// goroutines, all are counted.
+// report reports below which time half of the calls stayed, 99 of 100 and 999 of 1000. Of several goroutines, all are
+// counted.
 func report(b *testing.B, all []latencies) {
 	b.Helper()
 	var sum latency.Histogram

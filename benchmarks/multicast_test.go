@@ -39,7 +39,7 @@ func firstMulticasts(b *testing.B, instances int, options []bus.ConnectOption) {
 			b.Error(err)
 		}
 		b.StopTimer()
-		leave(b, caller)
+		closeConn(b, caller)
 		b.StartTimer()
 	}
 }

@@ -24,8 +24,8 @@ func startUp(b *testing.B, options ...bus.ConnectOption) {
 			b.Error(err)
 		}
 		b.StopTimer()
-		leave(b, caller)
-		leave(b, server)
+		closeConn(b, caller)
+		closeConn(b, server)
 		b.StartTimer()
 	}
 }
@@ -47,7 +47,7 @@ func ready(b *testing.B, options ...bus.ConnectOption) {
 		conn := open(b, serviceHost, options...)
 		serve(b, conn)
 		b.StopTimer()
-		leave(b, conn)
+		closeConn(b, conn)
 		b.StartTimer()
 	}
 }

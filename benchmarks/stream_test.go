@@ -137,7 +137,7 @@ func carriedBy(b *testing.B, name string) (address string, broker *child.Process
 }
 
 // BenchmarkCarry downloads and uploads 1 GiB over HTTP, with service, proxy and client in one process: through the
-// ingress, over the broker and within the process, and through a ReverseProxy. It tells the CPU time of this process
+// ingress, over the broker and within the process, and through a ReverseProxy. It reports the CPU time of this process
 // and of the broker, and the largest heap.
 func BenchmarkCarry(b *testing.B) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -154,7 +154,7 @@ func BenchmarkCarry(b *testing.B) {
 				b.SetBytes(carried())
 				before, heap := cpu(), watchHeap()
 				for b.Loop() {
-					carry(b, method, address)
+					transfer(b, method, address)
 				}
 				largest := heap()
 				b.ReportMetric((cpu()-before).Seconds()/float64(int64(b.N)*carried())*(1<<30), "cpu-s/GiB")
@@ -164,7 +164,7 @@ func BenchmarkCarry(b *testing.B) {
 	}
 }
 
-func carry(b *testing.B, method, address string) {
+func transfer(b *testing.B, method, address string) {
 	b.Helper()
 	var body io.Reader
 	if method == http.MethodPost {
@@ -211,7 +211,7 @@ func watchHeap() (largest func() uint64) {
 	}
 }
 
-// BenchmarkIdleStreams tells the memory of a stream that sends nothing: its handler, and its caller over a connection
+// BenchmarkIdleStreams reports the memory of a stream that sends nothing: its handler, and its caller over a connection
 // of the bus.
 func BenchmarkIdleStreams(b *testing.B) {
 	const streams = 10_000

@@ -8,7 +8,7 @@ import (
 )
 
 // countWrites starts to count the write system calls of this process. What it returns reports them by call; where the
-// system does not tell, as all but Linux, it reports nothing.
+// system does not count them, as all but Linux, it reports nothing.
 func countWrites(b *testing.B) (report func()) {
 	b.Helper()
 	before := child.Writes(os.Getpid())

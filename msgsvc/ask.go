@@ -91,7 +91,7 @@ func answerOf[Answer any](response *http.Response, err error) (answer Answer, _ 
 	return answer, nil
 }
 
-// bodyOf returns the body of a response; one that tells of a failure becomes an error with the same status.
+// bodyOf returns the body of a response; one that reports a failure becomes an error with the same status.
 func bodyOf(response *http.Response, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -113,9 +113,9 @@ func bodyOf(response *http.Response, err error) ([]byte, error) {
 // idOf returns the ID of the instance that answered.
 func idOf(response *http.Response) string { return response.Header.Get("Bus-From-Id") }
 
-// peers are the replicas that this one has heard of, itself included. A multicast ends when no other replica has turned
-// up for a moment; on a busy machine that can be before a slow replica has. A replica that is known and was not heard
-// is asked alone.
+// peers are the replicas that this one knows, itself included. A multicast ends when no other replica has turned up for
+// a moment; on a busy machine that can be before a slow replica has. A replica that is known and did not answer is
+// asked alone.
 type peers struct {
 	mu  sync.Mutex // protects ids
 	ids map[string]struct{}
@@ -142,7 +142,7 @@ func (p *peers) lost(id string) {
 	delete(p.ids, id)
 }
 
-// except returns all but those that were heard.
+// except returns all but those that answered.
 func (p *peers) except(answered map[string]struct{}) (missing []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,10 +154,10 @@ func (p *peers) except(answered map[string]struct{}) (missing []string) {
 	return missing
 }
 
-// isGone tells a replica that has left, by the broker's word, from one that is slow.
+// isGone distinguishes a replica that has left, as the broker reports, from one that is slow.
 func isGone(err error) bool { return errors.Is(err, bus.ErrNoResponder) }
 
-// isUnheard tells a replica that may have left or may be slow: while a client listens to all of the plane the broker
-// finds a subscriber for every question. It has failed this question; a later one is not put to it alone again, as it
-// may never answer. If it is there after all, it is met when it asks, or answers a multicast.
+// isUnheard reports whether a replica may have left or may be slow: while a client listens to all of the plane the
+// broker finds a subscriber for every question. It has failed this question; a later one is not put to it alone again,
+// as it may never answer. If it is there after all, it is met when it asks, or answers a multicast.
 func isUnheard(err error) bool { return errors.Is(err, bus.ErrNoAck) }

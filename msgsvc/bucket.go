@@ -62,9 +62,9 @@ func (b *bucketCache) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 	return bucket, nil
 }
 
-// openBucket makes the bucket's stream, if it is not there, rather than the bucket: a bucket that is full refuses
-// what is new, a cache lets go of what is oldest. What the stream of a bucket looks like is told in NATS's
-// ADR-8. Without direct access an entry is read where it was written: the instance that stored it finds it at once.
+// openBucket makes the bucket's stream, if it is not there, rather than the bucket: a bucket that is full refuses what
+// is new, a cache lets go of what is oldest. What the stream of a bucket looks like is described in NATS's ADR-8.
+// Without direct access an entry is read where it was written: the instance that stored it finds it at once.
 func openBucket(ctx context.Context, conn *bus.Conn, c config) (jetstream.KeyValue, error) {
 	js, err := jetstream.NewWithAPIPrefix(conn.NATS(), conn.JetStreamPrefix())
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *bucketCache) Load(ctx context.Context, key string) (value string, found
 		return "", false, unreachable(err)
 	}
 	held, err := bucket.Get(ctx, bucketKey(key))
-	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // the next store makes it anew
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // the next store creates it again
 		return "", false, nil
 	}
 	if err != nil {

@@ -109,8 +109,8 @@ func TestBucket_IsMadeAnew(t *testing.T) {
 	expect(t, replicas[1], "key", "again")
 }
 
-// TestBucket_OverAnotherConnection holds that the cache goes on when the broker connection was closed for good, and
-// replaced.
+// TestBucket_OverAnotherConnection holds that the cache keeps working when the broker connection was closed for good,
+// and replaced.
 func TestBucket_OverAnotherConnection(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))

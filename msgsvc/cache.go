@@ -79,13 +79,13 @@ func openSharedCache(ctx context.Context, conn *bus.Conn, c config) (*sharedCach
 	return s, nil
 }
 
-// join makes this replica known to the others. It does not wait: a replica that misses it hears of this replica with
+// join makes this replica known to the others. It does not wait: a replica that misses it learns of this replica with
 // the first question.
 func (s *sharedCache) join(ctx context.Context) {
 	askAll[struct{}](ctx, s, "/join", bus.Args{})(func(struct{}, error) bool { return false })
 }
 
-// Store keeps the value here, and has the other replicas drop what they held before.
+// Store keeps the value here, and makes the other replicas drop what they held before.
 func (s *sharedCache) Store(ctx context.Context, key, value string) error {
 	if err := validKey(key); err != nil {
 		return err
@@ -99,17 +99,17 @@ func (s *sharedCache) Store(ctx context.Context, key, value string) error {
 		return err
 	}
 	// Either the clock of another replica runs ahead, or another replica stores the same key right now. A version after
-	// that one settles the first case. If there is a newer one once more, it is the second: either may win.
+	// that one decides the first case. If there is a newer one once more, it is the second: either may win.
 	stored.Version = s.clock.next(newer)
 	newer, err = s.place(ctx, stored)
 	s.entries.invalidate(stored.Key, newer)
 	return err
 }
 
-// place keeps an entry here and tells the others. It returns the newest version of that key if it is another one.
+// place keeps an entry here and notifies the others. It returns the newest version of that key if it is another one.
 //
-// Of two replicas that store one key at once, each keeps its own before it tells: so at least one of them hears
-// of the other, and one value is left.
+// Of two replicas that store one key at once, each keeps its own before it notifies the others: so at least one of them
+// learns of the other, and one value is left.
 func (s *sharedCache) place(ctx context.Context, placed entry) (newer version, err error) {
 	if err := s.keep(ctx, placed); err != nil {
 		return version{}, err
@@ -117,7 +117,7 @@ func (s *sharedCache) place(ctx context.Context, placed entry) (newer version, e
 	return s.invalidate(ctx, placed.Key, placed.Version)
 }
 
-// invalidate has all replicas drop what they hold of a key from before a version. It returns the newest version after
+// invalidate makes all replicas drop what they hold of a key from before a version. It returns the newest version after
 // that one, if there is any.
 func (s *sharedCache) invalidate(ctx context.Context, key []byte, by version) (newer version, failed error) {
 	type answer struct {
@@ -153,7 +153,7 @@ func (s *sharedCache) Load(ctx context.Context, key string) (value string, found
 	return string(result.newest.Value), true, nil
 }
 
-// finding is what the replicas tell of a key.
+// finding is what the replicas answered for a key.
 type finding struct {
 	newest   entry   // the zero entry: no replica has one
 	latest   version // of the last store that is known

@@ -358,7 +358,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	survivor := newInstance(t, b)
-	life, err := nats.Connect("", nats.InProcessServer(b.Broker())) // a connection of bus's own would be made anew
+	life, err := nats.Connect("", nats.InProcessServer(b.Broker())) // bus would replace a connection of its own
 	require.NoError(t, err)
 	conn, err := bus.Connect(t.Context(), host, bus.WithNATS(life), bus.WithPlane(b.Plane()))
 	require.NoError(t, err)
@@ -382,7 +382,7 @@ func TestLeftover(t *testing.T) {
 	newest := newInstance(t, b, msgsvc.WithClock(clock.now))
 	cutOff := newInstance(t, b, msgsvc.WithClock(clock.now))
 	take(t, cutOff, "key", "old", clock.now().Add(-time.Minute))
-	store(t, newest, "other", "value") // so that newest has been heard
+	store(t, newest, "other", "value") // so that the others know newest
 	take(t, newest, "key", "new", clock.now())
 
 	expect(t, cutOff, "key", "new")
@@ -418,7 +418,7 @@ func TestLeftoverAlone(t *testing.T) {
 	expect(t, first, "key", "again")
 }
 
-// TestCache_ReplacedWhileAsked has a replica that is asked before it has an entry, while the one that held the last is
+// TestCache_ReplacedWhileAsked uses a replica that is asked before it has an entry, while the one that held the last is
 // asked after.
 func TestCache_ReplacedWhileAsked(t *testing.T) {
 	t.Parallel()
@@ -498,7 +498,7 @@ func ask(t *testing.T, replica instance, endpoint string, arguments bus.Args, an
 }
 
 // TestCache_LeaveSendsNoEntryTwice holds that replicas which have left fail one call each at most, while the broker
-// cannot tell that they have, because a client listens to everything.
+// cannot report that they have, because a client listens to everything.
 func TestCache_LeaveSendsNoEntryTwice(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {

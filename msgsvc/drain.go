@@ -92,8 +92,8 @@ func (s *sharedCache) give(ctx context.Context, candidates []candidate, batch []
 	return nil, failed
 }
 
-// revoke has a candidate drop what was replaced while it was on its way there: the instance that replaced it has told
-// the candidate before.
+// revoke makes a candidate drop what was replaced while it was on its way there: the instance that replaced it has
+// notified the candidate before.
 func (s *sharedCache) revoke(ctx context.Context, candidate string, batch []handed) {
 	for _, e := range batch {
 		if newer := s.entries.invalidate(e.Key, e.Version); newer != (version{}) {

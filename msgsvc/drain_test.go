@@ -145,12 +145,12 @@ func TestHandOver_InBatches(t *testing.T) {
 	}
 }
 
-// candidate is a replica to hand over to. While an entry is on its way there, the entry is replaced, which both are
-// told.
+// candidate is a replica to hand over to. While an entry is on its way there, the entry is replaced, and both get the
+// invalidation.
 type candidate struct {
 	id      string
 	entries chan string
-	tell    func()
+	onTake  func()
 }
 
 func (candidate) Join() {}
@@ -158,7 +158,7 @@ func (candidate) Join() {}
 func (t candidate) Room() (id string, room int, closing bool) { return t.id, 1 << 20, false }
 
 func (t candidate) Take() (taken bool) {
-	t.tell()
+	t.onTake()
 	return true
 }
 
@@ -168,7 +168,7 @@ func (t candidate) Invalidate(key []byte, by struct {
 	t.entries <- fmt.Sprintf("%s at %d", key, by.Time)
 }
 
-// TestHandOver_ReplacedMeanwhile holds that a candidate is told of what was replaced once more, when it has the entry.
+// TestHandOver_ReplacedMeanwhile holds that a candidate gets the invalidation once more, when it has the entry.
 func TestHandOver_ReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)

@@ -27,16 +27,16 @@ func (s *Service) Home(w http.ResponseWriter, r *http.Request) error {
 // tour makes the calls of the home page and writes it, a section for each.
 type tour struct {
 	strings.Builder
-	conn     *bus.Conn
-	ctx      context.Context
-	patience time.Duration // with each call
+	conn    *bus.Conn
+	ctx     context.Context
+	timeout time.Duration // with each call
 }
 
 // newTour leaves a share of the time budget unspent, so that the page can be shown even without an answer.
 func newTour(ctx context.Context, conn *bus.Conn) *tour {
-	t := &tour{conn: conn, ctx: ctx, patience: 4 * time.Second}
+	t := &tour{conn: conn, ctx: ctx, timeout: 4 * time.Second}
 	if deadline, ok := ctx.Deadline(); ok {
-		t.patience = min(t.patience, time.Until(deadline)/5) // of four calls
+		t.timeout = min(t.timeout, time.Until(deadline)/5) // of four calls
 	}
 	return t
 }
@@ -72,7 +72,7 @@ func (t *tour) visit(heading string, call caller, whom, endpoint string) (last s
 // list writes a line for each answer, or for what went wrong. It returns the instance that answered last, or
 // noInstance.
 func (t *tour) list(call caller, address string) (last string) {
-	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
+	ctx, cancel := context.WithTimeout(t.ctx, t.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -108,7 +108,7 @@ func serveReplica(cache *sharedCache) error {
 		bus.Port(internalPort), bus.NoQueue(), bus.Undocumented(), bus.MaxBodyBytes(int(cache.conn.NATS().MaxPayload())))
 }
 
-// Join tells that the caller is a replica too.
+// Join adds the caller to the replicas.
 func (r replica) Join(ctx context.Context) { r.cache.peers.metCaller(ctx) }
 
 // Find returns the entry of a key, if this replica has it.

@@ -69,8 +69,7 @@ func (s *Service) NoQueue(w http.ResponseWriter, _ *http.Request) error {
 	return writeText(w, "NoQueue %s\n", s.conn.ID())
 }
 
-// writeText answers with plain text, which a browser is told to take as nothing else: some of it comes from
-// each caller.
+// writeText answers with plain text, which a browser must take as nothing else: some of it comes from each caller.
 func writeText(w http.ResponseWriter, format string, arguments ...any) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -150,8 +149,7 @@ type entry struct {
 
 func (e entry) size() int { return entrySize(len(e.Key), len(e.Value)) }
 
-// handed is an entry on its way to another replica. The clocks of two machines may disagree: it tells how long ago, not
-// when.
+// handed is an entry on its way to another replica. The clocks of two machines may disagree: it has ages, not when.
 type handed struct {
 	entry
 

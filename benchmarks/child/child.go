@@ -1,5 +1,5 @@
 // Package child runs parts of a benchmark in processes of their own, each of which is the same program again, so that
-// their processor time and memory can be told apart.
+// their processor time and memory can be measured separately.
 package child
 
 import (
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Role is what a child does. It starts, and returns a line that it tells its parent, such as an address; answer answers
-// the commands of the parent, one at a time, and is nil if there are none. Its context ends when the parent closes the
+// Role is what a child does. It starts, and returns a line for its parent, such as an address; answer answers the
+// commands of the parent, one at a time, and is nil if there are none. Its context ends when the parent closes the
 // child, or ends.
 type Role func(ctx context.Context, arguments []string) (line string, answer func(command string) (string, error), err error)
 
@@ -63,7 +63,7 @@ type Process struct {
 	firstLine string
 }
 
-// Start starts a child, and returns when it has told its first line.
+// Start starts a child, and returns after its first line.
 func Start(role string, arguments ...string) (*Process, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *Process) line() (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// Told returns what the child told when it had started.
+// Told returns the first line of the child, such as its address.
 func (p *Process) Told() string { return p.firstLine }
 
 // ID returns the process ID.

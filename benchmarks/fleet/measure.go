@@ -31,7 +31,7 @@ type figures struct {
 	memory, brokerMemory int64  // bytes of all
 	discovery, multicast time.Duration
 
-	perInstance, forwarded time.Duration // processor time of an instance and of the broker for one announcement that one instance hears
+	perInstance, forwarded time.Duration // processor time of an instance and of the broker for one announcement that one instance receives
 
 	page       time.Duration // from the first request for the documents to the last byte, when the portal knows nothing
 	pageCPU    float64       // share of a core that the portal takes while it is looked at
@@ -158,7 +158,7 @@ func (f *fleet) measure(ctx context.Context, m *figures, set *settings) (err err
 	return err
 }
 
-// multicasts calls all instances as a caller that has just come, and again when it knows them and has heard its own
+// multicasts calls all instances as a caller that has just come, and again when it knows them and has received its own
 // announcement.
 func multicasts(ctx context.Context, url string, count int) (first, next time.Duration, err error) {
 	caller, err := bus.Connect(ctx, "caller.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
@@ -223,7 +223,7 @@ func (f *fleet) announce(m *figures, url string, count int) error {
 	if err := conn.Flush(); err != nil {
 		return err
 	}
-	if _, err := f.ask(countCommand); err != nil { // by then all have heard
+	if _, err := f.ask(countCommand); err != nil { // by then all have received them
 		return err
 	}
 	announcements := time.Duration(max(1, count*m.instances))

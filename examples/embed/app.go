@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	gracePeriod   = 25 * time.Second // for the requests in flight when the app is told to stop
+	gracePeriod   = 25 * time.Second // for the requests in flight when the app is stopped
 	headerTimeout = 5 * time.Second  // for the header of a request to arrive
 
 	lentSubject = "library.lent" // an event on NATS, that has nothing to do with Busline

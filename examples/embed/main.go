@@ -76,7 +76,7 @@ func run(ctx context.Context, stdout io.Writer, with settings) (err error) {
 	return library.serve(ctx)
 }
 
-// printSights tells where to look. The output may be closed.
+// printSights prints the addresses to look at. The output may be closed.
 func printSights(stdout io.Writer, url string) {
 	for _, sight := range [][2]string{
 		{"/", "the app, as it was"},

@@ -31,7 +31,8 @@ func startBroker(t *testing.T, address string) *broker.Broker {
 	}
 }
 
-// TestCallbacks takes the broker away and brings it back: the app's callbacks are told, and everything answers again.
+// TestCallbacks takes the broker away and brings it back: nats.go calls the app's callbacks, and everything answers
+// again.
 func TestCallbacks(t *testing.T) {
 	t.Parallel()
 	first := startBroker(t, "127.0.0.1:0")
@@ -50,7 +51,7 @@ func TestCallbacks(t *testing.T) {
 
 	startBroker(t, strings.TrimPrefix(first.URL(), "nats://"))
 	l.log.await(t, "NATS is back")
-	if err := l.NATS().FlushTimeout(patience); err != nil { // the broker has all subscriptions
+	if err := l.NATS().FlushTimeout(testTimeout); err != nil { // the broker has all subscriptions
 		t.Fatal(err)
 	}
 	caller, err := bus.Connect(t.Context(), "caller.example", bus.WithURL(first.URL()), bus.WithLogger(zerolog.Nop()))
@@ -63,7 +64,7 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// TestError_Callback has a subscription of the app take its messages too slowly, which nats.go tells its error
+// TestError_Callback makes a subscription of the app take its messages too slowly, which nats.go reports to its error
 // callback.
 func TestError_Callback(t *testing.T) {
 	t.Parallel()
@@ -91,7 +92,7 @@ func TestError_Callback(t *testing.T) {
 	}
 }
 
-// TestLeave takes Busline out of an app that goes on: its connection is open, its events come, its routes answer.
+// TestLeave takes Busline out of an app that keeps running: its connection is open, its events come, its routes answer.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	l := open(t)

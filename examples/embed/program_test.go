@@ -10,7 +10,7 @@ import (
 )
 
 // TestProgram runs the program with nothing installed, opens what it prints, and holds what main.go says to it. What
-// the environment tells Busline is of no use here, and does no harm: the app decides.
+// the environment sets for Busline is of no use here, and does no harm: the app decides.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	library := exampletest.Start(t, exampletest.Build(t, "."), "HTTP_ADDR=127.0.0.1:0", "NATS_URL=",

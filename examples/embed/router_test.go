@@ -70,7 +70,7 @@ func TestRouterBehindRouter(t *testing.T) {
 	}
 }
 
-// TestCall_ToItself has the router call itself, within the process.
+// TestCall_ToItself makes the router call itself, within the process.
 func TestCall_ToItself(t *testing.T) {
 	t.Parallel()
 	l := open(t)

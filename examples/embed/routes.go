@@ -31,7 +31,7 @@ type routes struct {
 	fines  fines
 }
 
-// access is a middleware: it logs each request under its ID, and tells the client that ID.
+// access is a middleware: it logs each request under its ID, and returns that ID to the client.
 func (s routes) access(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := middleware.GetReqID(r.Context())

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is far longer than anything can take.
-const patience = 20 * time.Second
+// testTimeout is far longer than anything can take.
+const testTimeout = 20 * time.Second
 
 // lines is a log that a test reads: the app's.
 type lines chan string
@@ -50,7 +50,7 @@ func (l lines) Write(line []byte) (int, error) {
 // await returns the next line that has something in it.
 func (l lines) await(t *testing.T, part string) (line string) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(testTimeout)
 	for {
 		select {
 		case line = <-l:

@@ -11,7 +11,7 @@ import (
 
 // Shelf holds the books of the library.
 type Shelf struct {
-	publishLent func(id string) error // tells others
+	publishLent func(id string) error // publishes the event
 
 	mu    sync.Mutex // protects books
 	books map[string]Book

@@ -14,8 +14,8 @@ import (
 	program "github.com/busline/busline/examples/embed"
 )
 
-// TestStop tells the app to stop while requests are in flight that have come every way, each in the middle of a call to
-// another client. None is lost: the HTTP server stops first, then Busline, then the broker connection.
+// TestStop stops the app while requests are in flight that have come every way, each in the middle of a call to another
+// client. None is lost: the HTTP server stops first, then Busline, then the broker connection.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.Listen("127.0.0.1:0"))
@@ -48,7 +48,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// slowCalculator answers when it is told to.
+// slowCalculator answers when the test lets it.
 type slowCalculator struct {
 	asked  chan struct{}
 	answer map[string]chan string // by x

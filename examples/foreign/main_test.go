@@ -125,7 +125,7 @@ func callForeign(t *testing.T, client *client) {
 }
 
 // breakRules sends the foreign service what breaks one rule of strictness each, and expects 400, or no answer if it
-// does not tell who sent it, or says that it is no request.
+// does not name its sender, or says that it is no request.
 func breakRules(t *testing.T, client *client) {
 	t.Helper()
 	const good = "GET /greet HTTP/1.1\r\nHost: foreign.example\r\nContent-Length: 2\r\nBus-From-Host: caller.example\r\nBus-From-Id: c1aaaaaaaa\r\n" +

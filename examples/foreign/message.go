@@ -46,8 +46,8 @@ const (
 	maxFields = 256
 )
 
-// read reads a message strictly, so that it has one meaning. Besides an error it returns what there is of the
-// message, so that its sender can be told.
+// read reads a message strictly, so that it has one meaning. Besides an error it returns what there is of the message,
+// so that its sender gets an answer.
 func read(text []byte) (received, error) {
 	head, body, found := bytes.Cut(text, []byte("\r\n\r\n"))
 	lines := strings.Split(string(head), "\r\n")

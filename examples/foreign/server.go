@@ -38,7 +38,7 @@ type answer struct {
 	fields []field
 }
 
-// serve subscribes to the endpoints and to what is addressed to this very instance, and then tells the others.
+// serve subscribes to the endpoints and to what is addressed to this very instance, and then announces itself.
 func (i *instance) serve() error {
 	to := map[string]string{i.plane + ".*." + reversed(host) + "." + i.id + ".|.>": ""} // subject → queue group
 	for _, e := range i.endpoints() {
@@ -58,7 +58,7 @@ func (i *instance) serve() error {
 	return i.announce("hello")
 }
 
-// leave finishes what has come in, and tells the others.
+// leave finishes what has come in, and announces that it leaves.
 func (i *instance) leave() error {
 	var ended sync.WaitGroup
 	for _, subscription := range i.subscriptions {
@@ -76,13 +76,13 @@ func (i *instance) leave() error {
 	return i.broker.Flush()
 }
 
-// announce tells every service something, and awaits nothing.
+// announce sends a message to every service, and awaits nothing.
 func (i *instance) announce(what string) error {
 	return i.broker.Publish(i.endpointSubject("888", "all", "POST", "/"+what),
 		i.request(rand.Text(), "POST", "all", "/"+what, nil))
 }
 
-// receiveRequest acks a request, and has it handled on another goroutine. One that does not tell who sent it cannot be
+// receiveRequest acks a request, and handles it on another goroutine. One that does not name its sender cannot be
 // answered; what says that it is something else must not be.
 func (i *instance) receiveRequest(arrived *nats.Msg) {
 	port := strings.Split(arrived.Subject, ".")[1]

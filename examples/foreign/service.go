@@ -76,7 +76,7 @@ const openAPI = `{
   }
 }`
 
-// allow tells under which methods a path is served, to callers without an answer.
+// allow returns the methods with which a path is served, for callers without an answer.
 func (i *instance) allow(r *request) answer {
 	methods := []string{}
 	for _, e := range i.endpoints() {
@@ -87,7 +87,7 @@ func (i *instance) allow(r *request) answer {
 	return inJSON(http.StatusOK, map[string]any{"methods": methods})
 }
 
-// ping tells that this instance is there, and on which ports there is something to see.
+// ping answers that this instance is there, and on which ports there is something to see.
 func (i *instance) ping(*request) answer {
 	return inJSON(http.StatusOK, map[string]any{"host": host, "id": i.id, "version": "1", "ports": []int{443}})
 }

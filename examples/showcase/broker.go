@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 )
 
-// findBroker settles on the broker at the URL; without one it starts a broker, which lives until the end.
+// findBroker chooses the broker at the URL; without one it starts a broker, which lives until the end.
 func (s *showcase) findBroker(url, address string) error {
 	if url != "" {
 		s.connectOptions = append(s.connectOptions, bus.WithURL(url))

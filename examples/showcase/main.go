@@ -79,7 +79,7 @@ func run(ctx context.Context, stdout io.Writer, with settings) (err error) {
 	switch {
 	case err == nil:
 		return server.Serve(ctx)
-	case ctx.Err() != nil: // told to stop before all was open
+	case ctx.Err() != nil: // stopped before all was open
 		return nil
 	default:
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/busline/busline/examples/internal/exampletest"
 )
 
-// TestProgram runs the showcase as a process of its own. It is built so that nothing tells it the names of arguments
-// but what it carries along.
+// TestProgram runs the showcase as a process of its own. It is built without any source for the names of arguments but
+// what it carries along.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	executable := exampletest.Build(t, ".", "-trimpath", "-ldflags=-s -w")

@@ -57,7 +57,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// matches tells whether all of an answer is of a form. Upper and lower case do not matter.
+// matches reports whether all of an answer is of a form. Upper and lower case do not matter.
 func matches(answer, form string) bool {
 	return regexp.MustCompile(`(?is)^` + form + `$`).MatchString(answer)
 }

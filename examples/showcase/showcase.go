@@ -30,7 +30,7 @@ func (s *showcase) connect(ctx context.Context, host string, options ...bus.Conn
 	return conn, nil
 }
 
-// atEnd has something closed at the end, before all that was opened earlier.
+// atEnd closes something at the end, before all that was opened earlier.
 func (s *showcase) atEnd(closer func(context.Context) error) { s.closers = append(s.closers, closer) }
 
 // close closes all in turn, and reports what failed.

@@ -42,7 +42,7 @@ func (s *showcase) visit(ctx context.Context, caller *bus.Conn) error {
 	return nil
 }
 
-// print tells where the sights are from outside, where services join, and that all is ready. The output may be closed.
+// print prints where the sights are from outside, where services join, and that all is ready. The output may be closed.
 func (s *showcase) print(stdout io.Writer, baseURL, brokerURL string) {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, sight := range s.sights {

@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/examples/internal/waterfall"
 )
 
-// trace has the spans of all connections written to a file: "-" is standard error, "" is nowhere.
+// trace writes the spans of all connections to a file: "-" is standard error, "" is nowhere.
 func (s *showcase) trace(file string) error {
 	if file == "" {
 		return nil

@@ -51,7 +51,7 @@ func TestTrouble_SecondSignal(t *testing.T) {
 	}
 }
 
-// awaitInFlight waits until the program runs a handler, as its metrics tell.
+// awaitInFlight waits until the program runs a handler, as its metrics show.
 func awaitInFlight(t *testing.T, caller *bus.Conn) {
 	t.Helper()
 	client := http.Client{Transport: caller}

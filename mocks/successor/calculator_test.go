@@ -34,7 +34,8 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestUnexpectedCall has the test fail at once, with the message of the mock, and the caller get an answer.
+// TestUnexpectedCall holds that the test fails at once, with the message of the mock, and that the caller gets an
+// answer.
 func TestUnexpectedCall(t *testing.T) {
 	t.Parallel()
 	failing := &recorder{TB: t}

@@ -66,8 +66,8 @@ func gather(items []checkoutapi.Item) (basket map[int]int, err error) {
 	return basket, nil
 }
 
-// amount returns what so many of a product cost, in cents. The context goes on to whom it calls, and with it the time
-// that is left.
+// amount returns what so many of a product cost, in cents. Its calls get the context, and with it the time that is
+// left.
 func (c *Checkout) amount(ctx context.Context, id, quantity int) (cents int, err error) {
 	product, err := c.products.Read(ctx, id)
 	if err != nil {

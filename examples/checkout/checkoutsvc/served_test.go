@@ -67,7 +67,7 @@ func TestErrors_ComeThrough(t *testing.T) {
 	}
 }
 
-// TestUnexpectedCall has the checkout make a call that no mock expects: the test fails at once, with the message of the
+// TestUnexpectedCall makes the checkout call what no mock expects: the test fails at once, with the message of the
 // mock, and the caller gets an answer. Here a recorder stands in for the test, which is not to fail.
 func TestUnexpectedCall(t *testing.T) {
 	t.Parallel()

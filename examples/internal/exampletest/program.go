@@ -58,7 +58,7 @@ type Program struct {
 
 // Start runs an executable with a few variables in its environment, "BUS_PLANE=test"; those that start with BUS_ and
 // happen to be set are not passed on. A program that still runs when the test ends is killed. If the test has failed,
-// its log tells what the program wrote to standard error.
+// its log contains what the program wrote to standard error.
 func Start(t *testing.T, executable string, environment ...string) *Program {
 	t.Helper()
 	return StartCommand(t, exec.CommandContext(t.Context(), executable), environment...)

@@ -18,7 +18,7 @@ type Orders struct {
 	last   atomic.Int64
 }
 
-// New returns a service that tells events of the orders that it takes. It knows them as the interface that others
+// New returns a service that publishes events of the orders that it takes. It knows them as the interface that others
 // implement: what is behind it publishes them, or is a mock.
 func New(events ordersapi.Events) *Orders { return &Orders{events: events} }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/examples/orders/orderssvc"
 )
 
-// told are the events that a client was told of.
+// subscriber records the events that a client received.
 type subscriber struct {
 	numbers chan int
 	failure error

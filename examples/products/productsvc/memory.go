@@ -18,7 +18,7 @@ type memory struct {
 	watches  map[*watch]bool
 }
 
-// watch is what one watcher has not been told yet. The store's mutex protects pending.
+// watch has the changes that one watcher has not received yet. The store's mutex protects pending.
 type watch struct {
 	pending map[int]*productapi.Product // nil for one that was removed
 	changed chan struct{}               // has room for one
@@ -28,8 +28,8 @@ func newMemory() *memory {
 	return &memory{products: make(map[int]productapi.Product), watches: make(map[*watch]bool)}
 }
 
-// tell notes a change for all watchers. The caller holds the mutex.
-func (m *memory) tell(id int, product *productapi.Product) {
+// notify notes a change for all watchers. The caller holds the mutex.
+func (m *memory) notify(id int, product *productapi.Product) {
 	for w := range m.watches {
 		w.pending[id] = product
 		select {
@@ -81,7 +81,7 @@ func (m *memory) unwatch(w *watch) {
 	delete(m.watches, w)
 }
 
-// take returns what a watcher has not been told yet.
+// take returns the changes that a watcher has not received yet.
 func (m *memory) take(w *watch) (changes []productapi.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +97,7 @@ func (m *memory) Add(_ context.Context, product productapi.Product) (id int, err
 	defer m.mu.Unlock()
 	m.last++
 	m.products[m.last] = product
-	m.tell(m.last, &product)
+	m.notify(m.last, &product)
 	return m.last, nil
 }
 
@@ -118,7 +118,7 @@ func (m *memory) Replace(_ context.Context, id int, product productapi.Product) 
 		return ErrNotFound
 	}
 	m.products[id] = product
-	m.tell(id, &product)
+	m.notify(id, &product)
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (m *memory) Remove(_ context.Context, id int) error {
 		return ErrNotFound
 	}
 	delete(m.products, id)
-	m.tell(id, nil)
+	m.notify(id, nil)
 	return nil
 }
 

@@ -72,7 +72,7 @@ func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset
 // Watch streams what the store tells.
 func (p *Products) Watch(ctx context.Context) productapi.Changes { return p.store.Watch(ctx) }
 
-// errClosing tells a caller of Watch to call again: another instance answers.
+// errClosing makes a caller of Watch call again: another instance answers.
 func errClosing() error {
 	return bus.Errorf(http.StatusServiceUnavailable, "the instance is closing: watch again")
 }

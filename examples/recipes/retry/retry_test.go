@@ -17,7 +17,7 @@ import (
 	"github.com/busline/busline/examples/recipes/retry"
 )
 
-// Till counts payments, and fails when it is told to.
+// Till counts payments, and fails as the test demands.
 type Till struct {
 	paid, asked *atomic.Int64
 	fails       error

@@ -16,7 +16,8 @@ import (
 	"github.com/busline/busline/portal/ingress"
 )
 
-// TestClient_GoesAway has an HTTP client leave long before the call ends: the handler hears of it, wherever it runs.
+// TestClient_GoesAway closes an HTTP client long before the call ends: the context of the handler ends, wherever it
+// runs.
 func TestClient_GoesAway(t *testing.T) {
 	t.Parallel()
 	for name, shortCircuit := range map[string]bool{"in the process": true, "over the broker": false} {
@@ -35,7 +36,7 @@ func TestClient_GoesAway(t *testing.T) {
 			server := httptest.NewServer(handler)
 			t.Cleanup(server.Close)
 
-			ctx, leave := context.WithCancel(t.Context())
+			ctx, cancelRequest := context.WithCancel(t.Context())
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/trouble.example/sleep?ms=600000", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
@@ -51,11 +52,11 @@ func TestClient_GoesAway(t *testing.T) {
 			for service.Stats().InFlight == 0 {
 				continue // until the call is under way
 			}
-			// The ack comes before this answer; without it the service would not be told that the client has left.
+			// The ack comes before this answer; without it the service would get no cancellation when the client leaves.
 			if err := door.Call(t.Context(), "https://trouble.example/cancelled", nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			leave()
+			cancelRequest()
 			<-left
 			asking, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the call itself would take 20
 			defer cancel()
