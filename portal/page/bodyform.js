@@ -28,14 +28,14 @@ function selectFor(choices, required) {
 }
 
 function inputFor(schema, place) {
-  const {type, example: given, default: usual} = schema.schema;
+  const {type, example: sample, default: usual} = schema.schema;
   return element('input', {
     type: 'text',
     required: place === 'path',
     spellcheck: false,
     autocomplete: 'off',
     inputMode: type === 'integer' ? 'numeric' : 'text',
-    value: String(given ?? usual ?? ''),
+    value: String(sample ?? usual ?? ''),
     placeholder: type === 'integer' || type === 'number' ? String(example(schema)) : '',
   });
 }

@@ -2,18 +2,18 @@ import {button, element} from './element.js';
 
 /** A button that copies the text, and confirms that. */
 export function copyButton(text, label, title = 'Copy') {
-  const made = button(
+  const node = button(
     title,
     async () => {
       const copied = await copy(text());
-      made.textContent = copied ? 'Copied' : 'Press Ctrl+C';
+      node.textContent = copied ? 'Copied' : 'Press Ctrl+C';
       setTimeout(() => {
-        made.textContent = title;
+        node.textContent = title;
       }, 1500);
     },
     {className: 'small', 'aria-label': label, 'aria-live': 'polite'},
   );
-  return made;
+  return node;
 }
 
 /**

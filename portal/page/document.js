@@ -95,7 +95,7 @@ function isObject(part) {
 function readOperation(description, key, method, operation) {
   const [, host, port, path] = key.match(/^\/([^/:]*):?([^/]*)(.*)$/);
   const signature = operation.summary || '';
-  const made = {
+  const entry = {
     id: `${method} ${key}`,
     host,
     port: port || '443',
@@ -115,8 +115,8 @@ function readOperation(description, key, method, operation) {
       return fingerprint(description, operation);
     },
   };
-  made.text = [host, method, path, signature, made.description].join(' ').toLowerCase();
-  return made;
+  entry.text = [host, method, path, signature, entry.description].join(' ').toLowerCase();
+  return entry;
 }
 
 /** OpenAPI ignores parameters for these headers; and a page cannot send cookies that it does not have. */

@@ -7,19 +7,19 @@
  * @returns {HTMLElement}
  */
 export function element(name, properties = {}, ...children) {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined) {
       continue;
     }
-    if (key in made) {
-      made[key] = value;
+    if (key in node) {
+      node[key] = value;
     } else {
-      made.setAttribute(key, value);
+      node.setAttribute(key, value);
     }
   }
-  made.append(...children.filter((child) => child || child === 0));
-  return made;
+  node.append(...children.filter((child) => child || child === 0));
+  return node;
 }
 
 /** Draws anew what is in a node. If a link there has the focus, the one with the same address gets it. */

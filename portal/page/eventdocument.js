@@ -57,7 +57,7 @@ function readEvent(description, id, channel, operations) {
   const at = id.indexOf('/');
   const [message] = Object.values(channel.messages);
   const of = (action) => operations.filter((operation) => operation.action === action);
-  const made = {
+  const entry = {
     id,
     publisher: id.slice(0, at),
     name: id.slice(at + 1),
@@ -80,8 +80,8 @@ function readEvent(description, id, channel, operations) {
       return fingerprint(description, [channel, operations]);
     },
   };
-  made.text = ['event', id, made.signature, made.description].join(' ').toLowerCase();
-  return made;
+  entry.text = ['event', id, entry.signature, entry.description].join(' ').toLowerCase();
+  return entry;
 }
 
 /** "orders.example/on-ordered" of "#/channels/orders.example~1on-ordered". */
@@ -94,12 +94,12 @@ function fromDraft07(schema) {
   if (typeof schema !== 'object' || schema === null || schema.$ref) {
     return schema;
   }
-  const {type, examples, exclusiveMinimum, exclusiveMaximum, anyOf, ...made} = schema;
+  const {type, examples, exclusiveMinimum, exclusiveMaximum, anyOf, ...converted} = schema;
   const types = [type].flat().filter((one) => one && one !== 'null');
   const alternatives = anyOf?.filter((one) => one.type !== 'null');
   const nullable = types.length < [type].flat().filter(Boolean).length || alternatives?.length < anyOf?.length;
   Object.assign(
-    made,
+    converted,
     types.length === 1 && {type: types[0]},
     examples && {example: examples[0]},
     nullable && {nullable: true},
@@ -108,20 +108,22 @@ function fromDraft07(schema) {
     schema.enum && nullable && {enum: schema.enum.filter((one) => one !== null)},
   );
   if (alternatives) {
-    made[alternatives.length === 1 ? 'allOf' : 'anyOf'] = alternatives;
+    converted[alternatives.length === 1 ? 'allOf' : 'anyOf'] = alternatives;
   }
   for (const key of ['items', 'additionalProperties', 'not']) {
-    if (made[key]) {
-      made[key] = fromDraft07(made[key]);
+    if (converted[key]) {
+      converted[key] = fromDraft07(converted[key]);
     }
   }
   for (const key of ['allOf', 'anyOf', 'oneOf']) {
-    made[key] &&= made[key].map(fromDraft07);
+    converted[key] &&= converted[key].map(fromDraft07);
   }
-  if (made.properties) {
-    made.properties = Object.fromEntries(Object.entries(made.properties).map(([name, property]) => [name, fromDraft07(property)]));
+  if (converted.properties) {
+    converted.properties = Object.fromEntries(
+      Object.entries(converted.properties).map(([name, property]) => [name, fromDraft07(property)]),
+    );
   }
-  return made;
+  return converted;
 }
 
 /**

@@ -111,7 +111,7 @@ function runningText(publisher, publishers) {
     .join('');
 }
 
-function payloadView({type, payload, signature, example: given}) {
+function payloadView({type, payload, signature, example: sample}) {
   const title = element('h3', {}, 'Arguments');
   if (!payload || isNothing(payload)) {
     return element(
@@ -127,7 +127,7 @@ function payloadView({type, payload, signature, example: given}) {
     title,
     element('p', {className: 'quiet'}, `In the body, ${type}:`),
     schemaView(payload, signature),
-    exampleView('Example of an event', () => given ?? example(payload, signature)),
+    exampleView('Example of an event', () => sample ?? example(payload, signature)),
   );
 }
 

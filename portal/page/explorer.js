@@ -104,8 +104,8 @@ export class Explorer {
     } else if (services.length === 0) {
       this.#put('empty', this.#state.leftOut, () => emptyView(this.#state, this.#caller));
     } else {
-      const told = services.map((one) => [one.host, one.description, one.operations.length, one.events.length]);
-      this.#put('start', [this.#state.leftOut, told, this.#state.instances], () => startView(this.#state));
+      const facts = services.map((one) => [one.host, one.description, one.operations.length, one.events.length]);
+      this.#put('start', [this.#state.leftOut, facts, this.#state.instances], () => startView(this.#state));
     }
     this.title = method ? `${method.toUpperCase()} ${host}${path}` : host || pluralize(services.length, 'service');
     this.actions.entitle(this);

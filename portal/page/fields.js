@@ -114,27 +114,27 @@ export function membersOf(members, required) {
   const byName = new Map(members);
   return {
     text: () => {
-      const given = members.map(([name, field]) => [name, field.text()]).filter(([, text]) => text !== undefined);
-      return given.length === 0 && !required ? undefined : objectText(given);
+      const texts = members.map(([name, field]) => [name, field.text()]).filter(([, text]) => text !== undefined);
+      return texts.length === 0 && !required ? undefined : objectText(texts);
     },
     fill: (tree) => {
-      const given = new Map(tree?.kind === 'object' ? tree.members : []);
+      const trees = new Map(tree?.kind === 'object' ? tree.members : []);
       const known = !tree || (tree.kind === 'object' && tree.members.every(([name]) => byName.has(name)));
-      return members.map(([name, field]) => field.fill(given.get(name))).every(Boolean) && known;
+      return members.map(([name, field]) => field.fill(trees.get(name))).every(Boolean) && known;
     },
     mark: ([first, ...rest], detail) => Boolean(byName.get(first)?.mark(rest, detail)),
   };
 }
 
 function textInput({schema, follow}, inputMode) {
-  const given = schema.example ?? schema.default;
+  const initial = schema.example ?? schema.default;
   const sample = example({schema, follow});
   return element('input', {
     type: 'text',
     inputMode,
     spellcheck: false,
     autocomplete: 'off',
-    value: given === undefined ? '' : String(given),
+    value: initial === undefined ? '' : String(initial),
     placeholder: sample === '' ? '' : String(sample),
   });
 }

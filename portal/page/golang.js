@@ -18,8 +18,8 @@ function byArguments(operation, request, body) {
   const port = operation.port === '443' ? '' : `:${operation.port}`;
   const method = request.method === 'POST' ? '' : `${request.method} `;
   const address = `${method}https://${request.host}${port}${operation.path}`;
-  const given = argumentsOf(operation, request, body).map(([name, value]) => `${quote(name)}: ${value}`);
-  const args = given.length > 0 ? `bus.Args{${given.join(', ')}}` : 'nil';
+  const pairs = argumentsOf(operation, request, body).map(([name, value]) => `${quote(name)}: ${value}`);
+  const args = pairs.length > 0 ? `bus.Args{${pairs.join(', ')}}` : 'nil';
   const result = resultType(operation);
   return [...(result ? [`var result ${result}`] : []), `err = conn.Call(ctx, ${quote(address)}, ${args}, ${result ? '&result' : 'nil'})`];
 }
@@ -116,19 +116,21 @@ function byRequest(request) {
   const port = request.port === '443' ? '' : `:${request.port}`;
   const address = quote(`https://${request.host}${port}${request.path}${request.query}`);
   const body = request.form ? '&body' : request.body === undefined ? 'http.NoBody' : `strings.NewReader(${quote(request.body)})`;
-  const made = [
+  const lines = [
     ...(request.form ? formLines(request.form) : []),
     `request, err := http.NewRequestWithContext(ctx, ${quote(request.method)}, ${address}, ${body})`,
     failure,
   ];
   const type = request.body === undefined ? [] : [['Content-Type', request.type]];
   if (request.form) {
-    made.push('request.Header.Set("Content-Type", form.FormDataContentType())');
+    lines.push('request.Header.Set("Content-Type", form.FormDataContentType())');
   }
-  made.push(...[...Object.entries(request.headers), ...type].map(([name, value]) => `request.Header.Set(${quote(name)}, ${quote(value)})`));
+  lines.push(
+    ...[...Object.entries(request.headers), ...type].map(([name, value]) => `request.Header.Set(${quote(name)}, ${quote(value)})`),
+  );
   if (request.to === allInstances) {
     return [
-      ...made,
+      ...lines,
       'for response, err := range conn.Multicast(request) {',
       '\tif err != nil {',
       '\t\treturn err',
@@ -137,7 +139,7 @@ function byRequest(request) {
       '}',
     ];
   }
-  return [...made, 'response, err := conn.Do(request)'];
+  return [...lines, 'response, err := conn.Do(request)'];
 }
 
 /** Writes a form with files to a buffer. */

@@ -25,9 +25,9 @@ function set(node, attributes) {
 }
 
 function svg(name, attributes = {}, ...children) {
-  const made = set(document.createElementNS(namespace, name), attributes);
-  made.append(...children);
-  return made;
+  const node = set(document.createElementNS(namespace, name), attributes);
+  node.append(...children);
+  return node;
 }
 
 /** The largest number of columns that fit beside a table. */
@@ -198,9 +198,9 @@ function keep(known, wanted, keyOf, make, layer) {
   }
   for (const each of wanted) {
     if (!known.has(keyOf(each))) {
-      const made = make(each);
-      known.set(keyOf(each), made);
-      layer.append(made.group);
+      const drawn = make(each);
+      known.set(keyOf(each), drawn);
+      layer.append(drawn.group);
     }
   }
 }

@@ -77,10 +77,10 @@ export class Layout {
 
   // #free returns the first free place in a column, or in a later one if that is full.
   #free(column) {
-    const taken = new Set([...this.#places.values()].map((place) => `${place.column} ${place.row}`));
+    const occupied = new Set([...this.#places.values()].map((place) => `${place.column} ${place.row}`));
     for (; ; column++) {
       for (let row = 0; row < tallest; row++) {
-        if (!taken.has(`${column} ${row}`)) {
+        if (!occupied.has(`${column} ${row}`)) {
           return {column, row};
         }
       }

@@ -113,8 +113,8 @@ export class RequestForm {
 
   async #call(signal, show) {
     const request = this.#request();
-    const made = request.to === allInstances ? multicast : send;
-    const result = await made(request, this.#caller, signal, (soFar) => show(responseView(soFar)));
+    const call = request.to === allInstances ? multicast : send;
+    const result = await call(request, this.#caller, signal, (soFar) => show(responseView(soFar)));
     if (result.answers) {
       return answersView(result);
     }

@@ -70,7 +70,7 @@ function reason(error) {
 /** Shows a response: the status, the duration, the instance, the headers and the body. */
 export function responseView({status, statusText, headers, url, redirected, bytes, cut, streamed, text, milliseconds, answered}) {
   const type = headers.get('content-type') || '';
-  const told = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
+  const shown = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
   const others = [...headers].filter(([name]) => !ofInterest.includes(name));
   return element(
     'div',
@@ -86,7 +86,7 @@ export function responseView({status, statusText, headers, url, redirected, byte
     redirected && element('p', {className: 'quiet'}, 'After a redirect to ', element('code', {}, new URL(url).pathname)),
     answered && whoView(answered),
     problemView(status, text),
-    headersView(told),
+    headersView(shown),
     others.length > 0 &&
       element('details', {}, element('summary', {className: 'quiet'}, pluralize(others.length, 'other header')), headersView(others)),
     cut > 0 && element('p', {className: 'quiet'}, `${cut} bytes before these are not shown.`),
@@ -107,8 +107,8 @@ function fileName(headers, url) {
   const said = headers.get('content-disposition') || '';
   const [, encoded] = said.match(/;\s*filename\*=utf-8'[^']*'([^;\s]+)/i) || [];
   const [, quoted, bare] = said.match(/;\s*filename=(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i) || [];
-  const given = quoted?.replace(/\\(.)/g, '$1') || bare;
-  return decoded(encoded) || given || decoded(new URL(url).pathname.split('/').at(-1)) || 'body';
+  const plain = quoted?.replace(/\\(.)/g, '$1') || bare;
+  return decoded(encoded) || plain || decoded(new URL(url).pathname.split('/').at(-1)) || 'body';
 }
 
 /** Text without percent encoding, "" if it has none that is UTF-8. */
@@ -154,8 +154,10 @@ function problemView(status, text) {
   }
 }
 
-export function headersView(told) {
-  return told.length > 0 && element('dl', {}, ...told.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]));
+export function headersView(headers) {
+  return (
+    headers.length > 0 && element('dl', {}, ...headers.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]))
+  );
 }
 
 export function bodyView(text, label, streamed = false) {

@@ -39,8 +39,8 @@ export function mapField(name, schema, makeField) {
       return {
         node: element('div', {className: 'entry'}, key, field.node),
         text: () => objectText([[key.value, field.text() ?? 'null']]).slice(1, -1),
-        fill: ([given, tree]) => {
-          key.value = given;
+        fill: ([keyText, tree]) => {
+          key.value = keyText;
           return field.fill(tree);
         },
         mark: field.mark,

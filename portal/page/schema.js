@@ -80,9 +80,9 @@ export function limits({schema}) {
 
 /** A value that fits the schema, as a start for editing. What is within itself, or too deep, is left empty. */
 export function example({name, schema, follow}, signature = '', within = []) {
-  for (const given of [schema.example, schema.default, schema.enum?.[0]]) {
-    if (given !== undefined) {
-      return given;
+  for (const sample of [schema.example, schema.default, schema.enum?.[0]]) {
+    if (sample !== undefined) {
+      return sample;
     }
   }
   const ends = within.length >= deepest || (name && within.includes(name));
