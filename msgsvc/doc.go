@@ -22,7 +22,7 @@
 // with, and a replica that was cut off for a while cannot answer with stale entries alone. The price is a multicast for
 // each load; callers should keep entries that they load all the time.
 //
-//	store   give the entry a version, keep it, tell all replicas to drop older ones
+//	store   give the entry a version, keep it, make all replicas drop older ones
 //	load    ask all replicas, take the newest
 //	close   pass the entries to the replicas with the most room
 //

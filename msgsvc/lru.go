@@ -86,8 +86,8 @@ func (l *lru) trim() {
 	}
 }
 
-// get returns the entry of a key, which becomes the one used most recently. Of one that was replaced it returns the
-// version, as long as that is known: there is or was a later one elsewhere.
+// get returns the entry of a key, which becomes the one used most recently. For an entry that was replaced it returns
+// the version, as long as that is known: there is or was a later one elsewhere.
 func (l *lru) get(key []byte) (e entry, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -83,7 +83,7 @@ type Option func(*config)
 // WithCacheSize sets how many bytes of entries this replica keeps. Each counts its key, its value and 256 bytes of
 // book-keeping. Beyond it the entry used least recently goes. Default: 32 MiB.
 //
-// With [WithJetStream] it is the size of the bucket, in which the oldest entry goes.
+// With [WithJetStream] it is the size of the bucket, which drops the oldest entry.
 func WithCacheSize(bytes int) Option {
 	return func(c *config) { c.cacheSize = bytes }
 }

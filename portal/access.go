@@ -10,7 +10,7 @@ import (
 // accessView is what a caller may know of the services: what the documents that it gets describe.
 type accessView map[string]*hostView
 
-// hostView is a host of which a caller may see something.
+// hostView is a host that a caller may see in part or as a whole.
 type hostView struct {
 	ports      []int // sorted
 	operations map[operationKey]int

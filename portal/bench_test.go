@@ -96,7 +96,7 @@ func (c *crowded) open() {
 	c.portal = c.bus.Connect("portal", bus.WithoutShortCircuit())
 	c.tags = make(map[string]string)
 	clock := portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(c.later.Load())) })
-	require.NoError(c.b, portal.Register(c.portal, append(patient(), clock)...))
+	require.NoError(c.b, portal.Register(c.portal, append(longTimeouts(), clock)...))
 }
 
 // read reads documents at the same time, as the page does.

@@ -22,7 +22,7 @@ import (
 func openPortal(t *testing.T, i *portaltest.Issuer) *testIngress {
 	t.Helper()
 	entrance := openFor(t, i)
-	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), longTimeouts()...))
 	return entrance
 }
 
@@ -102,7 +102,7 @@ func TestCatalog_OfConcurrentCallers(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		return now
 	}
-	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(longTimeouts(), portal.WithClock(clock))...))
 	entrance.Keep("vault.example", i.Trust())
 	var readers sync.WaitGroup
 	for range 4 {
@@ -166,7 +166,7 @@ func TestInstances(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
 	entrance := openFor(t, i)
-	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), longTimeouts()...))
 	entrance.calculate("calculator.example")
 	entrance.calculate("calculator.example")
 	entrance.calculate("internal.example", bus.Port(444))

@@ -36,7 +36,7 @@ func TestDocument_OfDifferingInstances(t *testing.T) {
 	entrance := openFor(t, i)
 	var later atomic.Int64 // which ages what the portal has gathered
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(longTimeouts(), portal.WithClock(clock))...))
 	connect := func(version string) *bus.Conn {
 		return entrance.Bus.Connect(shelfHost, bus.WithVersion(version), i.Trust())
 	}

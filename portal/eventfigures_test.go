@@ -74,7 +74,7 @@ func newStoredEvents(t *testing.T, options ...portal.RegisterOption) *storedEven
 		defer e.mu.Unlock()
 		return e.now
 	})
-	require.NoError(t, portal.Register(e.Bus.Connect("portal", e.issuer.Trust()), slices.Concat(patient(), []portal.RegisterOption{clock}, options)...))
+	require.NoError(t, portal.Register(e.Bus.Connect("portal", e.issuer.Trust()), slices.Concat(longTimeouts(), []portal.RegisterOption{clock}, options)...))
 	var err error
 	e.publisher, err = ordersapi.NewPublisher(e.Bus.Connect(ordersapi.Host, e.issuer.Trust()), events.Durable())
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestEventFigures_ForEach(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
 	entrance := openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), []bus.ConnectOption{i.Trust()})
-	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), longTimeouts()...))
 	conn := entrance.Bus.Connect(ordersapi.Host, i.Trust())
 	secret, err := ordersapi.NewPublisher(conn, events.Durable(), bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
@@ -252,7 +252,7 @@ authorization { users: [ {user: all, password: all}, {user: portal, password: po
 	entrance := openOn(t, b, nil)
 	url := strings.Replace(b.Broker().URL(), "nats://", "nats://portal:portal@", 1)
 	conn := b.Connect("portal", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
-	require.NoError(t, portal.Register(conn, append(patient(), options...)...))
+	require.NoError(t, portal.Register(conn, append(longTimeouts(), options...)...))
 	return entrance
 }
 

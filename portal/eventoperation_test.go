@@ -78,7 +78,7 @@ func TestEventOperators(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("BUS_EVENT_OPERATORS", test.environment)
 			entrance := openFor(t, i)
-			require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(patient(), test.options...)...))
+			require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(longTimeouts(), test.options...)...))
 			assert.Equal(t, test.status == 0, entrance.eventFigures(test.header).Operator)
 			for name, got := range map[string]portaltest.Answer{
 				"deadletters.json": entrance.Get("/portal/deadletters.json?publisher=orders.example", test.header),

@@ -17,12 +17,12 @@ type clockOption func() time.Time
 
 func (o clockOption) applyToPortal(c *portalConfig) { c.now = o }
 
-// WithPatience sets how long instances may take to answer, because a machine may be busy with other tests.
-func WithPatience(long time.Duration) RegisterOption { return patienceOption(long) }
+// WithTimeouts sets how long instances may take to answer, because a machine may be busy with other tests.
+func WithTimeouts(long time.Duration) RegisterOption { return timeoutsOption(long) }
 
-type patienceOption time.Duration
+type timeoutsOption time.Duration
 
-func (o patienceOption) applyToPortal(c *portalConfig) {
+func (o timeoutsOption) applyToPortal(c *portalConfig) {
 	long := time.Duration(o)
 	c.timeouts = timeouts{discovery: long, documents: long, traffic: long, logs: long, readers: long}
 }

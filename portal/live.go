@@ -158,7 +158,7 @@ type liveView struct {
 	LeftOut  []string               `json:"leftOut"`  // sentences
 }
 
-// liveService is a service of which the caller may call at least one operation.
+// liveService is a service with at least one operation that the caller may call.
 type liveService struct {
 	Ports       []int          `json:"ports"`
 	Instances   []liveInstance `json:"instances"`

@@ -485,7 +485,7 @@ func TestLive_WithoutBroker(t *testing.T) {
 	conn := b.Connect("portal", bus.WithBroker(way))
 	began, looks := time.Now(), atomic.Int64{}
 	clock := portal.WithClock(func() time.Time { return began.Add(time.Duration(looks.Add(2)) * time.Second) })
-	require.NoError(t, portal.Register(conn, append(patient(), clock)...))
+	require.NoError(t, portal.Register(conn, append(longTimeouts(), clock)...))
 	w := &watched{t, b, b.Connect("viewer.example", bus.WithBroker(way))}
 	w.look("")
 	changes := conn.NATS().StatusChanged(nats.CONNECTED, nats.RECONNECTING)

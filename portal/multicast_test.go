@@ -160,7 +160,7 @@ func TestMulticast_AsCaller(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
 	entrance := openFor(t, i)
-	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), patient()...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), longTimeouts()...))
 	entrance.Keep("vault.example", i.Trust())
 	for _, test := range []struct {
 		header string

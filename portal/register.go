@@ -37,7 +37,7 @@ type timeouts struct {
 	readers   time.Duration // of the map, until they get the last one
 }
 
-func defaultPatience() timeouts {
+func defaultTimeouts() timeouts {
 	return timeouts{
 		discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond, logs: 3 * time.Second,
 		readers: 500 * time.Millisecond,
@@ -47,7 +47,7 @@ func defaultPatience() timeouts {
 // RegisterOption configures the portal, in [Register].
 type RegisterOption interface{ applyToPortal(*portalConfig) }
 
-// WithPorts sets the ports of the bus of which the page describes what is served. Give the ingress the same ones, in
+// WithPorts sets the ports of the bus whose endpoints the page describes. Give the ingress the same ones, in
 // ingress.WithPorts. Default: 443 and 80.
 func WithPorts(ports ...int) RegisterOption { return portsOption(slices.Clone(ports)) }
 
@@ -98,7 +98,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn.Host() != outside.HostPortal {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), outside.HostPortal)
 	}
-	config := &portalConfig{ports: outside.DefaultPorts(), now: time.Now, timeouts: defaultPatience()}
+	config := &portalConfig{ports: outside.DefaultPorts(), now: time.Now, timeouts: defaultTimeouts()}
 	if rule, isSet := os.LookupEnv("BUS_EVENT_OPERATORS"); isSet && rule != "" {
 		rule = strings.TrimSpace(rule)
 		if rule == everyCaller {
@@ -219,7 +219,7 @@ type instanceList struct {
 	Hosts map[string][]instance `json:"hosts"`
 }
 
-// describeInstances lists the instances of the hosts of which the caller may see something, and no others.
+// describeInstances lists the instances of the hosts that the caller may see, at least in part, and no others.
 func (c *catalog) describeInstances(found *presence, members []openapi.Member) ([]byte, error) {
 	list := instanceList{Plane: c.conn.Plane(), Hosts: make(map[string][]instance)}
 	for _, member := range members {

@@ -37,9 +37,9 @@ type Point struct {
 // Distance is how far two points are apart.
 func (calculator) Distance(p1, p2 Point) (d float64) { return p1.X - p2.X + p1.Y - p2.Y }
 
-// patient returns options that keep tests independent of how busy the machine is.
-func patient() []portal.RegisterOption {
-	return []portal.RegisterOption{portal.WithPatience(time.Minute)}
+// longTimeouts returns options that keep tests independent of how busy the machine is.
+func longTimeouts() []portal.RegisterOption {
+	return []portal.RegisterOption{portal.WithTimeouts(time.Minute)}
 }
 
 // awaitAnnouncements waits until the portal has received all announcements so far: one that connects waits for them.
@@ -48,7 +48,7 @@ func (d *testIngress) awaitAnnouncements() { d.Bus.Connect("last.example") }
 // register serves the portal behind the ingress.
 func (d *testIngress) register(options ...portal.RegisterOption) {
 	d.T.Helper()
-	require.NoError(d.T, portal.Register(d.Bus.Connect("portal"), append(patient(), options...)...))
+	require.NoError(d.T, portal.Register(d.Bus.Connect("portal"), append(longTimeouts(), options...)...))
 }
 
 // calculate serves a calculator on a host.
@@ -142,7 +142,7 @@ func TestBrokenMembers(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 	}
 	entrance := open(t)
-	entrance.register(portal.WithPatience(3 * time.Second))
+	entrance.register(portal.WithTimeouts(3 * time.Second))
 	entrance.publish("whole.example", text(fmt.Sprintf(whole, "whole.example")))
 	entrance.publish("garbage.example", text(`<script>alert(1)</script>`))
 	entrance.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
@@ -415,7 +415,7 @@ func TestProblem_HidesReasonsOfLeftOutServices(t *testing.T) {
 			return next(ctx, x)
 		}
 	}))
-	require.NoError(t, portal.Register(conn, patient()...))
+	require.NoError(t, portal.Register(conn, longTimeouts()...))
 	entrance.calculate("calculator.example")
 	for _, path := range []string{"/portal/openapi.json", "/portal/live.json"} {
 		text := entrance.Get(path).Text

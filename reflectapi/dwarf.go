@@ -184,7 +184,7 @@ func variableNames(variables []dwarfVariable) []string {
 	return names
 }
 
-// errNoDebugInformation stands for the many ways in which parsing a stripped program fails.
+// errNoDebugInformation stands for all errors of parsing a stripped program.
 var errNoDebugInformation = errors.New("the program has no debug information")
 
 // executableDWARF opens the debug information of the running program. There is none after go run and go test, or if the

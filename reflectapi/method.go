@@ -250,7 +250,7 @@ func anchorOf(candidates []*candidate, impl reflect.Type) anchor {
 	return found
 }
 
-// origin returns the file at which the search for the subject's source starts.
+// origin returns the file where the search for the subject's source starts.
 func (of *methodDecl) origin() anchor {
 	if of.file != "" {
 		return anchor{of.file, of.receiver.PkgPath()}

@@ -56,8 +56,8 @@ func DescribeAs(iface reflect.Type, impl any, options ...Option) (*Service, erro
 	return s.service()
 }
 
-// DescribeInterface describes an interface of which there is no implementation, like DescribeAs. Calling a method of
-// the service returns an error.
+// DescribeInterface describes an interface without an implementation, like DescribeAs. Calling a method of the service
+// returns an error.
 func DescribeInterface(iface reflect.Type, options ...Option) (*Service, error) {
 	if iface == nil || iface.Kind() != reflect.Interface {
 		return nil, fmt.Errorf("%v is not an interface", iface)

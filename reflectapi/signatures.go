@@ -25,9 +25,9 @@ type Signature struct {
 	Params, Results []string
 }
 
-// DescribeSignatures describes a service of which only source is available, as in a generator, by the same rules and
-// with the same errors as Describe. The error joins all errors. Calling a method of the service returns an error, and
-// the service has no Type.
+// DescribeSignatures describes a service from its source alone, as in a generator, by the same rules and with the same
+// errors as Describe. The error joins all errors. Calling a method of the service returns an error, and the service has
+// no Type.
 func DescribeSignatures(name, doc string, signatures []Signature) (*Service, error) {
 	service := &Service{Name: name, Doc: doc}
 	if doc != "" {

@@ -45,7 +45,7 @@ func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 	return nil
 }
 
-// beginSignals starts the goroutines with which the process takes signals. If bus.Run started them, they and their
+// beginSignals starts the goroutines that receive the signals of the process. If bus.Run started them, they and their
 // channels would belong to the bubble, and the process would crash.
 func beginSignals() {
 	signals := make(chan os.Signal, 1)

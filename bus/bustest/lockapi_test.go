@@ -56,7 +56,7 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 	if got := failureOf(asBefore); !strings.Contains(got, "the lock "+path+" does not exist yet; run BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' to write it") {
 		t.Errorf("without a lock: %s", got)
 	}
-	t.Run("1.2 (old)", func(t *testing.T) { //nolint:paralleltest // told by its name
+	t.Run("1.2 (old)", func(t *testing.T) { //nolint:paralleltest // chosen by its name
 		record := &recordingT{TB: t}
 		bustest.LockAPI(bustest.Reporter(record), path, lender{}, names()...)
 		if got, _ := record.seen(); !strings.Contains(strings.Join(got, "\n"), `-run '^TestLockAPI$/^1\.2_\(old\)$'`) {

@@ -12,8 +12,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// quantifier compiles any(roles, # startsWith "team-") and its like. Of what is no list none of them holds, and count
-// has no value: "none of his roles" is said of a caller who has roles.
+// quantifier compiles any(roles, # startsWith "team-") and its like. For a value that is not a list all of them are
+// false, and count has no value: "none of his roles" applies only to a caller who has roles.
 func (c *compiler) quantifier(name string, arguments []ast.Node) (term, error) {
 	if len(arguments) == 1 && name == "count" {
 		arguments = append(arguments, &ast.PredicateNode{Node: new(ast.PointerNode)})

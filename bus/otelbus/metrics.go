@@ -40,7 +40,7 @@ type callee struct {
 }
 
 // maxCallees limits how many callees have series of their own, because a program may call any port of any host. The
-// others are counted together. Callees of which no instance has served a call take at most half of that.
+// others are counted together. Callees that have not served a call take at most half of that.
 const maxCallees = 1024
 
 func newMeters(provider metric.MeterProvider) *meters {

@@ -83,8 +83,8 @@ func (t *tracing) begin(ctx context.Context, x *bus.Exchange) (context.Context, 
 	return ctx, span
 }
 
-// spanName returns a name of which there are few, as the conventions require: no host, as a program may call any number
-// of them.
+// spanName returns a name with few values, as the conventions require: no host, as a program may call any number of
+// them.
 func spanName(method, route string) string {
 	if method == otherMethod {
 		method = "HTTP"

@@ -38,9 +38,9 @@ func (a Address) Subject(plane string) (string, error) {
 	return string(subject), nil
 }
 
-// Parse parses a subject to which a call was published: the inverse of Address.Subject. The path is returned in its
-// canonical form, which escapes only what a URL path cannot contain (RFC 3986, 3.3). Anything that Address.Subject does
-// not write, such as a subscription with wildcards, is an *Error.
+// Parse parses the subject of a call: the inverse of Address.Subject. The path is returned in its canonical form, which
+// escapes only what a URL path cannot contain (RFC 3986, 3.3). Anything that Address.Subject does not write, such as a
+// subscription with wildcards, is an *Error.
 func Parse(subject string) (plane string, a Address, err error) {
 	if len(subject) > MaxLength {
 		return "", Address{}, tooLong()

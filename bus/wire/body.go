@@ -29,7 +29,7 @@ func ReadAll(from io.Reader, limit int) ([]byte, error) {
 	return body, err
 }
 
-// Unread returns a body of which the first bytes were read, with these in front again.
+// Unread returns a body with the first bytes, which were read, in front again.
 func Unread(first []byte, rest io.ReadCloser) io.ReadCloser {
 	return struct {
 		io.Reader

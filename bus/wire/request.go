@@ -23,7 +23,7 @@ type Request struct {
 	TimeBudget time.Duration
 	// CallDepth counts nested calls, from 1. A smaller value is written as 1.
 	CallDepth int
-	// Actor is the token, a JWT, of the actor for whom the call is made; "" for none. It is not verified.
+	// Actor is the token, a JWT, of the actor of the call; "" for none. It is not verified.
 	Actor string
 	// Fragment is set on a part of a request; Body is then only that part.
 	Fragment Fragment

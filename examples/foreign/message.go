@@ -69,7 +69,7 @@ func read(text []byte) (received, error) {
 // fieldForm is that of a field: a name, a colon, and a value without control bytes.
 var fieldForm = regexp.MustCompile("^([-!#$%&'*+.^_`|~0-9A-Za-z]+):([^\x00-\x08\x0a-\x1f\x7f]*)$")
 
-// add adds a field. Of one that is given twice, no value counts.
+// add adds a field. If it is given twice, no value counts.
 func (m received) add(line string) error {
 	parts := fieldForm.FindStringSubmatch(line)
 	if parts == nil {

@@ -65,7 +65,7 @@ func crowdedMap(v *visit) error {
 		v.fills(".map-filter input", "node-03"), v.awaits("those that are searched for", `document.querySelectorAll(".map-node").length === 10`))
 }
 
-// places lays out services of which some call each other in circles, in columns.
+// places lays out services in columns, some of which call each other in circles.
 const places = `import("./maplayout.js").then(({Layout}) => {
 	const columns = (calls) => {
 		const edges = calls.map(([from, to]) => ({from, to}));

@@ -21,7 +21,7 @@ const (
 	feedMaxRetry = 5 * time.Second
 )
 
-// feedKey is an event of which there is a feed.
+// feedKey is an event that has a feed.
 type feedKey struct {
 	publisher, event string
 	stored           bool

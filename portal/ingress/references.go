@@ -8,11 +8,10 @@ import (
 	"github.com/busline/busline/portal/internal/outside"
 )
 
-// adaptReferences rewrites the headers of a request in which a client names the service by its address on the ingress:
-// the service knows only its address on the bus, which is the Host of its requests. So checks of the origin, and the
-// Destination of WebDAV, work as they do without an ingress. An Origin does not distinguish services, as all are on the
-// origin of the ingress; references to other services and other places stay as they are. It is the reverse of
-// [servicePlace.adaptLocations].
+// adaptReferences rewrites request headers that name the service by its address on the ingress: the service knows only
+// its address on the bus, which is the Host of its requests. So checks of the origin, and the Destination of WebDAV,
+// work as they do without an ingress. An Origin does not distinguish services, as all are on the origin of the ingress;
+// references to other services and other places stay as they are. It is the reverse of [servicePlace.adaptLocations].
 func (i *Handler) adaptReferences(header http.Header, from *forwarding, to *url.URL) {
 	for _, name := range [...]string{"Origin", "Referer", "Destination"} {
 		values := header[name]

@@ -212,7 +212,7 @@ func Unsettable(t reflect.Type) (reason string) {
 	return reason
 }
 
-// nilReader returns the embedded pointer from which a struct has the method that reads it, or nil.
+// nilReader returns the embedded pointer whose method reads the struct, or nil.
 func nilReader(t reflect.Type) reflect.Type {
 	method := readingMethod(t)
 	if t.Kind() != reflect.Struct || method == "" {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Number is a limit of a [Schema] with all its digits, of which a float64 loses those beyond 2^53; "" is none.
+// Number is a limit of a [Schema] with all its digits: a float64 loses those beyond 2^53. "" is none.
 type Number string
 
 // Rational returns the number, 0 for a text that is none.

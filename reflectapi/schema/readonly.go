@@ -25,7 +25,7 @@ func ReadOnlyEraser(t reflect.Type) func(reflect.Value) {
 	return e.erase
 }
 
-// eraser holds the types in which there are read-only members.
+// eraser holds the types that have read-only members.
 type eraser map[reflect.Type]bool
 
 // visit adds a type, and those in it, as far as they have read-only members. met are those of this round.

@@ -148,8 +148,8 @@ func (s *Schemas) freeName(t reflect.Type) string {
 }
 
 // Distinct returns an empty collection in which the types of s have names that do not depend on the order in which they
-// came, nil if no two types share a name. Of those that do, the only one from the own packages, by import path, keeps
-// it; to the others it adds their package, and as much of its path as it takes.
+// came, nil if no two types share a name. If only one of these types is from the own packages, by import path, that one
+// keeps the name. Distinct adds to the names of the others their package, and as much of its path as necessary.
 func (s *Schemas) Distinct(own []string) *Schemas {
 	byName := make(map[string][]reflect.Type)
 	for t := range s.names {
@@ -421,7 +421,7 @@ func promotedFields(t reflect.Type) []reflect.StructField {
 	return fields
 }
 
-// dash stands for the name "-", with which jsonschema would leave a field out.
+// dash stands for the name "-": jsonschema would leave out a field of that name.
 const dash = "\x00-"
 
 // isDash reports whether a field has the name "-".

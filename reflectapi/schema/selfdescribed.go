@@ -23,7 +23,7 @@ type schemaMethod struct {
 	whole   bool         // it provides the whole schema, so that the fields of the type do not count
 }
 
-// extendMethod is the method for a type of which jsonschema knows the schema, but not its limits.
+// extendMethod is the method for a type whose schema jsonschema knows, but not its limits.
 const extendMethod = "JSONSchemaExtend(*jsonschema.Schema), with jsonschema from github.com/invopop/jsonschema"
 
 func schemaMethods() []schemaMethod {
@@ -103,7 +103,7 @@ func opaque(t reflect.Type) *jsonschema.Schema {
 func urlSchema() *jsonschema.Schema {
 	schema := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
 	for f := range reflect.TypeFor[url.URL]().Fields() {
-		property := &jsonschema.Schema{Type: "object"} // the user, of whom nothing is shown
+		property := &jsonschema.Schema{Type: "object"} // the user, whose members are not shown
 		switch f.Type.Kind() {
 		case reflect.String:
 			property.Type = "string"

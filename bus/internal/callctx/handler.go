@@ -99,8 +99,8 @@ func (h *Handler) Err() error {
 	}
 }
 
-// Value returns the handler itself for its own key. Any other key may be one by which package context looks for its own
-// contexts.
+// Value returns the handler itself for its own key. Any other key may be one that package context uses to look for its
+// own contexts.
 func (h *Handler) Value(key any) any {
 	switch key.(type) {
 	case handlerKey:

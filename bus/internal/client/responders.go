@@ -41,7 +41,7 @@ type multicastCall struct {
 	endsEarly     bool // its quiet period may have been shorter than [multicastQuiet]
 }
 
-// hostResponders is a host to which multicasts were made, or that has answered a call.
+// hostResponders is a host that was called by multicast, or that has answered a call.
 type hostResponders struct {
 	name      string // set once it has answered
 	answered  bool

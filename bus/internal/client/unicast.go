@@ -105,8 +105,8 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 	return response, err
 }
 
-// sendAndAwait sends a request, and returns the response, or the error of a call that has ended, which the instances
-// are told.
+// sendAndAwait sends a request, and returns the response, or the error of a call that has ended. It sends the instances
+// a cancel then.
 func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pendingCall, ends time.Time) (*wire.Response, error) {
 	if err := c.send(ctx, sent); err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ const (
 )
 
 // mayBeStarting reports whether an instance of a host that has never answered may be about to subscribe: it has
-// announced itself, or may have done so before this connection could hear it.
+// announced itself, or may have done so before this connection subscribed.
 func (c *Client) mayBeStarting(host string) bool {
 	return time.Since(c.began) < startUpWindow || c.config.Membership.Knows(c.config.Plane, host)
 }

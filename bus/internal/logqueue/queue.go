@@ -153,8 +153,7 @@ func (t *Throttle) Admit(reason string) (leftOut int, ok bool) {
 }
 
 // kindOf leaves out of a reason what differs each time: addresses, our own port, the time at which a certificate was
-// looked at, and capitals, as the broker client tells of a refused login twice, in its words and in those of the
-// broker.
+// looked at, and capitals, as the broker client reports a refused login twice, in its words and in those of the broker.
 func kindOf(reason string) string {
 	return strings.Map(func(char rune) rune {
 		if unicode.IsDigit(char) {

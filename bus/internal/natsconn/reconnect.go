@@ -196,7 +196,7 @@ func awayFrom(leaving *nats.Conn) nats.Option {
 	}
 }
 
-// switchConn makes all sessions subscribe on another connection, and only then sends on it: a caller has to hear the
+// switchConn makes all sessions subscribe on another connection, and only then sends on it: a caller has to receive the
 // answers.
 func (c *Conn) switchConn(ctx context.Context, to *nats.Conn) error {
 	for _, session := range c.allSessions() {

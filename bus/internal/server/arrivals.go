@@ -257,8 +257,8 @@ func (s *streams) awaitNext(of *streaming) bool {
 }
 
 // noteMalformed notes a malformed message. If it is a part of a request that is there, the request is lost for good: a
-// sender that is told of the failure must not find that the request ran after all. noteMalformed reports whether the
-// message is a part that needs no other answer.
+// sender that gets the error must not find that the request ran after all. noteMalformed reports whether the message is
+// a part that needs no other answer.
 func (s *Server) noteMalformed(message *wire.Request, published string, err error) (isPart bool) {
 	of, ignored := s.streams.find(KeyOf(message), published)
 	switch {
@@ -361,7 +361,7 @@ func (s *Server) Waiting() (requests, bytes int) {
 	return s.streams.waiting.Len(), s.Memory.BytesHeld()
 }
 
-// resume admits a request of which all parts have come. Its time budget began with the first part.
+// resume admits a request whose parts have all come. Its time budget began with the first part.
 func (s *Server) resume(of *streaming) *Incoming {
 	in := of.in
 	in.Request.Fragment, in.Request.TimeBudget = wire.Fragment{}, time.Until(of.ends)

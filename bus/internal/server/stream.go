@@ -186,7 +186,7 @@ func (in *Incoming) Collect(body io.Reader, limit int) ([]byte, error) {
 	return read, err
 }
 
-// Authorized notes that the claims of the caller are known, with which the rest of the request ends, too.
+// Authorized is called when the claims of the caller are known: the rest of the request ends when they expire.
 func (in *Incoming) Authorized() {
 	if in.stream != nil {
 		in.stream.expire()

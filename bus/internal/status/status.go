@@ -52,7 +52,7 @@ func NotRun(status int, cause error, format string, arguments ...any) *Error {
 	return newError(status, ExecutedNo, cause, format, arguments)
 }
 
-// MayHaveRun is like NotRun, for a request that left and of which no answer came.
+// MayHaveRun is like NotRun, for a request that left and got no answer.
 func MayHaveRun(status int, cause error, format string, arguments ...any) *Error {
 	return newError(status, ExecutedUnknown, cause, format, arguments)
 }
@@ -110,7 +110,7 @@ func Unsent(err error) *Error {
 	return &unsent
 }
 
-// TooBusy returns the rejection of a request for which an instance has no room: there may be room at any moment.
+// TooBusy returns the rejection of a request when an instance has no room: there may be room at any moment.
 func TooBusy(format string, arguments ...any) *Error {
 	rejected := NotRun(http.StatusServiceUnavailable, nil, format, arguments...)
 	rejected.RetryAfter = time.Second

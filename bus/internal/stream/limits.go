@@ -42,7 +42,7 @@ func CheckBody(body []byte, limit int) error {
 		"a body of %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes", len(body), limit)
 }
 
-// TooLarge is the error for a body of which at least so many bytes are to come.
+// TooLarge is the error for a body that has at least so many more bytes.
 func TooLarge(least int64, limit int) error {
 	return status.NotRun(http.StatusRequestEntityTooLarge, nil, "a body of at least %d bytes exceeds the limit of %d", least, limit)
 }

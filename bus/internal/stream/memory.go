@@ -13,8 +13,7 @@ const (
 	// otherwise.
 	defaultMemory = 48 << 20
 
-	// maxPartialRequests bounds the requests of which parts are still to come: each counts as if it held that part of the
-	// memory.
+	// maxPartialRequests bounds the requests with missing parts: each counts as if it held that part of the memory.
 	maxPartialRequests = 4096
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/examples/payroll/payrollapi"
 )
 
-// Serve puts the payroll on the bus. It is live when Serve returns. What is added to it one day is for hr alone, until
-// somebody says otherwise.
+// Serve puts the payroll on the bus. It is live when Serve returns. Methods that are added later are for hr alone,
+// unless an option says otherwise.
 func Serve(conn *bus.Conn) error {
 	return bus.Serve[payrollapi.Payroll](conn, New(),
 		bus.RequireClaims(`"hr" in roles`),
@@ -43,7 +43,7 @@ func (p *Payroll) Salary(_ context.Context, employee string) (amount int, err er
 	return p.amount(employee)
 }
 
-// maxPercent keeps a slip of the finger from making somebody rich.
+// maxPercent keeps a typing error from making an employee rich.
 const maxPercent = 100
 
 // Raise drops the cents.
@@ -69,7 +69,7 @@ func (p *Payroll) Headcount(context.Context) (count int, err error) {
 	return len(p.amounts), nil
 }
 
-// amount looks somebody up. The lock is held.
+// amount looks up an employee. The caller holds the lock.
 func (p *Payroll) amount(employee string) (int, error) {
 	amount, found := p.amounts[employee]
 	if !found {

@@ -69,7 +69,7 @@ func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset
 	return page(all, compare, limit, offset), nil
 }
 
-// Watch streams what the store tells.
+// Watch streams the changes of the store.
 func (p *Products) Watch(ctx context.Context) productapi.Changes { return p.store.Watch(ctx) }
 
 // errClosing makes a caller of Watch call again: another instance answers.

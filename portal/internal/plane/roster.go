@@ -34,7 +34,7 @@ type Roster struct {
 	known map[Peer]presenceSpan
 }
 
-// presenceSpan is the first and the last look in which the roster admitted an instance.
+// presenceSpan is the first and the last look that admitted an instance to the roster.
 type presenceSpan struct{ first, last int }
 
 // Candidates collects the instances that answer one look. Use it from one goroutine at a time.

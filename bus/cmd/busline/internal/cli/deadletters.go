@@ -103,8 +103,8 @@ func (s *session) deadLetters(ctx context.Context, options *deadLetterOptions) e
 	return errors.Join(s.print("%s", text), err)
 }
 
-// change does with dead letters what was asked for, and returns those with which it was done. Where that fails it goes
-// on: one of a service that is gone does not hold up those behind it.
+// change redelivers or deletes dead letters, and returns those that are done. After a failure it continues: one of a
+// service that is gone does not hold up those behind it.
 func (s *session) change(ctx context.Context, options *deadLetterOptions, selected []eventlog.DeadLetter) (done []eventlog.DeadLetter, err error) {
 	change, what := eventlog.DeadLetter.Redeliver, "delivered again"
 	switch {

@@ -295,7 +295,7 @@ type parameter struct {
 	asked  bool // it must not be omitted; always true in a path
 	rest   bool // in a path it matches all remaining segments
 
-	partOf string // in a query: the struct argument of which it is a member; "" if it is a whole argument
+	partOf string // in a query: the struct argument that has this member; "" if it is a whole argument
 }
 
 // parameters returns the arguments of an operation, including the members of its body, in the order of its signature if
