@@ -103,7 +103,7 @@ func bodyOf(response *http.Response, err error) ([]byte, error) {
 	var problem struct {
 		Detail string `json:"detail"`
 	}
-	_ = json.Unmarshal(body, &problem) // what is no problem+json has no detail
+	_ = json.Unmarshal(body, &problem) // what is not a problem+json has no detail
 	return nil, &bus.Error{
 		Status: response.StatusCode, Detail: problem.Detail,
 		Host: response.Header.Get("Bus-From-Host"), ID: idOf(response), Executed: bus.ExecutedYes,

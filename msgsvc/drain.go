@@ -29,8 +29,8 @@ func (s *sharedCache) keep(ctx context.Context, e entry) error {
 	return nil
 }
 
-// drain gives entries to replicas that are not closing themselves, the first ones first in case ctx ends. If
-// there is no such replica the entries are gone, which is no error.
+// drain gives entries to replicas that are not closing themselves, the first ones first in case ctx ends. If there is
+// no such replica the entries are gone, which is not an error.
 func (s *sharedCache) drain(ctx context.Context, entries []handed) error {
 	if len(entries) == 0 {
 		return nil

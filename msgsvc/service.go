@@ -56,7 +56,8 @@ func New(ctx context.Context, conn *bus.Conn, options ...Option) (*Service, erro
 
 // Close hands this instance's part of the cache over to the other instances, within ctx. The endpoints stay live until
 // the connection is closed, which comes next; what is stored through them meanwhile is handed over, too. The error says
-// how many entries were lost; if no replica was left to take them, that is no error. Calling Close again does nothing.
+// how many entries were lost; if no replica was left to take them, that is not an error. Calling Close again does
+// nothing.
 func (s *Service) Close(ctx context.Context) error { return s.cache.Close(ctx) }
 
 // DefaultQueue is served on the host's queue: one instance answers each request.

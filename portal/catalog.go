@@ -204,7 +204,7 @@ func (c *catalog) get(ctx context.Context, address string) ([]byte, error) {
 	return wire.ReadAll(response.Body, maxMemberBytes)
 }
 
-// notFetched returns nil for a place that has left the bus meanwhile, because that is no error.
+// notFetched returns nil for a place that has left the bus meanwhile, because that is not an error.
 func (c *catalog) notFetched(host string, err error) error {
 	failed, ok := errors.AsType[*bus.Error](err)
 	switch {

@@ -39,7 +39,7 @@ func (p *presence) variants(at hostPort) []variant {
 			byDigest[each.Digest] = append(byDigest[each.Digest], each)
 		}
 	}
-	if len(byDigest) < 2 { //nolint:mnd // one is no choice
+	if len(byDigest) < 2 { //nolint:mnd // one is not a choice
 		return nil
 	}
 	var all []variant

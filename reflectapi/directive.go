@@ -35,7 +35,7 @@ import (
 //	}
 //
 // apigen copies them to the signature table, from which services read them, so that these and the generated client
-// agree. Like all comments of this form (https://go.dev/doc/comment#syntax) they are no part of the text that people
+// agree. Like all comments of this form (https://go.dev/doc/comment#syntax) they are not part of the text that people
 // read.
 const DirectivePrefix = "//busline:"
 

@@ -91,7 +91,7 @@ type formField struct {
 	mediaTypes string // "image/png, image/jpeg"; "" for any
 }
 
-// formTypes returns the types of the fields that are no files.
+// formTypes returns the types of the fields that are not files.
 func formTypes() map[string]reflect.Type {
 	return map[string]reflect.Type{
 		"string": reflect.TypeFor[string](), "integer": reflect.TypeFor[int64](), "number": reflect.TypeFor[float64](), "boolean": reflect.TypeFor[bool](),

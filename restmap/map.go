@@ -67,7 +67,7 @@ func newMapper(service *reflectapi.Service, options Options) *mapper {
 	return m
 }
 
-// unusedResource returns an error for a collection that is no path, or in which no method is.
+// unusedResource returns an error for a collection that is not a path, or in which no method is.
 func (m *mapper) unusedResource(service *reflectapi.Service) []error {
 	resource := cmp.Or(service.Declared.Resource, m.options.Resource)
 	if resource == "" {

@@ -121,7 +121,7 @@ func missingMagic(method *reflectapi.Method, name parsedName) string {
 	return ""
 }
 
-// isResource reports whether a type is a struct that is no text, or a list of such structs.
+// isResource reports whether a type is a struct that is not a text, or a list of such structs.
 func isResource(t reflect.Type, list bool) bool {
 	t = pointed(t)
 	if list {

@@ -30,7 +30,7 @@ type Segment struct {
 // ParsePattern parses a path. Literal segments are written as in a URL, escaped or not. A parameter is a whole segment;
 // its name consists of letters, digits and underscores, and is unique in the path. {name+} has to be the last segment.
 // What another router would take for a parameter, "*" and ":name", is refused, and so are a query and a fragment, which
-// are no part of a path; %2A, %3A, %3F and %23 stand for the characters.
+// are not part of a path; %2A, %3A, %3F and %23 stand for the characters.
 func ParsePattern(path string) (Pattern, error) {
 	rest, rooted := strings.CutPrefix(path, "/")
 	if !rooted {

@@ -90,7 +90,7 @@ type QueryPart struct {
 }
 
 // QueryParts returns the members of a struct argument that a query has in its place, in the order of their declaration.
-// It returns none for any other argument, and for a struct with a member that is no plain text, such as a list of
+// It returns none for any other argument, and for a struct with a member that is not a plain text, such as a list of
 // structs: that is one parameter, in JSON.
 func (e *Endpoint) QueryParts(argument string) []QueryPart {
 	f := e.input.form()

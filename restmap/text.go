@@ -32,8 +32,8 @@ func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 }
 
 // fromTexts parses the texts of one name as a value of type t: for a list its elements, otherwise the only one. A list
-// whose elements are no plain texts may also be one JSON value. A single empty text is no element: browsers send it for
-// blank fields.
+// whose elements are not plain texts may also be one JSON value. A single empty text is no element: browsers send it
+// for blank fields.
 func fromTexts(t reflect.Type, texts []string) (value reflect.Value, err error) {
 	if !isRepeated(t) || len(texts) == 1 && (texts[0] == "" || !isElement(t, texts[0])) {
 		return fromText(t, texts[0])
@@ -66,7 +66,7 @@ func isElement(t reflect.Type, text string) bool {
 	return isTextList(t) || (isText(element) || element.Kind() == reflect.Interface) && !beginsWith(text, "[{")
 }
 
-// elementsOf parses one text of a list, which may have commas between its elements if they are no strings.
+// elementsOf parses one text of a list, which may have commas between its elements if they are not strings.
 func elementsOf(t reflect.Type, text string) (elements []reflect.Value, err error) {
 	whole := reflect.New(t).Elem()
 	err = setElement(whole, text)
@@ -88,7 +88,7 @@ func elementsOf(t reflect.Type, text string) (elements []reflect.Value, err erro
 	return elements, nil
 }
 
-// setElement sets an element of a list, or a member of a map, for which an empty text is no zero value.
+// setElement sets an element of a list, or a member of a map, for which an empty text is not a zero value.
 func setElement(v reflect.Value, text string) error {
 	if text == "" {
 		return setText(v, text)

@@ -191,7 +191,7 @@ func (d *described) mistakes(response *testbroker.Response) []mistake {
 	return found
 }
 
-// successes lists the statuses in the document that are no errors.
+// successes lists the statuses in the document that are not errors.
 func (d *described) successes() string {
 	var statuses []string
 	for _, status := range slices.Sorted(maps.Keys(d.responses)) {

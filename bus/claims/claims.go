@@ -144,7 +144,7 @@ func orderDigits(left, right string) int {
 	return cmp.Or(cmp.Compare(len(left), len(right)), strings.Compare(left, right))
 }
 
-// negative returns a number with the other sign, nil for what is no number.
+// negative returns a number with the other sign, nil for what is not a number.
 func negative(value any) any {
 	switch value := value.(type) {
 	case float64:
@@ -159,7 +159,7 @@ func negative(value any) any {
 	}
 }
 
-// calculate works out an arithmetic operator. It has no value for what is no number, for integers beyond what a
+// calculate works out an arithmetic operator. It has no value for what is not a number, for integers beyond what a
 // float64 holds, and where the result is none.
 func calculate(operator string, left, right any) any {
 	a, isNumber := left.(float64)

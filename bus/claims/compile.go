@@ -90,7 +90,7 @@ func unknownSyntax(node ast.Node) error {
 	return fmt.Errorf("a rule cannot contain %s", what)
 }
 
-// claim compiles the name of a claim. $env is all of them, for names that are no identifiers.
+// claim compiles the name of a claim. $env is all of them, for names that are not identifiers.
 func claim(name string) term {
 	if name == "$env" {
 		return term{kind: kindObject, value: func(e *activation) any { return map[string]any(e.claims) }}

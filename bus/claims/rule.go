@@ -147,7 +147,7 @@ func (e *activation) chargeText(text string) bool {
 	return e.charge(1 + len(text)/bytesAtATime)
 }
 
-// holds reports whether a condition is met. What is no truth value is not true.
+// holds reports whether a condition is met. What is not a truth value is not true.
 func (t term) holds(e *activation) bool {
 	holds, _ := t.value(e).(bool)
 	return holds

@@ -60,8 +60,8 @@ func isBase64URL(c rune) bool {
 }
 
 // Bearer returns the token in the value of an Authorization header. Without one, or with another scheme than Bearer,
-// present is false: that is no identity, but no error either. A Bearer that is not followed by exactly one token is an
-// [*Error]. The scheme may be in any case. Whether the token is valid is for [Verifier.Verify] to say.
+// present is false: that is not an identity, but no error either. A Bearer that is not followed by exactly one token is
+// an [*Error]. The scheme may be in any case. Whether the token is valid is for [Verifier.Verify] to say.
 func Bearer(header string) (token string, present bool, err error) {
 	const scheme = "bearer"
 	header = strings.Trim(header, " \t")
@@ -97,7 +97,7 @@ func isLetterOrDigit(c rune) bool {
 // leeway is by how much the clocks of issuer and verifier may differ.
 const leeway = 30 * time.Second
 
-// lastSecond is that of the year 9999. A time beyond it is no time, and beyond what a time.Time counts.
+// lastSecond is that of the year 9999. A time beyond it is not a time, and beyond what a time.Time counts.
 const lastSecond = 253402300799
 
 // Expiry returns when services no longer take the token of these claims: its exp, and 30 s of leeway. It is zero if

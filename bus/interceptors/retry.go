@@ -71,7 +71,7 @@ func (r retry) intercept(next bus.CallFunc) bus.CallFunc {
 			if !mayRetry(ctx, failed) {
 				return err
 			}
-			pause := max(failed.RetryAfter, wait/2) + rand.N(wait/2+1) //nolint:gosec // spreading is no secret
+			pause := max(failed.RetryAfter, wait/2) + rand.N(wait/2+1) //nolint:gosec // spreading is not a secret
 			if time.Until(ends) <= pause {
 				return err
 			}

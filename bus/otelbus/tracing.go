@@ -92,7 +92,7 @@ func spanName(method, route string) string {
 	return strings.TrimSpace(method + " " + route)
 }
 
-// finish ends a span. An error of the caller is no error of the server, by the conventions of OpenTelemetry.
+// finish ends a span. An error of the caller is not an error of the server, by the conventions of OpenTelemetry.
 func finish(span trace.Span, x *bus.Exchange, err error) {
 	defer span.End()
 	status := x.Status(err)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// photo is no text: it ends in half a character.
+// photo is not a text: it ends in half a character.
 const photo = "\x89PNG\xc3"
 
-// bodies looks at responses that are no short JSON.
+// bodies looks at responses that are not short JSON.
 func bodies(v *visit) error {
 	gets := func(name string) step {
 		return inTurn(v.opens("#/bodies.example:443/GET/"+name), v.sees("#operation-title", name), v.clicks(sends), v.sees(".response .status", "200"))

@@ -79,7 +79,7 @@ const places = `import("./maplayout.js").then(({Layout}) => {
 	window.placed = {chain: JSON.stringify(chain), circle: JSON.stringify(circle), columns: 1 + Math.max(...Object.values(many))};
 })`
 
-// circles are no chains: a hundred services that call each other do not stand in a row.
+// circles are not chains: a hundred services that call each other do not stand in a row.
 func circles(v *visit) error {
 	return do(v.opens("#/map"), func() error { return v.run(places) },
 		v.awaits("callers to the left", `window.placed?.chain === '{"web":0,"mail":3,"shop":1,"stock":2}'`),

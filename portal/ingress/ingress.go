@@ -190,8 +190,8 @@ func (i *Handler) request(ctx context.Context, r *http.Request, to *url.URL, bod
 }
 
 // actor returns the bearer token of a request and its claims, or "" if it has none. A malformed or invalid token is
-// always an error, never treated as absent. An Authorization header of another scheme is no identity, and is passed on
-// like any other header; so is that for a service with tokens of its own.
+// always an error, never treated as absent. An Authorization header of another scheme is not an identity, and is passed
+// on like any other header; so is that for a service with tokens of its own.
 func (i *Handler) actor(r *http.Request, to *url.URL) (token string, verified claims.Claims, err error) {
 	if slices.Contains(i.config.ownTokens, to.Hostname()) {
 		return "", nil, nil

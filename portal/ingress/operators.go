@@ -178,7 +178,7 @@ const (
 // reasonConflict is for cutting metrics that have another type elsewhere, or the name of another metric.
 const reasonConflict = "conflict"
 
-// scrapeAll returns the metrics of all instances as one exposition. It is no error if some instances are missing.
+// scrapeAll returns the metrics of all instances as one exposition. It is not an error if some instances are missing.
 func (i *Handler) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	s := &scrape{conn: i.conn, roster: &i.roster, leftOut: map[string]int{reasonSilent: 0, reasonFailed: 0, reasonBroken: 0, reasonTooMuch: 0}}
 	found, err := s.find(ctx)

@@ -131,7 +131,7 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 		if has(strictjson.EmbedOption) {
 			return jsonField{}, false
 		}
-		field.Type = f.Type // an embedded type that is no struct is a member like any other
+		field.Type = f.Type // an embedded type that is not a struct is a member like any other
 	}
 	if !f.IsExported() {
 		return jsonField{}, false

@@ -11,8 +11,8 @@ func isReadOnly(tag reflect.StructTag) bool {
 }
 
 // ReadOnlyEraser returns a function that sets the members of a settable value to zero that are only in results
-// (readOnly=true): what a caller sends for them is no input. It is nil for a type without such members. It is safe for
-// concurrent use, but not for concurrent use with one value.
+// (readOnly=true): what a caller sends for them is not an input. It is nil for a type without such members. It is safe
+// for concurrent use, but not for concurrent use with one value.
 func ReadOnlyEraser(t reflect.Type) func(reflect.Value) {
 	e := eraser{}
 	for found := -1; found < len(e); { // for types that contain themselves one round does not find all

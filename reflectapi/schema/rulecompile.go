@@ -46,7 +46,7 @@ func (c *compiler) generic(s *Schema) *rule {
 func (c *compiler) genericObject(s *Schema) *objectRule {
 	r := &objectRule{fewest: s.MinProperties, most: s.MaxProperties, required: s.Required, others: c.generic(s.AdditionalProperties)}
 	for name, property := range s.Properties {
-		if property.ReadOnly { // it is no input
+		if property.ReadOnly { // it is not an input
 			r.required = slices.DeleteFunc(slices.Clone(r.required), func(required string) bool { return required == name })
 			property = nil
 		}

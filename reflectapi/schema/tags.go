@@ -71,7 +71,7 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 // readsTags reports whether jsonschema reads the tags of a type's fields.
 func readsTags(t reflect.Type) bool { return t.Kind() == reflect.Struct && !isClosed(t) }
 
-// isLeftOut reports whether a field is no part of its struct's JSON.
+// isLeftOut reports whether a field is not a part of its struct's JSON.
 func isLeftOut(f reflect.StructField) bool {
 	return !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-"
 }
@@ -244,7 +244,7 @@ func class(t reflect.Type) string {
 	return "integer"
 }
 
-// elementClass returns the JSON type of a list's elements; "" if it is no list, or if tags do not apply to its
+// elementClass returns the JSON type of a list's elements; "" if it is not a list, or if tags do not apply to its
 // elements.
 func elementClass(t reflect.Type) string {
 	t = gotype.Base(t)

@@ -21,8 +21,8 @@ import (
 // Values are the types of one method's arguments and results.
 type Values struct{ Args, Results []reflect.Type }
 
-// Warnings returns what is probably wrong with the types of methods, and is no error: tags that are read by nothing,
-// types that write what they cannot read, keywords that nothing checks, and fields that JSON leaves out.
+// Warnings returns what is probably wrong with the types of methods, and is not an error: tags that are read by
+// nothing, types that write what they cannot read, keywords that nothing checks, and fields that JSON leaves out.
 func Warnings(methods []Values) []string {
 	return slices.Concat(ignoredTags(methods), asymmetricTypes(methods), unenforcedKeywords(methods), lostFields(methods))
 }

@@ -147,7 +147,7 @@ func (t Text) unmarshal(v any, plan *Plan, more json.Options) error {
 	}
 }
 
-// planFor returns the plan of what v points to. If v is no pointer, the library returns the error.
+// planFor returns the plan of what v points to. If v is not a pointer, the library returns the error.
 func planFor(v any) *Plan {
 	if into := reflect.TypeOf(v); into != nil && into.Kind() == reflect.Pointer {
 		return PlanOf(into.Elem())

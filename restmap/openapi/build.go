@@ -43,7 +43,7 @@ type WebDoc struct {
 	Methods  []string // under which one for any method is listed; none for the first that is free
 	Query    []QueryParam
 	Consumes []string               // media types of the request body, none if there is no body
-	Form     []reflectapi.FormField // of the request body; none if it is no form
+	Form     []reflectapi.FormField // of the request body; none if it is not a form
 	Produces []string               // media types of a successful response, none if that is unknown
 }
 

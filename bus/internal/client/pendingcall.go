@@ -31,7 +31,7 @@ type pendingCall struct {
 	malformedAck error // the error of a dropped ack
 
 	upload   *upload   // nil for a request in one message
-	incoming *incoming // nil for a response that is no stream
+	incoming *incoming // nil for a response that is not a stream
 }
 
 // newCall returns an unused slot.

@@ -44,7 +44,8 @@ func (c *Client) newProbe() *probe {
 	return &probe{client: c, news: make(chan struct{}, 1), asked: make(map[Peer]*question)}
 }
 
-// ask asks the broker for each instance. An instance without a report since the question before is no suspect any more.
+// ask asks the broker for each instance. An instance without a report since the question before is not a suspect any
+// more.
 func (p *probe) ask(instances []Peer) {
 	for _, instance := range instances {
 		// host and id come from a message, and become part of a subject

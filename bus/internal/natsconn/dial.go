@@ -350,7 +350,7 @@ func (c *Conn) reconnectDelay(tries int) time.Duration {
 	if tries <= soonTries {
 		average = soonAgain
 	}
-	return average/2 + rand.N(average) //nolint:gosec // spreading is no secret
+	return average/2 + rand.N(average) //nolint:gosec // spreading is not a secret
 }
 
 // HandleError takes the asynchronous errors of a connection of our own, from the callback of nats.go.

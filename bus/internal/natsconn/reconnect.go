@@ -120,7 +120,7 @@ const moveTries = 5
 // The old connection is drained once all sessions have subscribed on the new one.
 func (c *Conn) move(ctx context.Context) {
 	old := c.NATS()
-	pause := rand.N(soonAgain) //nolint:gosec // spreading is no secret: not all clients move at once
+	pause := rand.N(soonAgain) //nolint:gosec // spreading is not a secret: not all clients move at once
 	for range moveTries {
 		select {
 		case <-time.After(pause):

@@ -47,8 +47,8 @@ func (s *Subscription) subscribe(on *nats.Conn) (err error) {
 // Member is the owner of a session. Its methods are called on goroutines of nats.go and of the dispatcher, and must not
 // block.
 type Member interface {
-	// Expects reports whether a violation is no error, but how the broker was set up. off says what the violation turns
-	// off, for the log and for [Session.TurnedOff]; with "" it is not worth a line.
+	// Expects reports whether a violation is not an error, but how the broker was set up. off says what the violation
+	// turns off, for the log and for [Session.TurnedOff]; with "" it is not worth a line.
 	Expects(Violation) (off string, expected bool)
 	// PublishDenied is called when the broker refuses messages to a subject, of any session.
 	PublishDenied(subject string)

@@ -117,7 +117,7 @@ func (c *Conn) onViolation(denied Violation) {
 	}
 }
 
-// noteExpected notes a violation that is no error. What it turns off is logged once, until the connection is made
+// noteExpected notes a violation that is not an error. What it turns off is logged once, until the connection is made
 // again.
 func (c *Conn) noteExpected(denied Violation, off string) {
 	switch {

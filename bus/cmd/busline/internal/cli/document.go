@@ -229,7 +229,7 @@ func (d schemas) text(schema *schema.Schema) string {
 	return resolved.Type
 }
 
-// name returns the name of the component to which a schema refers, "" if it is no reference.
+// name returns the name of the component to which a schema refers, "" if it is not a reference.
 func (d schemas) name(schema *schema.Schema) string {
 	for schema != nil && schema.Ref == "" && schema.Wrapped() != nil {
 		schema = schema.Wrapped()

@@ -96,7 +96,7 @@ func (s *session) resolve(ctx context.Context, to address, method string, args a
 	switch {
 	case errors.Is(err, errUndescribed):
 		return s.undescribed(ctx, to, method, nil)
-	case errors.Is(err, errUnreadable): // which is no reason not to call
+	case errors.Is(err, errUnreadable): // which is not a reason not to call
 		s.notef("%s; arguments are sent as text", cleanLine(err.Error()))
 		return s.undescribed(ctx, to, method, nil)
 	case err != nil:
