@@ -31,7 +31,7 @@ type Step struct {
 	Done int `json:"done"` // percent
 }
 
-// Cook cooks an order, and tells of each step. The event follows the last one.
+// Cook cooks an order, and yields each step. The event follows the last one.
 func (k *Kitchen) Cook(ctx context.Context, order string) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		for done := 25; done <= 100; done += 25 {
