@@ -13,7 +13,7 @@ func report(stdout io.Writer, all []figures) error {
 	fmt.Fprintln(stdout, "What was measured:")
 	fmt.Fprintln(stdout)
 	table := tabwriter.NewWriter(stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(table, "| instances\t| processes\t| all started\t| sent by each\t| received by each\t| KiB of each\t| KiB at the broker\t| subscriptions\t| first multicast to all\t| next\t| µs to hear an announcement\t| µs to forward it\t"+
+	fmt.Fprintln(table, "| instances\t| processes\t| all started\t| sent by each\t| received by each\t| KiB of each\t| KiB at the broker\t| subscriptions\t| first multicast to all\t| next\t| µs to receive an announcement\t| µs to forward it\t"+
 		"| portal: first page\t| % of a core looked at\t| KiB/s\t| scrape\t| KiB\t|")
 	fmt.Fprintln(table, "|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|")
 	for at := range all {
@@ -139,7 +139,7 @@ func (m *model) report(stdout io.Writer, largest *figures) error {
 	modelled := func(name, format string, of func(instances int) float64) {
 		row(name, "", func(instances int) string { return fmt.Sprintf(format, of(instances)) })
 	}
-	modelled("restart of all in 10 min: announcements heard by each, 1/s", "%.1f", func(n int) float64 { return m.sent * float64(n) / restart.Seconds() })
+	modelled("restart of all in 10 min: announcements received by each, 1/s", "%.1f", func(n int) float64 { return m.sent * float64(n) / restart.Seconds() })
 	modelled("… share of a core of each, %", "%.3f", func(n int) float64 { return m.sent * float64(n) / restart.Seconds() * m.perInstance * percent })
 	modelled("… deliveries of the broker, 1/s", "%.0f", deliveries)
 	modelled("… cores of the broker", "%.2f", func(n int) float64 { return deliveries(n) * m.forwarded })
