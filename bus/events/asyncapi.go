@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,6 +20,9 @@ import (
 // now, regardless of the claims of a caller. It is meant for the authors of the service. Unlike the document on the
 // bus, GET https://<host>:888/asyncapi.json, it shows the expressions of bus.RequireClaims, as x-claims.
 func AsyncAPI(conn *bus.Conn) ([]byte, error) {
+	if conn == nil {
+		return nil, errors.New("no connection has no events: connect first")
+	}
 	return sourcesOf(conn).document(func(feature.Endpoint) bool { return true }, true)
 }
 

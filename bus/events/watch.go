@@ -36,6 +36,9 @@ type Watched struct {
 // that nothing is watched: 400 for a name that is none, 403 if the broker denies it. Watch and stop are safe for
 // concurrent use.
 func Watch(ctx context.Context, conn *bus.Conn, publisher, event string, receive func(Watched)) (stop func(), err error) {
+	if conn == nil {
+		return nil, feature.Bus.NoConnection("https://" + publisher)
+	}
 	if err := validSource(publisher); err != nil {
 		return nil, feature.Bus.Unsent(err)
 	}
