@@ -19,8 +19,8 @@ import (
 
 // Announcement says that an instance of the plane has come, has something new, or leaves.
 type Announcement struct {
-	// Host and ID are those of the instance, as it has told them: any user of the broker who may publish announcements can
-	// tell others.
+	// Host and ID are those of the instance, as it states them: any user of the broker who may publish announcements can
+	// state others.
 	Host, ID string
 	// Leaves says that the instance closes. If it is false the instance has come, or serves something new.
 	Leaves bool
@@ -29,15 +29,15 @@ type Announcement struct {
 	Missed bool
 }
 
-// WatchAnnouncements has heard called for each announcement of an instance of the plane, this one included, until stop
+// WatchAnnouncements calls receive for each announcement of an instance of the plane, this one included, until stop
 // is called. Who wants to know what runs asks all instances once, with a multicast to https://all:888/ping, and again
-// after an announcement with Missed. An instance that dies announces nothing. Nothing is heard if the broker denies it:
+// after an announcement with Missed. An instance that dies announces nothing. Nothing comes if the broker denies it:
 // see [Conn.Restrictions]. Messages that were dropped, see [Stats], may have been announcements, too.
 //
-// heard runs on the goroutine that receives all messages of the process, and must neither block nor call. It may be
+// receive runs on the goroutine that receives all messages of the process, and must neither block nor call. It may be
 // called concurrently, and once more while stop runs. WatchAnnouncements and stop are safe for concurrent use.
-func (c *Conn) WatchAnnouncements(heard func(Announcement)) (stop func()) {
-	return c.watchers.add(heard)
+func (c *Conn) WatchAnnouncements(receive func(Announcement)) (stop func()) {
+	return c.watchers.add(receive)
 }
 
 // announcementWatchers are called for each announcement. The zero value has none.
@@ -46,10 +46,10 @@ type announcementWatchers struct {
 	all atomic.Pointer[[]*announcementWatcher]
 }
 
-type announcementWatcher struct{ heard func(Announcement) }
+type announcementWatcher struct{ receive func(Announcement) }
 
-func (w *announcementWatchers) add(heard func(Announcement)) (stop func()) {
-	added := &announcementWatcher{heard}
+func (w *announcementWatchers) add(receive func(Announcement)) (stop func()) {
+	added := &announcementWatcher{receive}
 	w.change(func(all []*announcementWatcher) []*announcementWatcher { return append(all, added) })
 	return func() {
 		w.change(func(all []*announcementWatcher) []*announcementWatcher {
@@ -72,7 +72,7 @@ func (w *announcementWatchers) change(how func([]*announcementWatcher) []*announ
 func (w *announcementWatchers) tell(announcement Announcement) {
 	if all := w.all.Load(); all != nil {
 		for _, each := range *all {
-			each.heard(announcement)
+			each.receive(announcement)
 		}
 	}
 }
@@ -87,16 +87,16 @@ type announcement struct {
 	Version string `json:"version,omitempty"`
 }
 
-// announce tells every instance of the plane that this one has come or has something new, or that it leaves. No one
-// answers. told may be nil.
-func (c *Conn) announce(ctx context.Context, path string, told *announcement) {
+// announce sends every instance of the plane a message: this one has come, has something new, or leaves. No one
+// answers. content may be nil.
+func (c *Conn) announce(ctx context.Context, path string, content *announcement) {
 	defer c.shared.turn(ctx)()
 	var header wire.Header
 	var body []byte
 	var err error
-	if told != nil {
+	if content != nil {
 		header = jsonContent()
-		body, err = json.Marshal(told)
+		body, err = json.Marshal(content)
 	}
 	to := &url.URL{Scheme: "https", Host: subject.HostAll + ":" + strconv.Itoa(subject.ControlPort), Path: path}
 	announced, failed := client.NewOutgoing(http.MethodPost, to, header, body)
@@ -124,11 +124,11 @@ func (s *shared) turn(ctx context.Context) (over func()) {
 // announced takes the announcement of another instance, or of this one.
 func (c *Conn) announced(by *wire.Request, stays bool) {
 	host, id := strings.Clone(by.FromHost), strings.Clone(by.FromID)
-	var told announcement
+	var content announcement
 	if stays && len(by.Body) > 0 && len(by.Body) <= maxAnnouncement {
-		_ = json.Unmarshal(by.Body, &told) // one that tells nothing is a greeting
+		_ = json.Unmarshal(by.Body, &content) // one without content is a greeting
 	}
-	if other := (client.Peer{Host: host, ID: id}); told.Digest == "" || !c.client.Knows(other) {
+	if other := (client.Peer{Host: host, ID: id}); content.Digest == "" || !c.client.Knows(other) {
 		c.client.Greeted(other, stays)
 	}
 	for _, each := range c.extensions.all() {
@@ -139,7 +139,7 @@ func (c *Conn) announced(by *wire.Request, stays bool) {
 	case host != c.host || id == c.id:
 	case !stays:
 		c.differing.forget(id)
-	case told.Digest != "":
-		c.differs(id, told)
+	case content.Digest != "":
+		c.differs(id, content)
 	}
 }

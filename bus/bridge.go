@@ -174,7 +174,7 @@ func (b bridge) OneWay(ctx context.Context, request feature.Request, send func(c
 
 // sendOneWay sends a call without an answer: through the interceptors, whose last one calls send.
 func (c *Conn) sendOneWay(ctx context.Context, call *clientCall, send func(context.Context) error) error {
-	c.telemetry.made.Add(1)
+	c.telemetry.calls.Add(1)
 	x := call.exchange(c)
 	x.Multicast = true
 	call.carry = func(ctx context.Context) error {
@@ -229,9 +229,9 @@ func (b bridge) InstallControls(ctx context.Context, controls []feature.Control)
 		}
 		config := newEndpointConfig()
 		config.port, config.hidden, config.queue, config.bodyLimit = subject.ControlPort, true, !each.NoQueue, functionBodyLimit
-		made := newEndpoint(config, mapped.Name, mapped)
-		made.run = func(ctx context.Context, in *serverCall) (*wire.Response, error) { return in.serveWeb(ctx, each.Serve) }
-		endpoints = append(endpoints, made)
+		control := newEndpoint(config, mapped.Name, mapped)
+		control.run = func(ctx context.Context, in *serverCall) (*wire.Response, error) { return in.serveWeb(ctx, each.Serve) }
+		endpoints = append(endpoints, control)
 	}
 	return b.conn.install(ctx, b.conn.server.Router, controlled(endpoints), b.conn.subscriptionsOf(endpoints), nil)
 }

@@ -56,17 +56,17 @@ func (c *Conn) Call(ctx context.Context, address string, arguments, result any) 
 	if err != nil {
 		return unsent(err)
 	}
-	if request.given != nil {
-		request.given.results, request.given.anyCase = copyOf(result), true
+	if request.local != nil {
+		request.local.results, request.local.anyCase = copyOf(result), true
 	}
 	response, err := c.call(ctx, request)
 	if err != nil {
 		return err
 	}
 	defer c.reuse(request)
-	if request.given.answeredBy(response) {
+	if request.local.answeredBy(response) {
 		if result != nil {
-			reflect.ValueOf(result).Elem().Set(request.given.results)
+			reflect.ValueOf(result).Elem().Set(request.local.results)
 		}
 		return nil
 	}
@@ -96,9 +96,9 @@ func copyOf(result any) reflect.Value {
 	if target.Kind() != reflect.Struct {
 		return reflect.Value{}
 	}
-	made := reflect.New(target.Type()).Elem()
-	made.Set(target)
-	return made
+	twin := reflect.New(target.Type()).Elem()
+	twin.Set(target)
+	return twin
 }
 
 // clientCall is a call as its caller, its interceptors and the short circuit see it; the client sends what it embeds.
@@ -106,7 +106,7 @@ type clientCall struct {
 	client.Outgoing
 	route      string       // see Exchange
 	callee     *Conn        // the instance of this process that has the request; nil for none
-	given      *localValues // Go values instead of the body; nil when the body is written
+	local      *localValues // Go values instead of the body; nil when the body is written
 	unwritable bool         // the given arguments cannot be written, and so were refused
 	reusable   bool         // once it is answered, only the maker of the call refers to it
 	left       bool         // some attempt at the call was begun
@@ -140,7 +140,7 @@ func (o *clientCall) exchange(c *Conn) *Exchange {
 // is yielded as an error. If no instance is there, nothing is yielded.
 func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
-		c.telemetry.made.Add(1)
+		c.telemetry.calls.Add(1)
 		sent := *request
 		sent.Header = slices.Clip(sent.Header) // fields that are added are not seen by other ranges
 		x := sent.exchange(c)
@@ -186,12 +186,12 @@ func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wi
 
 // call makes a unicast call through the interceptors. [Stats] count it once, however often an interceptor calls next.
 func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
-	c.telemetry.made.Add(1)
+	c.telemetry.calls.Add(1)
 	x := request.exchange(c)
 	if err := c.calling(ctx, x); err != nil {
 		request.closeStream()
 		if request.unwritable {
-			c.telemetry.made.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts
+			c.telemetry.calls.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts
 		}
 		return nil, x.failed(err)
 	}
@@ -214,20 +214,20 @@ func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
 	if results.Kind() != reflect.Struct || !results.IsZero() {
 		return nil
 	}
-	given := make(map[string]json.RawMessage)
-	_ = strictjson.Unmarshal(text, &given) // it has been read
+	members := make(map[string]json.RawMessage)
+	_ = strictjson.Unmarshal(text, &members) // it has been read
 	known := schema.JSONMembers(results.Type())
-	if len(known) == 0 || len(given) == 0 {
+	if len(known) == 0 || len(members) == 0 {
 		return nil
 	}
 	for _, member := range known {
-		for name := range given {
+		for name := range members {
 			if name == member.Name || anyCase && strings.EqualFold(name, member.Name) {
 				return nil
 			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(given))
+	names := slices.Sorted(maps.Keys(members))
 	return fmt.Errorf("it has %s, and no %s%s", strings.Join(names, ", "), known[0].Name, similar.DidYouMean(known[0].Name, names))
 }
 
@@ -246,9 +246,9 @@ func (c *Conn) reuse(answered *clientCall) {
 	if !answered.reusable || len(c.config.observers)+len(c.config.interceptors) > 0 {
 		return
 	}
-	if answered.given != nil {
-		*answered.given = localValues{}
-		c.shared.spare.givens.Put(answered.given)
+	if answered.local != nil {
+		*answered.local = localValues{}
+		c.shared.spare.givens.Put(answered.local)
 	}
 	*answered = clientCall{}
 	c.shared.spare.outgoing.Put(answered)

@@ -69,8 +69,8 @@ func (c *Conn) hearCancels() {
 	}
 }
 
-// closeGrace is how long Close waits, after its context has ended, for what gives up with that context to tell what it
-// has cut off.
+// closeGrace is how long Close waits, after its context has ended, for what gives up with that context to report what
+// it has cut off.
 const closeGrace = 500 * time.Millisecond
 
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more

@@ -192,21 +192,21 @@ func (c *connectConfig) checkKeys() error {
 // chooseBroker returns an error if several options select a broker. The broker of a test does not count: code under
 // test may select another one.
 func (c *connectConfig) chooseBroker() error {
-	var given []string
+	var names []string
 	for _, each := range []struct {
 		option string
-		given  bool
+		isSet  bool
 	}{
 		{"bus.WithNATS", c.broker.NATS != nil},
 		{"bus.WithBroker", c.broker.Provider != nil && !c.testBroker},
 		{"bus.WithURL", c.urlGiven},
 	} {
-		if each.given {
-			given = append(given, each.option)
+		if each.isSet {
+			names = append(names, each.option)
 		}
 	}
-	if len(given) > 1 {
-		return fmt.Errorf("%s say which broker to use, each in its way: use one of them", strings.Join(given, " and "))
+	if len(names) > 1 {
+		return fmt.Errorf("%s say which broker to use, each in its way: use one of them", strings.Join(names, " and "))
 	}
 	if c.urlGiven {
 		c.broker.Provider = nil

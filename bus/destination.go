@@ -314,7 +314,7 @@ func isFlat(members map[string]json.RawMessage) bool {
 	return true
 }
 
-// open returns the members whose type a query does not tell: null, a text that is empty or reads as JSON. An argument
+// open returns the members whose type a query leaves open: null, a text that is empty or reads as JSON. An argument
 // of type any can be all of them.
 func (in inQuery) open(members map[string]json.RawMessage) map[string]json.RawMessage {
 	open := make(map[string]json.RawMessage)

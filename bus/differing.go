@@ -59,25 +59,25 @@ func (d *differing) forget(id string) {
 	delete(d.instances, id)
 }
 
-// note notes what an instance has told, and returns whether its document is another one than the own, and was not met
-// before.
-func (d *differing) note(id string, told announcement) (news bool) {
+// note notes the announcement of an instance, and returns whether its document is another one than the own, and was not
+// met before.
+func (d *differing) note(id string, other announcement) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.instances == nil {
 		d.instances, d.logged = make(map[string]announcement), make(map[string]bool)
 	}
 	if len(d.instances) < maxCompared {
-		d.instances[id] = told
+		d.instances[id] = other
 	}
-	return d.isNewsLocked(told)
+	return d.isNewsLocked(other)
 }
 
-func (d *differing) isNewsLocked(told announcement) bool {
-	if d.own == "" || told.Digest == d.own || d.logged[told.Digest] || len(d.logged) >= maxCompared {
+func (d *differing) isNewsLocked(other announcement) bool {
+	if d.own == "" || other.Digest == d.own || d.logged[other.Digest] || len(d.logged) >= maxCompared {
 		return false
 	}
-	d.logged[told.Digest] = true
+	d.logged[other.Digest] = true
 	return true
 }
 
@@ -86,8 +86,8 @@ func (d *differing) is(own string) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.own = own
-	for _, told := range d.instances {
-		news = d.isNewsLocked(told) || news
+	for _, other := range d.instances {
+		news = d.isNewsLocked(other) || news
 	}
 	return news
 }
@@ -96,12 +96,12 @@ func (d *differing) is(own string) (news bool) {
 func (d *differing) list() (all []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, told := range d.instances {
-		if d.own == "" || told.Digest == d.own {
+	for id, other := range d.instances {
+		if d.own == "" || other.Digest == d.own {
 			continue
 		}
-		if told.Version != "" {
-			id += " (version " + told.Version + ")"
+		if other.Version != "" {
+			id += " (version " + other.Version + ")"
 		}
 		all = append(all, id)
 	}
@@ -111,13 +111,13 @@ func (d *differing) list() (all []string) {
 
 // DifferingInstances returns the instances of the own host that have other documents than this one, such as those of
 // another version: "k3xq27abcd (version 2)", sorted; nil for none. An instance announces its document a second after
-// its latest registration, so those are found that have come since this one did; they are not told of it, as no one
+// its latest registration, so those are found that have come since this one did; they do not learn of it, as no one
 // answers. It is safe for concurrent use.
 func (c *Conn) DifferingInstances() []string { return c.differing.list() }
 
-// differs notes what another instance of the own host has told.
-func (c *Conn) differs(id string, told announcement) {
-	if c.differing.note(id, told) {
+// differs notes the announcement of another instance of the own host.
+func (c *Conn) differs(id string, other announcement) {
+	if c.differing.note(id, other) {
 		c.logDiffering()
 	}
 }

@@ -145,11 +145,11 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 			return nil, executed(err)
 		}
 		if in.copyResults(results) {
-			in.given.filled.Header = in.Handler.ResponseHeader(json)
+			in.local.filled.Header = in.Handler.ResponseHeader(json)
 			if in.conn.config.checkResponse != nil {
 				in.checkResults(results)
 			}
-			return in.given.filled, nil
+			return in.local.filled, nil
 		}
 		encoded, err := e.mapped.Encode(results)
 		if err != nil {
@@ -166,8 +166,8 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 
 // decode turns a request into the arguments of the method.
 func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
-	if in.given != nil {
-		return in.given.taken, nil
+	if in.local != nil {
+		return in.local.args, nil
 	}
 	if coding := in.Request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return reflect.Value{}, notRun(http.StatusUnsupportedMediaType, nil, "content encoding %q is not supported: send the body without one", coding)
@@ -184,7 +184,7 @@ func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 	}
 	arguments, err := e.mapped.Decode(&request)
 	if err != nil {
-		return arguments, err // which tells the caller
+		return arguments, err // which says what is wrong
 	}
 	for _, name := range request.Misspelt {
 		e.warnOfMisspelt(in, name)

@@ -30,7 +30,7 @@ var (
 	// be reached.
 	ErrInstanceLost = status.ErrInstanceLost
 	// ErrDisconnected means that the broker is out of reach: the call was not sent, or the broker went away during the
-	// call and did not come back soon. Executed tells the two cases apart.
+	// call and did not come back soon. Executed distinguishes the two cases.
 	ErrDisconnected = status.ErrDisconnected
 	// ErrClosed means that the connection was closed with Close.
 	ErrClosed = status.ErrClosed
@@ -86,7 +86,7 @@ func (e *Executed) UnmarshalText(text []byte) error {
 type Error struct {
 	// Status is the HTTP status, 400 to 599. If a handler returns an Error with any other status, the answer is 500.
 	Status int
-	// Type is a URI reference for the kind of failure; it tells failures of the same status apart. "" stands for
+	// Type is a URI reference for the kind of failure; it distinguishes failures of the same status. "" stands for
 	// about:blank: the status is the only classification. See [ErrorWithDetails], which sets it together with details.
 	Type string
 	// Detail is a sentence for people, "no product 7".

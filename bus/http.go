@@ -257,18 +257,18 @@ func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 			header = append(header, control)
 		}
 	}
-	made := &http.Response{
+	to := &http.Response{
 		Status: strconv.Itoa(response.Status) + " " + http.StatusText(response.Status), StatusCode: response.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header.HTTP(), ContentLength: length, Request: r,
 	}
 	if response.Stream == nil {
-		made.Body = wire.NewBody(body)
-		return made
+		to.Body = wire.NewBody(body)
+		return to
 	}
-	made.Trailer = make(http.Header)
-	made.Body = &streamedBody{ReadCloser: response.Stream, trailer: made.Trailer, missing: made.ContentLength}
-	return made
+	to.Trailer = make(http.Header)
+	to.Body = &streamedBody{ReadCloser: response.Stream, trailer: to.Trailer, missing: to.ContentLength}
+	return to
 }
 
 // streamedBody is the body of a response that comes as a stream.

@@ -38,7 +38,7 @@ import (
 // [WithObservers], the report, recovery from panics, the limit of responses, claims, limits, then the interceptors of
 // the connection, of Serve and of Method, then the endpoint. On the client: the header of the context (see
 // [WithOutgoingHeader]), the interceptors of WithObservers, the report, then the interceptors of the connection, then
-// the bus. The report tells the ended call to the metrics, to the taps and to the log, in this order. So when a user's
+// the bus. The report passes the ended call to the metrics, to the taps and to the log, in this order. So when a user's
 // interceptor runs, the caller's claims are verified (see [ClaimsOf]), and the outcome that it returns is logged and
 // counted.
 //
@@ -71,11 +71,11 @@ func surround(inner CallFunc, interceptors []Interceptor, option string) (CallFu
 		inner = withRequest(inner)
 	}
 	for i, interceptor := range slices.Backward(interceptors) {
-		made := interceptor(inner)
-		if made == nil {
+		outer := interceptor(inner)
+		if outer == nil {
 			return nil, fmt.Errorf("interceptor %d of %s returned nil in place of a handler: have it return one that calls next, or next itself", i+1, option)
 		}
-		inner = withRequest(made)
+		inner = withRequest(outer)
 	}
 	return inner, nil
 }
@@ -145,7 +145,7 @@ type Endpoint struct {
 // one call, and must not be used after that call has ended. A test may make one from its exported fields.
 type Exchange struct {
 	// Address is the called address: Port, Host (preceded by the instance if one was addressed), Method and Path. The
-	// Method of HEAD is GET, as which it travels: Request.IsHead tells them apart, for an interceptor that answers in
+	// Method of HEAD is GET, as which it travels: Request.IsHead distinguishes them, for an interceptor that answers in
 	// place of the endpoint.
 	subject.Address
 	// Route is the path with its parameters, "/products/{id}", for telemetry: there are few different ones. On the client

@@ -67,14 +67,14 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 	}
 	in := callee.newServerCall()
 	in.Address, in.Replier, in.Match = call.Address, localReplier{c}, found
-	if call.given != nil && (callee.config.bodies || !in.copyArgs(call.given, callee.config.messageLimit)) {
+	if call.local != nil && (callee.config.bodies || !in.copyArgs(call.local, callee.config.messageLimit)) {
 		if err := c.write(call); err != nil {
 			return false, err
 		}
 	}
 	in.copied(call)
 	call.callee = callee
-	if in.given != nil && !in.endpoint().unseen {
+	if in.local != nil && !in.endpoint().unseen {
 		call.reusable = false // an interceptor there may answer before the handler has returned, which still uses the values
 	}
 	if c.config.checkCircuit != nil {
@@ -120,7 +120,7 @@ type localReplier struct{ caller *Conn }
 func (r localReplier) Reply(to *server.Incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	in, _ := to.Values.(*serverCall)
 	if response == &in.response { // of the handler's goroutine; windows come from others
-		in.lent = true
+		in.escapes = true
 	}
 	r.caller.client.Deliver(response)
 	return nil
@@ -216,7 +216,7 @@ func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn
 type localValues struct {
 	to        *destination
 	arguments any
-	taken     reflect.Value      // the callee's copy of the arguments
+	args      reflect.Value      // the callee's copy of the arguments
 	results   reflect.Value      // a settable struct that no other code refers to; the zero Value if only text can fill the result
 	anyCase   bool               // names of results match in any case
 	limit     int                // message limit of the caller, in bytes of JSON
@@ -238,22 +238,22 @@ func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
 	if args, ok := arguments.(Args); ok {
 		arguments = map[string]any(args)
 	}
-	request.given = unused[localValues](&c.shared.spare.givens)
-	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.config.messageLimit
+	request.local = unused[localValues](&c.shared.spare.givens)
+	request.local.to, request.local.arguments, request.local.limit = to, arguments, c.config.messageLimit
 	return request, nil
 }
 
 // write encodes the Go values of a request as text.
 func (c *Conn) write(request *clientCall) error {
-	if request.given == nil {
+	if request.local == nil {
 		return nil
 	}
-	written, err := request.given.to.request(request.given.arguments)
+	written, err := request.local.to.request(request.local.arguments)
 	if err != nil {
 		request.unwritable = true
 		return unsent(err)
 	}
-	request.given = nil
+	request.local = nil
 	request.Target, request.Body = written.Target, written.Body
 	if len(request.Header) == 0 {
 		request.Header = written.Header // shared by all such messages
@@ -270,7 +270,7 @@ func (in *serverCall) copyArgs(g *localValues, limit int) bool {
 	}
 	arguments, ok := in.endpoint().mapped.TakeValues(g.arguments, min(g.limit, limit, in.endpoint().bodyLimit))
 	if ok {
-		g.taken, in.given = arguments, g
+		g.args, in.local = arguments, g
 	}
 	return ok
 }
@@ -278,7 +278,7 @@ func (in *serverCall) copyArgs(g *localValues, limit int) bool {
 // copyResults copies the results of a call; false if they have to travel as text. They are set before the caller sees
 // the response.
 func (in *serverCall) copyResults(out reflect.Value) bool {
-	g := in.given
+	g := in.local
 	if g == nil {
 		return false
 	}

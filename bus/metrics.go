@@ -157,7 +157,7 @@ type Stats struct {
 	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the
 	// framework itself asks does not count.
 	Rejected int64
-	// Malformed are the messages that were not understood, or told no valid sender or message id. Each is logged.
+	// Malformed are the messages that were not understood, or had no valid sender or message id. Each is logged.
 	Malformed int64
 	// UnmatchedResponses are the acks and responses that no caller waited for: they came after the caller gave up.
 	UnmatchedResponses int64
@@ -175,7 +175,7 @@ func (c *Conn) Stats() Stats {
 	_, working := c.server.Handlers.Count()
 	overflowed, _ := c.session.Dropped()
 	return Stats{
-		Calls: c.telemetry.made.Load(), Rejected: c.telemetry.rejected.total(), Malformed: c.telemetry.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),
+		Calls: c.telemetry.calls.Load(), Rejected: c.telemetry.rejected.total(), Malformed: c.telemetry.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),
 		SlowConsumerDropped: overflowed, Reconnects: c.broker.Reconnects(), InFlight: working,
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// telemetry is what a connection counts and tells of its calls.
+// telemetry is what a connection counts and reports of its calls.
 type telemetry struct {
 	tap      *tap           // keeps the latest calls while a client asks for them
 	called   metrics.Family // by host, the outcomes of our calls
 	rejected rejectedRequests
-	made     atomic.Int64      // calls, events included
+	calls    atomic.Int64      // calls, events included
 	dropped  atomic.Int64      // messages that could not be received
 	throttle logqueue.Throttle // of the lines that others can cause as often as they like
 }

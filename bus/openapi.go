@@ -82,7 +82,7 @@ func (d *documents) changedLocked() {
 	d.digested = ""
 }
 
-// digest returns a short text that tells the document of c for authors, that of [Conn.OpenAPI], from another one; ""
+// digest returns a short text that identifies the document of c for authors, that of [Conn.OpenAPI]; ""
 // without endpoints, or if there is no document.
 func (d *documents) digest(c *Conn) string {
 	d.mu.Lock()
@@ -109,12 +109,12 @@ func (d *documents) digest(c *Conn) string {
 func (d *documents) missing(c *Conn, added []*endpoint) (endpoints []*endpoint, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	made := make(map[int]bool)
+	ports := make(map[int]bool)
 	for _, e := range added {
-		if e.hidden || made[e.Port] || slices.ContainsFunc(d.endpoints, e.sharesPort) {
+		if e.hidden || ports[e.Port] || slices.ContainsFunc(d.endpoints, e.sharesPort) {
 			continue
 		}
-		made[e.Port] = true
+		ports[e.Port] = true
 		document, err := d.endpoint(c, e.Port)
 		if err != nil {
 			return nil, err
@@ -257,11 +257,11 @@ func (c *Conn) BaseURL(r *http.Request) string {
 	if host == "" || proto == "" {
 		return defaultBaseURL
 	}
-	told := proto + "://" + host + strings.TrimSuffix(r.Header.Get("X-Forwarded-Prefix"), "/")
-	if openapi.CheckBaseURL(told) != nil {
+	base := proto + "://" + host + strings.TrimSuffix(r.Header.Get("X-Forwarded-Prefix"), "/")
+	if openapi.CheckBaseURL(base) != nil {
 		return defaultBaseURL
 	}
-	return told
+	return base
 }
 
 // OpenAPIOf returns the OpenAPI 3.0.0 document, in JSON, of what [Serve] would serve on a host: all ports, regardless
@@ -361,7 +361,7 @@ func CheckNames[T any](impl T, options ...ServeOption) error {
 	return err
 }
 
-// checkRoutes returns an error for endpoints that no path can tell apart.
+// checkRoutes returns an error for endpoints that no path can distinguish.
 func checkRoutes(endpoints []*endpoint) error {
 	for _, e := range endpoints {
 		e.route()

@@ -61,16 +61,16 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 		return Response[Results]{}, unsent(err)
 	}
 	var results *Results // not used where the response is text
-	if request.given != nil {
+	if request.local != nil {
 		results = new(Results)
-		request.given.results, request.given.anyCase = reflect.ValueOf(results).Elem(), o.anyCase
+		request.local.results, request.local.anyCase = reflect.ValueOf(results).Elem(), o.anyCase
 	}
 	response, err := o.conn.call(ctx, request)
 	if err != nil {
 		return Response[Results]{}, o.explain(ctx, err)
 	}
 	defer o.conn.reuse(request)
-	if request.given.answeredBy(response) {
+	if request.local.answeredBy(response) {
 		return Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status, Results: *results}, nil
 	}
 	read, err := o.read(response)
@@ -173,15 +173,15 @@ func (c *Conn) difference(ctx context.Context, to *destination, declaredBy strin
 		host = parsed.Hostname()
 	}
 	name := declaredBy[strings.LastIndexByte(declaredBy, '.')+1:]
-	told := fmt.Sprintf("%s is %s %s for the caller", declaredBy, to.method, pathOf(to.address))
+	text := fmt.Sprintf("%s is %s %s for the caller", declaredBy, to.method, pathOf(to.address))
 	var answer allowed
 	err := c.Call(ctx, "GET https://"+host+":"+strconv.Itoa(subject.ControlPort)+client.AllowPath, Args{"name": name}, &answer)
 	switch {
 	case err != nil || answer.Routes == nil: // a foreign service does not know names
 	case len(*answer.Routes) == 0:
-		told += ", and the service serves no method " + name
+		text += ", and the service serves no method " + name
 	default:
-		told += ", and the service serves " + name + " as " + strings.Join(*answer.Routes, " and ")
+		text += ", and the service serves " + name + " as " + strings.Join(*answer.Routes, " and ")
 	}
-	return told + ": let both use one version of the interface"
+	return text + ": let both use one version of the interface"
 }

@@ -190,7 +190,7 @@ func WithLogger(logger zerolog.Logger) ConnectOption {
 }
 
 // WithInterceptors wraps all calls that the connection makes or serves in interceptors. The first interceptor is the
-// outermost; several of these options add up. The Side of an [Exchange] tells the two kinds of calls apart. The
+// outermost; several of these options add up. The Side of an [Exchange] distinguishes the two kinds of calls. The
 // document, GET /openapi.json, is served through the interceptors as well; an interceptor that rejects it hides the
 // service from the portal. [Intercept] wraps only what is served. Default: none. See [Interceptor].
 func WithInterceptors(interceptors ...Interceptor) ConnectOption {

@@ -91,7 +91,7 @@ func (p Permissions) unheard(plane string) []Permission {
 		if announcements.covers(sent) {
 			continue
 		}
-		if slices.ContainsFunc(p.Subscribe, func(heard Permission) bool { return heard.covers(sent) || sent.covers(heard) }) {
+		if slices.ContainsFunc(p.Subscribe, func(subscription Permission) bool { return subscription.covers(sent) || sent.covers(subscription) }) {
 			return nil
 		}
 	}

@@ -172,15 +172,15 @@ func responseError(res *wire.Response) *Error {
 		failed.cause = status.TimeBudgetSpent()
 	}
 	if isProblem(res) {
-		told, details, leftOut := readProblem(res.Body)
-		failed.Type, failed.details, failed.leftOut = told.Type, details, leftOut
-		failed.Detail, failed.Path, failed.Arguments = told.Detail, told.Instance, told.Errors
-		failed.TraceID, failed.internal = told.TraceID, told.Internal
-		if told.Executed == ExecutedNo.String() {
+		content, details, leftOut := readProblem(res.Body)
+		failed.Type, failed.details, failed.leftOut = content.Type, details, leftOut
+		failed.Detail, failed.Path, failed.Arguments = content.Detail, content.Instance, content.Errors
+		failed.TraceID, failed.internal = content.TraceID, content.Internal
+		if content.Executed == ExecutedNo.String() {
 			failed.Executed = ExecutedNo
 		}
-		if told.Host != "" {
-			failed.Host, failed.ID, failed.MsgID = told.Host, told.ID, told.MsgID
+		if content.Host != "" {
+			failed.Host, failed.ID, failed.MsgID = content.Host, content.ID, content.MsgID
 		}
 	}
 	return failed
@@ -209,7 +209,7 @@ func isLowerHex(text string, length int) bool {
 	return len(text) == length && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// logLeftOut tells the author of a handler which details of its error do not reach the caller, which no other line
+// logLeftOut shows the author of a handler which details of its error do not reach the caller, which no other line
 // does.
 func (c *Conn) logLeftOut(failed *Error) {
 	if failed.leftOut != "" {
@@ -239,21 +239,21 @@ const maxProblem = 1 << 20
 
 // readProblem decodes the body of a problem: the standard members, and all others. A member of a wrong type counts as
 // absent (RFC 9457, 3.1). The other members of a large problem, which no service on the bus sends, are omitted.
-func readProblem(body []byte) (told problem, others details, leftOut string) {
-	fits := strictjson.Unmarshal(body, &told) == nil
+func readProblem(body []byte) (content problem, others details, leftOut string) {
+	fits := strictjson.Unmarshal(body, &content) == nil
 	switch {
-	case fits && told.isAllOf(body):
-		told.Type = notBlank(told.Type)
-		return told, nil, ""
+	case fits && content.isAllOf(body):
+		content.Type = notBlank(content.Type)
+		return content, nil, ""
 	case len(body) > maxProblem:
 		if !fits {
-			told = problem{}
+			content = problem{}
 		}
-		told.Type = notBlank(told.Type)
-		return told, nil, fmt.Sprintf("the problem has %d bytes; the limit is %d", len(body), maxProblem)
+		content.Type = notBlank(content.Type)
+		return content, nil, fmt.Sprintf("the problem has %d bytes; the limit is %d", len(body), maxProblem)
 	default:
-		told, others = readMembers(body)
-		return told, others, ""
+		content, others = readMembers(body)
+		return content, others, ""
 	}
 }
 
@@ -276,27 +276,27 @@ func (p *problem) isAllOf(body []byte) bool {
 }
 
 // readMembers decodes a problem member by member.
-func readMembers(body []byte) (told problem, others details) {
+func readMembers(body []byte) (content problem, others details) {
 	if strictjson.Unmarshal(body, &others) != nil {
 		return problem{}, nil
 	}
 	for name, into := range map[string]any{
-		"type": &told.Type, "detail": &told.Detail, "instance": &told.Instance, "host": &told.Host, "id": &told.ID, "msgId": &told.MsgID,
-		"traceId": &told.TraceID, "executed": &told.Executed, "internal": &told.Internal,
+		"type": &content.Type, "detail": &content.Detail, "instance": &content.Instance, "host": &content.Host, "id": &content.ID, "msgId": &content.MsgID,
+		"traceId": &content.TraceID, "executed": &content.Executed, "internal": &content.Internal,
 	} {
 		if text := others[name]; text != nil {
 			_ = strictjson.Unmarshal(text, into)
 		}
 	}
-	told.Type = notBlank(told.Type)
+	content.Type = notBlank(content.Type)
 	var isForeign bool
-	told.Errors, isForeign = readArguments(others[foreignErrors])
+	content.Errors, isForeign = readArguments(others[foreignErrors])
 	for _, name := range ownMembers() {
 		if name != foreignErrors || !isForeign {
 			delete(others, name)
 		}
 	}
-	return told, others
+	return content, others
 }
 
 // readArguments decodes the list of invalid arguments. If its elements have unknown members, it returns what fits, and
@@ -412,11 +412,11 @@ func encodeDetails(from any) (_ details, leftOut string) {
 	}
 	var reserved []string
 	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
-		taken := slices.Contains(ownMembers(), name)
-		if taken {
+		own := slices.Contains(ownMembers(), name)
+		if own {
 			reserved = append(reserved, name)
 		}
-		return taken
+		return own
 	})
 	if len(reserved) > 0 {
 		slices.Sort(reserved)

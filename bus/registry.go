@@ -52,12 +52,12 @@ func (r *registry) servesBelow(port int, path string) bool {
 }
 
 // pathLike returns the path that resembles another one, "/products/{id}" for "/product/5"; "" if there is none. It
-// tells only of what the documents show without a token.
+// considers only what the documents show without a token.
 func (r *registry) pathLike(port int, path string) string {
 	if len(path) > maxPathCompared {
 		return ""
 	}
-	given := strings.Split(path, "/")
+	parts := strings.Split(path, "/")
 	shown := make(map[string]string) // by what they look like
 	for _, e := range r.all() {
 		if e.Port != port || e.hidden || e.secured || e.source != "" {
@@ -65,8 +65,8 @@ func (r *registry) pathLike(port int, path string) string {
 		}
 		segments := strings.Split(e.Path, "/")
 		for i, segment := range segments {
-			if strings.HasPrefix(segment, "{") && i < len(given) {
-				segments[i] = given[i]
+			if strings.HasPrefix(segment, "{") && i < len(parts) {
+				segments[i] = parts[i]
 			}
 		}
 		shown[strings.Join(segments, "/")] = e.Path

@@ -108,7 +108,7 @@ func Run(ctx context.Context, host string, start func(ctx context.Context, conn 
 	defer p.closeProbes()
 	conn, err := Connect(ctx, host, append([]ConnectOption{WithConnectTimeout(math.MaxInt64)}, config.connect...)...)
 	switch {
-	case err != nil && ctx.Err() != nil: // told to stop
+	case err != nil && ctx.Err() != nil: // asked to stop
 		return p.failure(ctx)
 	case err != nil:
 		return err
@@ -121,15 +121,15 @@ type program struct {
 	config *runConfig
 	end    context.CancelCauseFunc // of the context of start
 	conn   atomic.Pointer[Conn]    // nil until the broker is reached
-	ready  atomic.Bool             // start has returned, and the program has not been told to stop
+	ready  atomic.Bool             // start has returned, and the program has not been asked to stop
 	probes *http.Server            // nil without WithProbes
 	served chan struct{}           // closed when probes has ended
 }
 
-// broken is why a program ends that was not told to stop.
+// broken is why a program ends that was not asked to stop.
 type broken struct{ error }
 
-// failure returns why the context has ended, nil if the program was told to stop.
+// failure returns why the context has ended, nil if the program was asked to stop.
 func (*program) failure(ctx context.Context) error {
 	if why, isBroken := errors.AsType[broken](context.Cause(ctx)); isBroken {
 		return why.error
@@ -151,7 +151,7 @@ func (p *program) run(ctx context.Context, conn *Conn, start func(context.Contex
 	}()
 	err := start(ctx, conn)
 	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-		err = nil // told to stop
+		err = nil // asked to stop
 	}
 	if err == nil && ctx.Err() == nil {
 		p.ready.Store(true)

@@ -125,9 +125,9 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	if err != nil {
 		return err
 	}
-	if taken := c.registry.takes(documents); taken != nil {
+	if document := c.registry.takes(documents); document != nil {
 		return fmt.Errorf("its document is served at GET %s on port %d, where this connection serves another handler: add bus.Undocumented()",
-			documentPath, taken.Port)
+			documentPath, document.Port)
 	}
 	endpoints = append(endpoints, documents...)
 	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)

@@ -20,9 +20,9 @@ type serverCall struct {
 	seen    Exchange // as interceptors see it
 	entered bool     // it has reached the endpoint
 
-	given    *localValues  // Go values of a caller in the process; nil when the request was written
+	local    *localValues  // Go values of a caller in the process; nil when the request was written
 	response wire.Response // what a function endpoint has answered
-	lent     bool          // response, to a caller in the process
+	escapes  bool          // response, to a caller in the process
 }
 
 // endpoint returns what serves the request, nil before it is found.
@@ -60,7 +60,7 @@ func (s service) New() *server.Incoming { return &s.conn.newServerCall().Incomin
 // Free takes back the memory of an answered request, unless code outside of this package may refer to it.
 func (s service) Free(received *server.Incoming) {
 	in := callOf(received)
-	if in.endpoint().unseen && !in.seen.crashed && !in.lent && !in.IsInParts() {
+	if in.endpoint().unseen && !in.seen.crashed && !in.escapes && !in.IsInParts() {
 		*in = serverCall{}
 		s.conn.shared.spare.incoming.Put(in)
 	}

@@ -77,20 +77,20 @@ func joinShared(config *connectConfig) (joined *shared, first bool) {
 	links.mu.Lock()
 	defer links.mu.Unlock()
 	key := config.broker
-	key.ConnectTimeout = 0 // it does not tell brokers apart
+	key.ConnectTimeout = 0 // it does not distinguish brokers
 	if open := links.open[key]; open != nil && !config.ownLink {
 		open.users++
 		return open, false
 	}
-	made := &shared{
+	fresh := &shared{
 		tlsState: tls.ConnectionState{HandshakeComplete: true},
 		local:    newLocalRegistry(), membership: client.NewMembership(), inflight: new(server.Inflight),
 		dialled: make(chan struct{}), announcing: make(chan struct{}, 1), users: 1,
 	}
 	if !config.ownLink {
-		links.open[key] = made
+		links.open[key] = fresh
 	}
-	return made, true
+	return fresh, true
 }
 
 func (s *shared) dial(ctx context.Context, name string, config *connectConfig) {

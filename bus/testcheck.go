@@ -29,11 +29,11 @@ type shortCircuitCheck struct {
 
 // message reports differences in a request or its arguments. It runs before the request is passed on.
 func (k *shortCircuitCheck) message(caller *Conn, in *serverCall, sent *clientCall) {
-	if in.given == nil {
+	if in.local == nil {
 		k.tell(k.request(sent))
 		return
 	}
-	in.given.check = k
+	in.local.check = k
 	written := *sent
 	found := &comparison{call: callName(sent), message: "request"}
 	if err := caller.write(&written); err != nil {
@@ -46,7 +46,7 @@ func (k *shortCircuitCheck) message(caller *Conn, in *serverCall, sent *clientCa
 		k.tell(found.lost(err))
 		return
 	}
-	found.values("arguments", in.given.taken, read)
+	found.values("arguments", in.local.args, read)
 	k.tell(errors.Join(found.differences...))
 }
 
@@ -55,16 +55,16 @@ func (k *shortCircuitCheck) copied(results reflect.Value) reflect.Value {
 	if k == nil || !results.IsValid() {
 		return reflect.Value{}
 	}
-	made := reflect.New(results.Type()).Elem()
-	made.Set(results)
-	return made
+	twin := reflect.New(results.Type()).Elem()
+	twin.Set(results)
+	return twin
 }
 
 // results reports differences in the results of a call, which were copied.
 func (k *shortCircuitCheck) results(in *serverCall, out, before reflect.Value) {
 	found := &comparison{call: in.endpoint().Name, message: "response"}
 	encoded, err := in.endpoint().mapped.Encode(out)
-	if err == nil && in.given.anyCase {
+	if err == nil && in.local.anyCase {
 		err = strictjson.UnmarshalAnyCase(encoded.Body, before.Addr().Interface())
 	} else if err == nil {
 		err = strictjson.Unmarshal(encoded.Body, before.Addr().Interface())
@@ -74,7 +74,7 @@ func (k *shortCircuitCheck) results(in *serverCall, out, before reflect.Value) {
 		return
 	}
 	found.part("status", http.StatusOK, encoded.Status)
-	found.values("results", in.given.results, before)
+	found.values("results", in.local.results, before)
 	k.tell(errors.Join(found.differences...))
 }
 
@@ -233,7 +233,7 @@ func shown(value any) string {
 
 // checkResponse passes a response to the broker of a test. Results that were copied have been passed before.
 func (in *serverCall) checkResponse(response *wire.Response) {
-	if in.conn.config.checkResponse != nil && response.Stream == nil && !in.given.answeredBy(response) {
+	if in.conn.config.checkResponse != nil && response.Stream == nil && !in.local.answeredBy(response) {
 		in.check(response.Status, response.Header.Get("Content-Type"), response.Body)
 	}
 }
@@ -241,7 +241,7 @@ func (in *serverCall) checkResponse(response *wire.Response) {
 // checkResults passes results that were copied to the broker of a test, as the text that they would be.
 func (in *serverCall) checkResults(results reflect.Value) {
 	if encoded, err := in.endpoint().mapped.Encode(results); err == nil {
-		in.check(in.given.filled.Status, encoded.ContentType, encoded.Body)
+		in.check(in.local.filled.Status, encoded.ContentType, encoded.Body)
 	}
 }
 

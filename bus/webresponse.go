@@ -62,7 +62,7 @@ func (w *webResponse) Write(data []byte) (int, error) {
 	switch w.written += int64(len(data)); {
 	case !restmap.HasContent(w.status):
 		return 0, http.ErrBodyNotAllowed
-	case w.isHead && w.body.Len() > 0: // the beginning tells the type, and the rest does not travel
+	case w.isHead && w.body.Len() > 0: // the beginning decides the type, and the rest does not travel
 		return len(data), nil
 	case w.failed != nil:
 		return 0, w.failed
@@ -82,7 +82,7 @@ func (w *webResponse) Write(data []byte) (int, error) {
 	first := 0
 	if w.body.Len() == 0 {
 		first = min(len(data), uncounted)
-		w.body.Write(data[:first]) // it tells the type
+		w.body.Write(data[:first]) // it decides the type
 	}
 	if err := w.begin(); err != nil {
 		return 0, err

@@ -98,7 +98,7 @@ func (c *client) publishers(ctx context.Context) (hosts []string, err error) {
 	return hosts, c.failed(err)
 }
 
-// consumers returns the consumers of the log that are of subscriptions, with what their names tell.
+// consumers returns the consumers of the log that are of subscriptions, with the parts of their names.
 func (c *client) consumers(ctx context.Context, log jetstream.Stream) (found []consumer, err error) {
 	found, err = ask(ctx, func(ctx context.Context) (found []consumer, err error) {
 		listed := log.ListConsumers(ctx)

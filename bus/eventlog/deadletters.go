@@ -22,7 +22,7 @@ type DeadLetter struct {
 	Publisher string    `json:"publisher"`
 	Service   string    `json:"service"`  // host that could not handle it
 	Event     string    `json:"event"`    // "on-ordered"
-	ID        string    `json:"id"`       // of the event, as events.DeliveryOf tells it
+	ID        string    `json:"id"`       // of the event, as in events.DeliveryOf
 	MsgID     string    `json:"msgId"`    // Bus-Msg-Id of the event
 	At        time.Time `json:"at"`       // when it became a dead letter
 	Attempts  int       `json:"attempts"` // number of deliveries
@@ -104,14 +104,14 @@ func (c *client) deadLetters(ctx context.Context, options *deadLetterOptions, yi
 
 func (c *client) newDeadLetter(message *jetstream.RawStreamMsg) DeadLetter {
 	service, event, partition := lastTokens(message.Subject)
-	made := DeadLetter{
+	letter := DeadLetter{
 		Publisher: c.names.Publisher, Service: durable.Host(service), Event: eventName(event),
 		At: message.Time, Reason: message.Header.Get(durable.ReasonHeader), Sequence: message.Sequence,
 		stored: &storedDeadLetter{c, event, partition, message},
 	}
-	made.Attempts, _ = strconv.Atoi(message.Header.Get(durable.AttemptsHeader))
-	made.MsgID, made.ID, made.Body = parse(message.Data, message.Header.Get(durable.EventIDHeader))
-	return made
+	letter.Attempts, _ = strconv.Atoi(message.Header.Get(durable.AttemptsHeader))
+	letter.MsgID, letter.ID, letter.Body = parse(message.Data, message.Header.Get(durable.EventIDHeader))
+	return letter
 }
 
 // Redeliver delivers the event again, only to the service that could not handle it, with a full number of attempts, and

@@ -54,7 +54,7 @@ type Subscription struct {
 	CutOff      []CutOff   `json:"cutOff"` // the oldest first
 }
 
-// CutOff tells that the log has dropped events before a service could handle them.
+// CutOff records that the log has dropped events before a service could handle them.
 type CutOff struct {
 	At     time.Time `json:"at"`     // when that was noted
 	Events int       `json:"events"` // about how many

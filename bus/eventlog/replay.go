@@ -47,7 +47,7 @@ func Replay(ctx context.Context, conn *bus.Conn, publisher, service, event strin
 	return events, nil
 }
 
-// partly tells in an error that some of the consumers were done before.
+// partly says in an error that some of the consumers were done before.
 func partly(err error, done, all int) error {
 	if failed, ok := errors.AsType[*bus.Error](err); ok && done > 0 {
 		failed.Executed = bus.ExecutedUnknown
@@ -127,9 +127,9 @@ func (c *client) setBack(ctx context.Context, log jetstream.Stream, of *consumer
 		if err != nil && !isGone(err) {
 			return 0, err
 		}
-		made, failed := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) { return log.CreateConsumer(ctx, config) })
+		consumer, failed := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) { return log.CreateConsumer(ctx, config) })
 		if failed == nil {
-			return made.CachedInfo().NumPending, nil
+			return consumer.CachedInfo().NumPending, nil
 		}
 		if err = failed; !errors.Is(err, jetstream.ErrConsumerExists) { // an instance was faster
 			time.Sleep(setBackPause)

@@ -21,7 +21,7 @@ import (
 type Event struct {
 	Publisher string    `json:"publisher"`
 	Event     string    `json:"event"` // "on-ordered"
-	ID        string    `json:"id"`    // as events.DeliveryOf tells it
+	ID        string    `json:"id"`    // as in events.DeliveryOf
 	MsgID     string    `json:"msgId"` // Bus-Msg-Id
 	Stored    time.Time `json:"stored"`
 	Sequence  uint64    `json:"sequence"` // in the log, which has gaps
@@ -196,15 +196,15 @@ func (c *client) checkEvent(ctx context.Context, log jetstream.Stream, event str
 
 func (c *client) newEvent(message jetstream.Msg) Event {
 	_, token, _ := lastTokens(message.Subject())
-	made := Event{Publisher: c.names.Publisher, Event: eventName(token)}
-	if told, err := message.Metadata(); err == nil {
-		made.Stored, made.Sequence = told.Timestamp, told.Sequence.Stream
+	event := Event{Publisher: c.names.Publisher, Event: eventName(token)}
+	if metadata, err := message.Metadata(); err == nil {
+		event.Stored, event.Sequence = metadata.Timestamp, metadata.Sequence.Stream
 	}
-	made.MsgID, made.ID, made.Body = parse(message.Data(), message.Headers().Get(jetstream.MsgIDHeader))
-	return made
+	event.MsgID, event.ID, event.Body = parse(message.Data(), message.Headers().Get(jetstream.MsgIDHeader))
+	return event
 }
 
-// parse returns what a stored event tells. storedAs is what JetStream knows it by: the path and the id that the
+// parse returns the content of a stored event. storedAs is what JetStream knows it by: the path and the id that the
 // publisher chose, or its message id.
 func parse(text []byte, storedAs string) (msgID, id, body string) {
 	var request wire.Request

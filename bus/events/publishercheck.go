@@ -19,18 +19,18 @@ import (
 )
 
 // A service that subscribes with Durable gets nothing of a publisher without it, of one that does not exist, or of an
-// event that is not published. JetStream does not tell. So the service tells an instance of the publisher what it
+// event that is not published. JetStream says nothing. So the service sends an instance of the publisher what it
 // subscribes to, which answers what it publishes: any instance at Subscribe and from time to time, and each that
-// greets. Both sides log what does not fit, and tell operators.
+// greets. Both sides log what does not fit, and note it for operators.
 
 const (
 	checkWithin      = 5 * time.Second
 	checkAfterHello  = time.Second      // the publisher has named its events by then
 	checkPause       = 10 * time.Minute // between two checks of a publisher that fits
 	checkPauseIfNot  = time.Minute
-	unstoredForgiven = 5 * time.Minute // after the last time that a subscriber has told of an event that is not stored
+	unstoredForgiven = 5 * time.Minute // after the last report of a subscriber that an event is not stored
 
-	maxUnstored = 256 // events that subscribers want to be stored; any client can tell of some
+	maxUnstored = 256 // events that subscribers want to be stored; any client can report some
 	maxChecked  = 16  // instances that one check asks; of a fleet that starts, not all are
 )
 
@@ -84,7 +84,7 @@ func (s *sources) Greeted(host, id string, stays bool) {
 	known.timer.Reset(checkAfterHello)
 }
 
-// check is called by the timer.
+// The timer calls check.
 func (p *publisherCheck) check() {
 	if p.of.IsClosing() {
 		return
@@ -149,7 +149,7 @@ func (s *sources) awaitPublisher(publisher string, handled []*handledEvent) {
 	context.AfterFunc(s.Base(), func() { timer.Stop() })
 }
 
-// unknown has a sentence for each event that an instance does not publish. by is "" if it has not told any.
+// unknown has a sentence for each event that an instance does not publish. by is "" if it has named none.
 func (p *publisherCheck) unknown(events []string, published map[string]bool, by string) (notes []string) {
 	names := slices.Sorted(maps.Keys(published))
 	for _, event := range events {
@@ -193,7 +193,7 @@ func (p *publisherCheck) note(unfit map[string]map[string]bool, notes []string, 
 	p.unfit, p.notes = unfit, notes
 }
 
-// ask tells an instance of the subscriptions, and returns which one has answered, "" for none, and what it publishes.
+// ask sends an instance the subscriptions, and returns which one has answered, "" for none, and what it publishes.
 func (p *publisherCheck) ask(ctx context.Context, host string, events []string) (published map[string]bool, by string, err error) {
 	var answer struct {
 		ID        string           `json:"id"`

@@ -217,7 +217,7 @@ func checkMethod(method *reflectapi.Method, chosen restmap.MethodOptions) error 
 	}
 }
 
-// isEventName tells OnOrdered from Online.
+// isEventName distinguishes OnOrdered from Online.
 func isEventName(name string) bool {
 	rest, is := strings.CutPrefix(name, "On")
 	first, _ := utf8.DecodeRuneInString(rest)

@@ -80,7 +80,7 @@ func (d *description) checkResults(o *operation, names clientNames) {
 			continue
 		}
 		field := fieldName(result.Name)
-		if other, taken := fields[field]; taken {
+		if other, exists := fields[field]; exists {
 			d.refuse(o, fmt.Errorf("the results %s and %s would both be the field %s of %s: rename one of them", other, result.Name, field, names.results(o.name)))
 		}
 		fields[field] = result.Name
@@ -96,7 +96,7 @@ func (d *description) checkArguments(names clientNames) {
 			continue
 		}
 		declared := names.arguments(o.name)
-		if other, taken := methods[declared]; taken {
+		if other, exists := methods[declared]; exists {
 			d.refuse(o, fmt.Errorf("its arguments would be of the type %s, and so would those of %s: rename one of them", declared, other))
 		}
 		methods[declared] = o.name
@@ -144,14 +144,14 @@ func isMagic(name string) bool { return name == restmap.ResponseBody || name == 
 func (d *description) checkNames(names clientNames) {
 	for _, name := range d.declared(names) {
 		if object := d.source.pkg.Scope().Lookup(name); object != nil {
-			d.diagnostics = append(d.diagnostics, d.source.taken(object))
+			d.diagnostics = append(d.diagnostics, d.source.conflict(object))
 		}
 	}
 }
 
 // taken is the diagnostic of a name that is declared already. For names declared by apigen, one line for the file is
 // enough.
-func (s *sources) taken(object types.Object) diagnostic {
+func (s *sources) conflict(object types.Object) diagnostic {
 	at := s.position(object.Pos())
 	i := slices.IndexFunc(s.files, func(f *ast.File) bool { return s.fileName(f) == at.Filename })
 	if i >= 0 && isOurs(s.files[i]) {

@@ -84,13 +84,13 @@ func (w *methodWriter) choose(reserved ...string) {
 
 // arguments fills in the parameters of a method.
 func (w *methodWriter) arguments(m *clientMethod, background string) {
-	ctx, given := background+".Background()", w.params
+	ctx, arguments := background+".Background()", w.params
 	if w.served.TakesContext {
-		ctx, given = w.params[0], w.params[1:]
+		ctx, arguments = w.params[0], w.params[1:]
 	}
-	m.Given = fmt.Sprintf("%s, %s{%s}", ctx, m.Arguments, strings.Join(given, ", "))
+	m.Given = fmt.Sprintf("%s, %s{%s}", ctx, m.Arguments, strings.Join(arguments, ", "))
 	m.Params = w.list(w.params, w.signature.Params(), w.signature.Variadic())
-	fields, skipped := newScope(), len(w.params)-len(given)
+	fields, skipped := newScope(), len(w.params)-len(arguments)
 	for i, argument := range w.served.Args {
 		field := clientField{
 			Name: fields.free(fieldName(argument.Name)), JSON: argument.Name,

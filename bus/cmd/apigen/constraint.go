@@ -37,17 +37,17 @@ func (s *sources) constraint(parts []types.Object) (string, error) {
 // conjunction joins constraints without duplicates.
 func conjunction(all []constraint.Expr) string {
 	var joined constraint.Expr
-	var told []string
+	var terms []string
 	for _, expression := range all {
 		switch {
-		case slices.Contains(told, expression.String()):
+		case slices.Contains(terms, expression.String()):
 			continue
 		case joined == nil:
 			joined = expression
 		default:
 			joined = &constraint.AndExpr{X: joined, Y: expression}
 		}
-		told = append(told, expression.String())
+		terms = append(terms, expression.String())
 	}
 	if joined == nil {
 		return ""

@@ -31,11 +31,11 @@ func joined(diagnostics []diagnostic) error {
 	slices.SortStableFunc(diagnostics, func(a, b diagnostic) int {
 		return cmp.Or(strings.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Offset, b.at.Offset))
 	})
-	told := make(map[string]bool)
+	texts := make(map[string]bool)
 	var errs []error
 	for _, f := range diagnostics {
-		if !told[f.Error()] {
-			told[f.Error()] = true
+		if !texts[f.Error()] {
+			texts[f.Error()] = true
 			errs = append(errs, f)
 		}
 	}

@@ -103,9 +103,9 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 	return r, r.valid()
 }
 
-func isGiven(flags *flag.FlagSet, name string) (given bool) {
-	flags.Visit(func(f *flag.Flag) { given = given || f.Name == name })
-	return given
+func isGiven(flags *flag.FlagSet, name string) (isSet bool) {
+	flags.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == name })
+	return isSet
 }
 
 // commandLine returns the flags as they were given, -type first.

@@ -13,10 +13,10 @@ import (
 
 // imports names the packages that the output mentions: as the source does, unless that name is used for something else.
 type imports struct {
-	own   *types.Package
-	given map[string]string      // names in the source, by path, if it gives one
-	taken map[string]bool        // names that are in use
-	known map[string]*importSpec // by path
+	own     *types.Package
+	aliases map[string]string      // names in the source, by path, if it gives one
+	names   map[string]bool        // names that are in use
+	known   map[string]*importSpec // by path
 }
 
 // importSpec is one package that the output mentions.
@@ -29,9 +29,9 @@ type importSpec struct {
 // newImports reads the imports of the source, starting with the file of the interface. declared are the names that the
 // output declares.
 func newImports(source *sources, first string, declared []string) *imports {
-	i := &imports{own: source.pkg, given: make(map[string]string), taken: make(map[string]bool), known: make(map[string]*importSpec)}
+	i := &imports{own: source.pkg, aliases: make(map[string]string), names: make(map[string]bool), known: make(map[string]*importSpec)}
 	for _, name := range append(source.pkg.Scope().Names(), declared...) {
-		i.taken[name] = true
+		i.names[name] = true
 	}
 	for _, file := range source.files {
 		i.learn(file, source.fileName(file) == first)
@@ -46,8 +46,8 @@ func (i *imports) learn(file *ast.File, wins bool) {
 		if err != nil || spec.Name == nil || spec.Name.Name == "_" || spec.Name.Name == "." {
 			continue
 		}
-		if _, known := i.given[importPath]; wins || !known {
-			i.given[importPath] = spec.Name.Name
+		if _, known := i.aliases[importPath]; wins || !known {
+			i.aliases[importPath] = spec.Name.Name
 		}
 	}
 }
@@ -57,12 +57,12 @@ func (i *imports) mention(importPath, packageName string) *importSpec {
 	if spec := i.known[importPath]; spec != nil {
 		return spec
 	}
-	wanted := cmp.Or(i.given[importPath], packageName)
+	wanted := cmp.Or(i.aliases[importPath], packageName)
 	name := wanted
-	for n := 2; i.taken[name]; n++ {
+	for n := 2; i.names[name]; n++ {
 		name = fmt.Sprintf("%s%d", wanted, n)
 	}
-	i.taken[name] = true
+	i.names[name] = true
 	i.known[importPath] = &importSpec{name: name, packageName: packageName}
 	return i.known[importPath]
 }
@@ -110,7 +110,7 @@ func (i *imports) Declaration() string {
 // line is one import, with a name where the source has one, or needs one.
 func (i *imports) line(importPath string) string {
 	spec := i.known[importPath]
-	if spec.name == spec.packageName && i.given[importPath] != spec.name {
+	if spec.name == spec.packageName && i.aliases[importPath] != spec.name {
 		return strconv.Quote(importPath) + "\n"
 	}
 	return spec.name + " " + strconv.Quote(importPath) + "\n"

@@ -153,7 +153,7 @@ func buildContext(ctx context.Context, dir string) (*build.Context, error) {
 	found := build.Default
 	found.GOOS, found.GOARCH, found.CgoEnabled = lines[0], lines[1], lines[2] == "1"
 	for word := range strings.FieldsSeq(lines[3]) {
-		if tags, given := strings.CutPrefix(strings.TrimLeft(word, "-"), "tags="); given {
+		if tags, ok := strings.CutPrefix(strings.TrimLeft(word, "-"), "tags="); ok {
 			found.BuildTags = strings.Split(tags, ",")
 		}
 	}

@@ -54,18 +54,18 @@ func generate(ctx context.Context, wanted request, dir string) (note, err error)
 	if err != nil {
 		return nil, err
 	}
-	made, err := source.plan(wanted)
+	out, err := source.plan(wanted)
 	if err != nil {
 		return nil, err
 	}
 	if err := source.mayReplace(before, wanted.typeName); err != nil {
 		return nil, err
 	}
-	text, err := made.render()
+	text, err := out.render()
 	if err != nil {
 		return nil, err
 	}
-	return made.note, write(dir, wanted.output, text)
+	return out.note, write(dir, wanted.output, text)
 }
 
 // plan determines what to write for a type, or returns all diagnostics.

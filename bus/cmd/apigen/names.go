@@ -13,9 +13,9 @@ import (
 // not see that.
 type scope map[string]bool
 
-func newScope(taken ...string) scope {
+func newScope(names ...string) scope {
 	s := make(scope)
-	for _, name := range taken {
+	for _, name := range names {
 		s[name] = true
 	}
 	return s

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// ackWait is the time after which JetStream delivers an event to another instance, if it has not heard of it.
+	// ackWait is the time after which JetStream delivers an event to another instance, if no sign of progress has come.
 	ackWait = 30 * time.Second
 
 	maxAckPending = 10_000 // unacknowledged deliveries of one event to all instances of a service
@@ -90,12 +90,12 @@ func (s *Consumer) ensure(ctx context.Context, stream jetstream.Stream) error {
 }
 
 func (s *Consumer) createOrUpdate(ctx context.Context, stream jetstream.Stream, wanted jetstream.ConsumerConfig) (jetstream.Consumer, error) {
-	made, err := stream.CreateOrUpdateConsumer(ctx, wanted)
+	consumer, err := stream.CreateOrUpdateConsumer(ctx, wanted)
 	if isAPIError(err, tooManyPending) {
 		wanted.MaxAckPending = 0 // the broker chooses
-		made, err = stream.CreateOrUpdateConsumer(ctx, wanted)
+		consumer, err = stream.CreateOrUpdateConsumer(ctx, wanted)
 	}
-	return made, err
+	return consumer, err
 }
 
 // newConfig returns what a new consumer begins with: where it was before another client deleted it; or where the

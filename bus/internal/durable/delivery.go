@@ -29,12 +29,12 @@ type delivery struct {
 	stored  time.Time
 	err     error // the reason why it must not be handled; nil for none
 
-	mu     sync.Mutex  // protects all below
-	timer  *time.Timer // calls inProgress
-	toldAt time.Time   // when JetStream was last told that it is in progress
-	until  time.Time   // the end of the time of its handler; zero before it has one
-	late   bool        // its handler was found running after that
-	ended  bool
+	mu         sync.Mutex  // protects all below
+	timer      *time.Timer // calls inProgress
+	progressAt time.Time   // when JetStream got the last sign of progress
+	until      time.Time   // the end of the time of its handler; zero before it has one
+	late       bool        // its handler was found running after that
+	ended      bool
 }
 
 // The answers to JetStream.
@@ -49,21 +49,21 @@ const (
 const progressPause = ackWait / 3
 
 func newDelivery(from *Consumer, message *nats.Msg) *delivery {
-	d := &delivery{from: from, message: message, attempt: 1, toldAt: time.Now()}
-	if told, err := message.Metadata(); err == nil {
-		d.attempt = int(min(told.NumDelivered, 1<<30))
-		d.stored = told.Timestamp
+	d := &delivery{from: from, message: message, attempt: 1, progressAt: time.Now()}
+	if metadata, err := message.Metadata(); err == nil {
+		d.attempt = int(min(metadata.NumDelivered, 1<<30))
+		d.stored = metadata.Timestamp
 	}
 	return d
 }
 
-// event returns what the handler is told of the delivery.
+// event returns the delivery as the handler sees it.
 func (d *delivery) event(in *server.Incoming) *callctx.Event {
-	told := &callctx.Event{Publisher: d.from.of.store.Publisher, ID: in.Request.MsgID, Attempt: d.attempt, Stored: d.stored}
+	event := &callctx.Event{Publisher: d.from.of.store.Publisher, ID: in.Request.MsgID, Attempt: d.attempt, Stored: d.stored}
 	if id, chosen := strings.CutPrefix(d.eventID(), in.Address.Path+" "); chosen {
-		told.ID = id
+		event.ID = id
 	}
-	return told
+	return event
 }
 
 // eventID returns the id under which the publisher stored the event, which a dead letter keeps.
@@ -71,14 +71,14 @@ func (d *delivery) eventID() string {
 	return cmp.Or(d.message.Header.Get(EventIDHeader), d.message.Header.Get(jetstream.MsgIDHeader))
 }
 
-// begin starts to tell JetStream that the event is in progress.
+// begin starts to send JetStream signs of progress.
 func (d *delivery) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.timer = time.AfterFunc(progressPause, d.inProgress)
 }
 
-// inProgress is called by the timer: it tells JetStream that the event is in progress, until the time of the handler
+// The timer calls inProgress: it sends JetStream a sign of progress, until the time of the handler
 // ends. A handler that runs on is logged once, because it may hold up all events of its kind here.
 func (d *delivery) inProgress() {
 	d.mu.Lock()
@@ -91,7 +91,7 @@ func (d *delivery) inProgress() {
 			d.from.of.config.Log(d.from.of.config.Logger.Debug().Err(err).Str("publisher", d.from.of.store.Publisher),
 				"cannot tell JetStream that a handler is still running")
 		} else {
-			d.toldAt = time.Now()
+			d.progressAt = time.Now()
 		}
 	case d.late:
 		d.from.of.config.Log(d.from.of.config.Logger.Warn().Str("publisher", d.from.of.store.Publisher).Str("event", d.from.name.Event).Int("attempt", d.attempt),
@@ -122,7 +122,7 @@ func (d *delivery) end() {
 func (d *delivery) givenAway() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return time.Since(d.toldAt) >= ackWait
+	return time.Since(d.progressAt) >= ackWait
 }
 
 // Reply answers to JetStream for the response of the handler. A failure does not count once the event was given away:
@@ -217,11 +217,11 @@ const deadLetterRoom = 2 << 10
 func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
 	s := d.from.of
 	partition := d.message.Subject[strings.LastIndexByte(d.message.Subject, '.')+1:]
-	made := nats.NewMsg(s.store.DeadLetter(s.config.Host, s.event, partition))
-	made.Data = d.message.Data
-	made.Header.Set(ReasonHeader, oneLine(reason))
-	made.Header.Set(AttemptsHeader, strconv.Itoa(d.attempt))
-	made.Header.Set(EventIDHeader, d.eventID())
+	letter := nats.NewMsg(s.store.DeadLetter(s.config.Host, s.event, partition))
+	letter.Data = d.message.Data
+	letter.Header.Set(ReasonHeader, oneLine(reason))
+	letter.Header.Set(AttemptsHeader, strconv.Itoa(d.attempt))
+	letter.Header.Set(EventIDHeader, d.eventID())
 	line := s.config.LimitedLine(zerolog.ErrorLevel, "dead letter of "+s.event).Str("publisher", s.store.Publisher).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
 		Int("attempts", d.attempt).Str("reason", reason)
 	ctx, cancel := context.WithTimeout(s.config.Base, storeTimeout)
@@ -230,23 +230,23 @@ func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
 		_, err := s.store.ensureStreams(ctx)
 		return err
 	}
-	if _, err := s.store.publish(ctx, made, d.storedAs(), recreate); err != nil {
+	if _, err := s.store.publish(ctx, letter, d.storedAs(), recreate); err != nil {
 		s.config.Log(line.AnErr("cause", err).Str("stream", s.store.DeadLetters()),
 			"an event could not be handled, nor be stored as a dead letter; it will be delivered again")
 		return d.nak(s.options.LongestRetry)
 	}
 	s.deadLetters.Add(1)
-	s.config.Log(line.Str("stream", s.store.DeadLetters()).Str("subject", made.Subject), "an event could not be handled, and is a dead letter")
+	s.config.Log(line.Str("stream", s.store.DeadLetters()).Str("subject", letter.Subject), "an event could not be handled, and is a dead letter")
 	return d.answer(jsTerminate + " dead letter")
 }
 
 // storedAs returns an id of the event that is the same for each delivery to the service.
 func (d *delivery) storedAs() string {
-	told, err := d.message.Metadata()
+	metadata, err := d.message.Metadata()
 	if err != nil {
 		return d.message.Reply
 	}
-	return fmt.Sprintf("%s %d %d", d.from.name, told.Sequence.Stream, told.Timestamp.UnixNano())
+	return fmt.Sprintf("%s %d %d", d.from.name, metadata.Sequence.Stream, metadata.Timestamp.UnixNano())
 }
 
 // oneLine returns a reason as a value of a header.
@@ -279,7 +279,7 @@ func (s *Consumer) enqueue(in *server.Incoming, d *delivery) {
 	s.roomTimer.Reset(roomAgain)
 }
 
-// lookForRoom is called by the timer.
+// The timer calls lookForRoom.
 func (s *Consumer) lookForRoom() {
 	s.startWaiting()
 	s.fetch()

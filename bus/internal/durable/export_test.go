@@ -40,7 +40,7 @@ func (s *Consumer) Reply(to string, status int, ago time.Duration) error {
 	s.arrived()
 	d := newDelivery(s, &nats.Msg{Reply: to})
 	d.begin()
-	d.toldAt = d.toldAt.Add(-ago)
+	d.progressAt = d.progressAt.Add(-ago)
 	in := new(server.Incoming)
 	in.Reset()
 	return d.Reply(in, nil, &wire.Response{OpCode: wire.OpRes, Status: status})

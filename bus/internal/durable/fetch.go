@@ -64,7 +64,7 @@ func (s *Consumer) share() int {
 	return max(1, s.of.config.Handlers.FreeForEvents()/max(1, s.of.config.Subscriptions()))
 }
 
-// fetchLater is called by the timer: the last fetch is lost, or has failed.
+// The timer calls fetchLater: the last fetch is lost, or has failed.
 func (s *Consumer) fetchLater() {
 	if s.of.config.IsClosing() {
 		return // or it would try again for ever

@@ -40,7 +40,7 @@ func Publisher(stream string) (Names, bool) {
 	return names, is && subject.CheckPlane(plane) == nil && subject.CheckHost(names.Publisher) == nil
 }
 
-// ConsumerName is what the name of a consumer tells.
+// ConsumerName has the parts of the name of a consumer.
 type ConsumerName struct {
 	Service, Event string
 	Partition      string // "" for all
@@ -56,7 +56,7 @@ func (c ConsumerName) String() string {
 	return name
 }
 
-// ParseConsumer returns what the name of a consumer tells; false for a consumer of another client.
+// ParseConsumer returns the parts of the name of a consumer; false for a consumer of another client.
 func ParseConsumer(name string) (parsed ConsumerName, ok bool) {
 	service, event, ok := strings.Cut(name, nameDivider)
 	parsed = ConsumerName{Service: Host(service), Event: event}

@@ -45,15 +45,15 @@ type Consumer struct {
 func newConsumer(of *Subscription, name ConsumerName) *Consumer {
 	c := of.config
 	below := "." + storedInbox + "." + HostToken(of.store.Publisher) + "." + name.Event
-	made := &Consumer{of: of, name: name, maxInFlight: of.options.MaxInFlight}
-	if made.isOrdered() {
-		made.maxInFlight = 1
+	consumer := &Consumer{of: of, name: name, maxInFlight: of.options.MaxInFlight}
+	if consumer.isOrdered() {
+		consumer.maxInFlight = 1
 		below += "." + name.Partition
 	}
-	made.inbox, made.pattern = c.Inbox+below, subject.Response(c.Plane, c.Host, AnyToken)+below
-	made.fetchTimer, made.roomTimer = time.AfterFunc(time.Hour, made.fetchLater), time.AfterFunc(time.Hour, made.lookForRoom)
-	made.stop()
-	return made
+	consumer.inbox, consumer.pattern = c.Inbox+below, subject.Response(c.Plane, c.Host, AnyToken)+below
+	consumer.fetchTimer, consumer.roomTimer = time.AfterFunc(time.Hour, consumer.fetchLater), time.AfterFunc(time.Hour, consumer.lookForRoom)
+	consumer.stop()
+	return consumer
 }
 
 func (s *Consumer) stop() {

@@ -93,7 +93,7 @@ func (s *Stream) publish(ctx context.Context, message *nats.Msg, id string, recr
 			return err
 		})
 		doubtful = err != nil && (doubtful || isTimeout(err))
-		if attempt == 2 && isTimeout(err) { // a stream whose disk is full tells publishers nothing, and others what it has
+		if attempt == 2 && isTimeout(err) { // a stream whose disk is full does not answer publishers, but answers others
 			answers = within(ctx, storeAttempt, func(ctx context.Context) error {
 				_, err := manager.Stream(ctx, s.Events())
 				return err

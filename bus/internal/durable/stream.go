@@ -37,7 +37,7 @@ type Config struct {
 	// ago.
 	LimitedLine func(level zerolog.Level, reason string) *zerolog.Event
 
-	// Failure returns the error that a response of status 400 or above tells.
+	// Failure returns the error of a response of status 400 or above.
 	Failure func(*wire.Response) *status.Error
 	// Subscriptions returns the number of subscriptions of the connection.
 	Subscriptions func() int
@@ -162,8 +162,8 @@ func (s *Stream) findOrCreate(ctx context.Context) (jetstream.Stream, error) {
 
 // stores reports whether a stream takes what is published to a subject.
 func stores(stream jetstream.Stream, published string) bool {
-	return slices.ContainsFunc(stream.CachedInfo().Config.Subjects, func(taken string) bool {
-		return subject.Covers(taken, published)
+	return slices.ContainsFunc(stream.CachedInfo().Config.Subjects, func(pattern string) bool {
+		return subject.Covers(pattern, published)
 	})
 }
 

@@ -72,23 +72,23 @@ type Options struct {
 // endpoint. Events that are ordered are handled one at a time in each partition.
 func (s *Stream) Subscribe(e *server.Endpoint, published string, options Options, ordered bool) *Subscription {
 	route := &e.Routes[0]
-	made := &Subscription{
+	subscription := &Subscription{
 		config: s.config, store: s, event: server.Tokens(route.Pattern)[0], options: options,
 		subject: published,
 		served:  server.Match{Found: server.Found{Endpoint: e, Route: route}},
 		address: subject.Address{Port: e.Port, Host: s.Publisher, Method: route.Method, Path: e.Path},
 	}
-	made.look = time.AfterFunc(time.Hour, made.lookAgain)
-	made.look.Stop()
-	name := ConsumerName{Service: s.config.Host, Event: made.event}
+	subscription.look = time.AfterFunc(time.Hour, subscription.lookAgain)
+	subscription.look.Stop()
+	name := ConsumerName{Service: s.config.Host, Event: subscription.event}
 	if !ordered {
-		made.consumers = []*Consumer{newConsumer(made, name)}
-		return made
+		subscription.consumers = []*Consumer{newConsumer(subscription, name)}
+		return subscription
 	}
 	for _, each := range name.otherForm() {
-		made.consumers = append(made.consumers, newConsumer(made, each))
+		subscription.consumers = append(subscription.consumers, newConsumer(subscription, each))
 	}
-	return made
+	return subscription
 }
 
 // Consumers returns the consumers of the subscription.
@@ -128,17 +128,17 @@ func (s *Stream) Ensure(ctx context.Context, subscriptions []*Subscription) erro
 	return nil
 }
 
-// begin tells where a new service begins, deletes the consumers that were replaced, and looks again from time to time.
+// begin logs where a new service begins, deletes the consumers that were replaced, and looks again from time to time.
 func (s *Subscription) begin(ctx context.Context, stream jetstream.Stream) {
 	s.look.Reset(lookPause)
 	log, start := stream.CachedInfo().State, s.options.Start
-	switch told := s.config.Logger.With().Str("publisher", s.store.Publisher).Str("event", s.event).Logger(); {
+	switch logger := s.config.Logger.With().Str("publisher", s.store.Publisher).Str("event", s.event).Logger(); {
 	case !s.isNew.Load():
 	case log.FirstSeq > 1 && start.Time.Before(log.FirstTime) && !start.Time.IsZero():
-		s.config.Log(told.Warn().Time("from", start.Time).Time("first", log.FirstTime),
+		s.config.Log(logger.Warn().Time("from", start.Time).Time("first", log.FirstTime),
 			"the log does not have the events of the time from events.FromTime any more; the service begins with the first that there is")
 	case log.Msgs > 0 && start == Start{}:
-		s.config.Log(told.Info().Uint64("stored", log.Msgs),
+		s.config.Log(logger.Info().Uint64("stored", log.Msgs),
 			"the service is new to stored events, and gets those that are stored from now on; see events.FromBeginning")
 	}
 	if !s.replaces.Load() {
@@ -155,7 +155,7 @@ func (s *Subscription) begin(ctx context.Context, stream jetstream.Stream) {
 // lookPause is the time between two looks where the consumers are.
 const lookPause = time.Minute
 
-// lookAgain is called by the timer.
+// The timer calls lookAgain.
 func (s *Subscription) lookAgain() {
 	if s.config.IsClosing() {
 		return
@@ -166,7 +166,7 @@ func (s *Subscription) lookAgain() {
 	stream, err := s.store.find(ctx, s.store.Events())
 	for _, each := range s.consumers {
 		if err != nil {
-			return // fetching tells it
+			return // fetching reports it
 		}
 		var consumer jetstream.Consumer
 		if consumer, err = stream.Consumer(ctx, each.name.String()); err == nil {

@@ -36,14 +36,14 @@ type Watch struct {
 	failed bool          // the latest look of the timer
 	looks  atomic.Uint64 // that have begun
 
-	mu     sync.Mutex             // protects all below
-	latest uint64                 // look that is noted
-	places map[ConsumerName]place // at the latest look; nil before the first one
-	cutOff map[ConsumerName]int   // without partitions
-	told   map[ConsumerName]told  // without partitions: what was last logged of cutOff
-	warned map[ConsumerName]bool  // without partitions: about to be cut off
-	state  jetstream.StreamState  // of the log
-	limit  int64                  // of its bytes
+	mu     sync.Mutex                  // protects all below
+	latest uint64                      // look that is noted
+	places map[ConsumerName]place      // at the latest look; nil before the first one
+	cutOff map[ConsumerName]int        // without partitions
+	logged map[ConsumerName]cutOffLine // without partitions: what was last logged of cutOff
+	warned map[ConsumerName]bool       // without partitions: about to be cut off
+	state  jetstream.StreamState       // of the log
+	limit  int64                       // of its bytes
 }
 
 // place is where a consumer is.
@@ -56,8 +56,8 @@ type place struct {
 	stored                                  time.Time
 }
 
-// told is when it was logged that a service was cut off, and how many events were dropped until then.
-type told struct {
+// cutOffLine is when it was logged that a service was cut off, and how many events were dropped until then.
+type cutOffLine struct {
 	at     time.Time
 	events int
 }
@@ -87,7 +87,7 @@ func (s *Stream) watchPermissions() []Permission {
 
 // Watch starts to look, until the connection is closed.
 func (s *Stream) Watch() *Watch {
-	w := &Watch{stream: s, cutOff: make(map[ConsumerName]int), told: make(map[ConsumerName]told), warned: make(map[ConsumerName]bool)}
+	w := &Watch{stream: s, cutOff: make(map[ConsumerName]int), logged: make(map[ConsumerName]cutOffLine), warned: make(map[ConsumerName]bool)}
 	s.watch.Store(w)
 	w.timer = time.AfterFunc(time.Hour, w.lookAgain)
 	w.timer.Reset(0)
@@ -118,7 +118,7 @@ func (s *Stream) laggard() string {
 	return fmt.Sprintf("; the furthest behind is %s, which has not handled %d of %s", last.Service, last.Backlog, last.Event)
 }
 
-// lookAgain is called by the timer.
+// The timer calls lookAgain.
 func (w *Watch) lookAgain() {
 	if w.stream.config.IsClosing() {
 		return
@@ -181,7 +181,7 @@ func (w *Watch) Look(ctx context.Context) error {
 }
 
 func newPlace(info *jetstream.ConsumerInfo, log *jetstream.StreamState, events string) place {
-	made := place{
+	at := place{
 		backlog: int(info.NumPending) + info.NumAckPending, pending: int(info.NumPending),
 		inFlight: info.NumAckPending, redelivered: info.NumRedelivered,
 		delivered: info.Delivered, last: log.LastSeq, oldest: info.AckFloor.Stream + 1,
@@ -193,9 +193,9 @@ func newPlace(info *jetstream.ConsumerInfo, log *jetstream.StreamState, events s
 		}
 	}
 	if log.Msgs > 0 {
-		made.share = float64(kept) / float64(log.Msgs) // a sum of quotients would differ from one where the log has no other events
+		at.share = float64(kept) / float64(log.Msgs) // a sum of quotients would differ from one where the log has no other events
 	}
-	return made
+	return at
 }
 
 // withOldest returns the place with the oldest event that is not handled: the first one behind all that are handled.
@@ -236,8 +236,8 @@ func (w *Watch) note(ctx context.Context, look uint64, log *jetstream.StreamInfo
 	}
 	for kind, events := range lost {
 		w.cutOff[kind] += events
-		if before := w.told[kind]; time.Since(before.at) > tellPause {
-			w.told[kind] = told{time.Now(), w.cutOff[kind]}
+		if before := w.logged[kind]; time.Since(before.at) > tellPause {
+			w.logged[kind] = cutOffLine{time.Now(), w.cutOff[kind]}
 			w.stream.noteCutOff(ctx, kind, w.cutOff[kind]-before.events, log.State.FirstTime)
 		}
 	}
@@ -263,7 +263,7 @@ func (p place) dropped(now place, first uint64) (least, most int) {
 	switch {
 	case first <= delivered, now.delivered.Consumer < p.delivered.Consumer: // nothing that was to come, or the consumer was set back
 		return 0, 0
-	case p.pending == 0 && now.share < 1: // the estimate is too coarse to tell
+	case p.pending == 0 && now.share < 1: // the estimate is too coarse
 		return 0, 0
 	}
 	gone := float64(p.pending) - float64(now.delivered.Consumer-p.delivered.Consumer) - float64(now.pending)
