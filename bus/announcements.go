@@ -37,7 +37,7 @@ type Announcement struct {
 // receive runs on the goroutine that receives all messages of the process, and must neither block nor call. It may be
 // called concurrently, and once more while stop runs. WatchAnnouncements and stop are safe for concurrent use.
 func (c *Conn) WatchAnnouncements(receive func(Announcement)) (stop func()) {
-	return c.watchers.add(receive)
+	return c.others.watchers.add(receive)
 }
 
 // announcementWatchers are called for each announcement. The zero value has none.
@@ -134,11 +134,11 @@ func (c *Conn) announced(by *wire.Request, stays bool) {
 	for _, each := range c.extensions.all() {
 		each.Greeted(host, id, stays)
 	}
-	c.watchers.tell(Announcement{Host: host, ID: id, Leaves: !stays})
+	c.others.watchers.tell(Announcement{Host: host, ID: id, Leaves: !stays})
 	switch {
 	case host != c.host || id == c.id:
 	case !stays:
-		c.differing.forget(id)
+		c.others.differing.forget(id)
 	case content.Digest != "":
 		c.differs(id, content)
 	}

@@ -181,7 +181,7 @@ func (c *Conn) sendOneWay(ctx context.Context, call *clientCall, send func(conte
 		c.callees.note(call.Address, nil)
 		return c.client.PublishEvent(ctx, &call.Outgoing, send)
 	}
-	err := c.calling(ctx, x)
+	err := c.plans.calling(ctx, x)
 	switch {
 	case err != nil:
 		return x.failed(err)

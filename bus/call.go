@@ -173,7 +173,7 @@ func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wi
 			}
 			return err
 		}
-		err := c.calling(ctx, x)
+		err := c.plans.calling(ctx, x)
 		switch {
 		case stopped:
 		case err != nil:
@@ -188,7 +188,7 @@ func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wi
 func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
 	c.telemetry.calls.Add(1)
 	x := request.exchange(c)
-	if err := c.calling(ctx, x); err != nil {
+	if err := c.plans.calling(ctx, x); err != nil {
 		request.closeStream()
 		if request.unwritable {
 			c.telemetry.calls.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts

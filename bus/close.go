@@ -76,7 +76,7 @@ const closeGrace = 500 * time.Millisecond
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
-	c.differing.end()
+	c.others.differing.end()
 	c.client.Calls().Close()
 	c.shared.services.Leave(microService{c})
 	c.shared.local.remove(c)

@@ -35,12 +35,10 @@ type Conn struct {
 	client  *client.Client
 	server  *server.Server
 
-	calling    CallFunc // what a call passes through
 	plans      callPlans
 	callees    *callees
 	documents  documents
-	differing  differing
-	watchers   announcementWatchers
+	others     otherInstances
 	telemetry  telemetry
 	registry   registry
 	extensions extensions
@@ -54,10 +52,17 @@ type instance struct {
 	opened          time.Time
 }
 
-// callPlans are what calls have in common, worked out when the first is made.
+// callPlans are what calls have in common. All but the chain is worked out when a call first needs it.
 type callPlans struct {
+	calling      CallFunc // the chain that a call passes through
 	destinations *destinations
 	untagged     sync.Map // an error or nil, by the reflect.Type of arguments, or of results
+}
+
+// otherInstances is what a connection knows of the other instances on the plane, and passes on.
+type otherInstances struct {
+	differing differing
+	watchers  announcementWatchers
 }
 
 // Connect joins the bus as host, a hostname such as "calculator.example", with a new instance ID. Several
@@ -85,7 +90,7 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 	}
 	conn := newConn(host, id, shared, config)
 	conn.tokens.own, conn.tokens.verifier = own, cmp.Or(config.verifier, own)
-	conn.calling, err = conn.clientChain()
+	conn.plans.calling, err = conn.clientChain()
 	if err == nil {
 		err = conn.open(ctx)
 	}
@@ -274,7 +279,7 @@ func (m connMember) Reconnected() {
 	for _, each := range m.extensions.all() {
 		each.Reconnected()
 	}
-	m.watchers.tell(Announcement{Missed: true})
+	m.others.watchers.tell(Announcement{Missed: true})
 }
 
 // Dropped counts and logs a message that cannot be received.
@@ -320,7 +325,7 @@ func (c *Conn) isClosing() bool { return c.life.isClosing() }
 // abandon gives up everything at once.
 func (c *Conn) abandon() {
 	c.life.stop()
-	c.differing.end()
+	c.others.differing.end()
 	c.telemetry.tap.close()
 	c.closeVerifier()
 	c.server.StopWaiting()

@@ -113,17 +113,17 @@ func (d *differing) list() (all []string) {
 // another version: "k3xq27abcd (version 2)", sorted; nil for none. An instance announces its document a second after
 // its latest registration, so those are found that have come since this one did; they do not learn of it, as no one
 // answers. It is safe for concurrent use.
-func (c *Conn) DifferingInstances() []string { return c.differing.list() }
+func (c *Conn) DifferingInstances() []string { return c.others.differing.list() }
 
 // differs notes the announcement of another instance of the own host.
 func (c *Conn) differs(id string, other announcement) {
-	if c.differing.note(id, other) {
+	if c.others.differing.note(id, other) {
 		c.logDiffering()
 	}
 }
 
 func (c *Conn) logDiffering() {
-	c.log(c.limitedLine(zerolog.WarnLevel, "other documents").Strs("instances", c.differing.list()),
+	c.log(c.limitedLine(zerolog.WarnLevel, "other documents").Strs("instances", c.others.differing.list()),
 		"other instances of this host have other documents: callers get the one or the other; busline ls and the portal show which")
 }
 
@@ -135,7 +135,7 @@ func (c *Conn) compareDocuments() {
 	if own == "" || c.isClosing() {
 		return
 	}
-	if c.differing.is(own) {
+	if c.others.differing.is(own) {
 		c.logDiffering()
 	}
 	c.announce(ctx, server.HelloPath, &announcement{own, c.config.version})

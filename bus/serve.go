@@ -146,7 +146,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		}
 	}
 	c.announce(ctx, server.HelloPath, nil)
-	c.differing.schedule(c.compareDocuments)
+	c.others.differing.schedule(c.compareDocuments)
 	return nil
 }
 

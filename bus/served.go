@@ -140,7 +140,7 @@ func (s service) Announced(by *wire.Request, stays bool) { s.conn.announced(by, 
 // Flooded is for [server.Service].
 func (s service) Flooded() {
 	s.conn.client.ForgetOthers()
-	s.conn.watchers.tell(Announcement{Missed: true})
+	s.conn.others.watchers.tell(Announcement{Missed: true})
 	s.conn.log(s.conn.limitedLine(zerolog.WarnLevel, "too many announcements"), "too many announcements of other instances: some are not read, and multicasts may take 250 ms longer")
 }
 
