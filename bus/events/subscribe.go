@@ -228,9 +228,6 @@ func isEventName(name string) bool {
 func (s *sources) register(source string, events []*handledEvent, stored *storing) error {
 	return s.Registering(func(ctx context.Context) error {
 		if stored != nil {
-			if err := feature.Bus.Check(source, endpointsOf(events)); err != nil {
-				return err
-			}
 			if err := stored.subscribe(ctx, s, source, events, stored.Options); err != nil {
 				return err
 			}
