@@ -68,3 +68,46 @@ func TestHeaders(t *testing.T) {
 	assert.NotEmpty(t, constants)
 	assert.ElementsMatch(t, constants, rows)
 }
+
+// TestPackageRows holds the table of packages in ARCHITECTURE.md to the packages: each has a row, and each row some.
+func TestPackageRows(t *testing.T) {
+	t.Parallel()
+	text := readFile(t, "docs/ARCHITECTURE.md")
+	_, below, found := strings.Cut(text, "| package | what it is |")
+	require.True(t, found)
+	table, _, _ := strings.Cut(below, "\n\n")
+	var rows []string
+	for line := range strings.SplitSeq(table, "\n") {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(first, -1) {
+			rows = append(rows, name[1])
+		}
+	}
+	var packages []string
+	for _, file := range tree(t) {
+		if folder := path.Dir(file); strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && folder != "." && !strings.Contains(folder, "testdata") {
+			packages = append(packages, folder)
+		}
+	}
+	for _, row := range rows {
+		assert.True(t, slices.ContainsFunc(packages, func(name string) bool { return hasRow(row, name) }), "no package is in the row %s", row)
+	}
+	for _, name := range slices.Compact(packages) {
+		assert.True(t, slices.ContainsFunc(rows, func(row string) bool { return hasRow(row, name) }), "package %s has no row", name)
+	}
+}
+
+// hasRow reports whether a row is that of a package: "bus/wire", or "bus/internal/…" for all below.
+func hasRow(row, name string) bool {
+	above, all := strings.CutSuffix(row, "/…")
+	return name == above || all && strings.HasPrefix(name, above+"/")
+}
+
+// TestNamedFiles holds the files that ARCHITECTURE.md names with their folder to the listing.
+func TestNamedFiles(t *testing.T) {
+	t.Parallel()
+	files := tree(t)
+	for _, name := range regexp.MustCompile(`[a-z]+/(?:[a-z]+/)*[a-z]+\.(?:go|js|css)\b`).FindAllString(readFile(t, "docs/ARCHITECTURE.md"), -1) {
+		assert.True(t, slices.ContainsFunc(files, func(file string) bool { return file == name || strings.HasSuffix(file, "/"+name) }), "there is no %s", name)
+	}
+}
