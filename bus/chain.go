@@ -216,7 +216,7 @@ func (b *limitedBody) Read(data []byte) (int, error) {
 }
 
 // recovery is the [Interceptor] that turns a panic into an error, which the interceptors around it see. A goroutine
-// that exits cannot return an error: then x.crashed is set, deferred functions see err == nil, and [Conn.handle]
+// that exits cannot return an error: then x.crashed is set, deferred functions see err == nil, and service.Crashed
 // answers the request.
 func (c *Conn) recovery(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {

@@ -14,7 +14,9 @@
 // come back to the response subject of the caller.
 // docs/ARCHITECTURE.md follows one call file by file.
 //
-// The bus promises that a unicast request runs at most once, that a connection finishes the calls it has begun before
-// it closes, and that nothing starts after its time budget has ended. It does not promise durability, order, or exactly
-// once.
+// The bus promises that a unicast request runs at most once (with [NoQueue] once at each instance), that a connection
+// finishes the calls it has begun before it closes, and that nothing starts after its time budget has ended. It does
+// not promise durability, order, or exactly once.
+//
+// Events are in package bus/events.
 package bus

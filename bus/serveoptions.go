@@ -13,7 +13,8 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// ServeOption configures a service as a whole, in [Serve]. [Method] limits options to one method.
+// ServeOption configures a service as a whole, in [Serve]. Each [ServiceOption], [EndpointOption], [HandlerOption] and
+// [ClaimsOption] is one, too. [Method] limits options to one method.
 type ServeOption interface{ applyToService(*serviceConfig) }
 
 // ServiceOption may be used in [Serve], and in Subscribe of bus/events.
@@ -25,7 +26,8 @@ type ServiceOption interface {
 // MethodOption configures one method, inside [Method].
 type MethodOption interface{ applyToMethod(*methodConfig) }
 
-// HandleOption configures an http.Handler, in [Conn.Handle].
+// HandleOption configures an http.Handler, in [Conn.Handle]: an [EndpointOption], [HandlerOption], [ClaimsOption] or
+// [DescriptionOption].
 type HandleOption interface{ applyToEndpoint(*endpointConfig) }
 
 // EndpointOption may be used in [Serve], [Method] and [Conn.Handle]. In Serve it applies to all methods; an option in
@@ -134,8 +136,8 @@ func PostOnly() ServeOption {
 // DisallowUnknownFields rejects requests to functions with unknown fields, in a query, a form or at any depth of JSON.
 // The answer is 400 and names the field. So a misspelled argument is not taken for a missing one. Callers then cannot
 // send an argument that their callee does not know yet: update services before their callers. The option does not apply
-// to web endpoints or events. An ignored field that resembles a known one is logged once, as a warning. Default:
-// unknown fields are ignored, but on a bus of bustest.
+// to web endpoints, nor to events outside of bustest. An ignored field that resembles a known one is logged once, as a
+// warning. Default: unknown fields are ignored, but on a bus of bustest.
 func DisallowUnknownFields() ServeOption {
 	return serveOption(func(c *serviceConfig) { c.strict = true })
 }

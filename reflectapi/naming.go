@@ -36,7 +36,7 @@ func (u unknown) Error() string { return string(u) }
 type naming struct {
 	sources []source
 	copies  []*textSource // the sources contained in the program that have comments, too
-	disk    *textSource   // from which the copies were taken; knows nothing if the option Portable is set
+	disk    *textSource   // from which the copies were taken; knows nothing with RequirePortableNames
 	tables  *tables
 	near    anchor
 }

@@ -172,7 +172,7 @@ func differentSlots(what string, copied, original []slot, generic bool) []string
 
 // diskSource reads the source on disk, and checks it if it may be outdated. A file that was edited after the program
 // was built, without moving a line or changing a type, matches the program as well as before but may have other
-// argument names. Debug information has the right ones, but is expensive to read (dwarf_scan.go), so it is used only if
+// argument names. Debug information has the right ones, but is expensive to read (dwarf.go), so it is used only if
 // the file is newer than the program.
 type diskSource struct{ *textSource }
 

@@ -18,5 +18,5 @@
 // [ResponseBody] and [StatusCode], the magic arguments.
 //
 // Everything that can be known about a method is worked out once, in Map. The package
-// depends neither on the broker nor on net/http.
+// does not depend on the broker, and of net/http it takes only names and statuses.
 package restmap

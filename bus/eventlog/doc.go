@@ -1,5 +1,5 @@
 // Package eventlog operates stored events, for tools and operators: it describes the log of a publisher and its
-// subscriptions, reads the log, sets a subscription back, forgets one, and redelivers dead letters.
+// subscriptions, reads the log, sets a subscription back, forgets one, and redelivers or deletes dead letters.
 //
 //	for event, err := range eventlog.Tail(ctx, conn, "orders.example", eventlog.Since(yesterday), eventlog.NoFollow()) {
 //		…

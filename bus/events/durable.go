@@ -98,17 +98,17 @@ func (s *subscribeConfig) stored() *storing {
 // the oldest events, see [MaxAge] and [MaxBytes]. Those that are about to lose events by that, or have, are logged and
 // counted. See also [WithID] and [Replicas].
 //
-// For [Subscribe]: the service gets every event that is published after its first Subscribe to it (see [FromBeginning]
-// and [FromTime]), also while no instance of it is there, as long as the log has the event. The instances of the
-// service share the events. An event is done when the handler returns nil. After an error it is delivered again, with
-// growing waits, see [MaxDeliver]. After an error of the handler's own with status 400 to 499 (but not 408, 425 and
-// 429), or after the last attempt, it becomes a dead letter: it is logged, and stored in the stream
-// <plane>_DEADLETTERS_<publisher> for 30 days. A handler has 20 s, unless [bus.TimeBudget] sets another time. If its
-// instance dies, the event goes to another one after 30 s. So a handler may get an event twice: the ID of [DeliveryOf]
-// is the same each time, and package interceptors has Once. Events come in any order, unless the interface declares a
-// key of the event (//busline:key): then those of equal keys are handled in the order in which they were stored, one at
-// a time, and one that fails holds up those behind it until it is handled or a dead letter. The actor of the chain is
-// not stored.
+// For [Subscribe], which refuses it beside [bus.NoQueue] and [bus.RequireClaims]: the service gets every event that is
+// published after its first Subscribe to it (see [FromBeginning] and [FromTime]), also while no instance of it is
+// there, as long as the log has the event. The instances of the service share the events. An event is done when the
+// handler returns nil. After an error it is delivered again, with growing waits, see [MaxDeliver]. After an error of
+// the handler's own with status 400 to 499 (but not 408, 425 and 429), or after the last attempt, it becomes a dead
+// letter: it is logged, and stored in the stream <plane>_DEADLETTERS_<publisher> for 30 days. A handler has 20 s,
+// unless [bus.TimeBudget] sets another time. If its instance dies, the event goes to another one after 30 s. So a
+// handler may get an event twice: the ID of [DeliveryOf] is the same each time, and package interceptors has Once.
+// Events come in any order, unless the interface declares a key of the event (//busline:key): then those of equal keys
+// are handled in the order in which they were stored, one at a time, and one that fails holds up those behind it until
+// it is handled or a dead letter. The actor of the chain is not stored.
 //
 // Default: events are not stored.
 func Durable() DurableOption { return durableOption{} }

@@ -132,8 +132,9 @@ func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) ite
 
 // Publish publishes an event by its address, "https://orders.example:417/on-ordered", at most once, like
 // [Event.Publish]. The arguments are those of Call of bus.Conn. Publish never stores the event, so services that
-// subscribe with [Durable] do not get it: use [NewPublisher] with that option for them. An event that resembles one of
-// a publisher of this connection is logged as a warning, and refused on a bus of bustest. It is safe for concurrent
+// subscribe with [Durable] do not get it: use [NewPublisher] with that option for them. An event that
+// the publisher of this connection does not have, with almost the name of one that it has, is logged as a warning, and
+// refused on a bus of bustest. It is safe for concurrent
 // use.
 func Publish(ctx context.Context, conn *bus.Conn, address string, arguments any) error {
 	if conn == nil {

@@ -9,21 +9,21 @@ import (
 )
 
 // OpenAPIOf returns the OpenAPI 3.0.0 document, in JSON, of the events of a publisher, a host. It is meant for the
-// authors of the publisher, as no document on the bus lists events. It takes the arguments of [Subscribe], registers
-// nothing, and returns the same errors; impl may be a generated publisher, without a connection. With [Durable] the
-// document marks the events as stored, as x-stored.
-func OpenAPIOf[T any](source string, impl T, options ...SubscribeOption) ([]byte, error) {
+// authors of the publisher, as no document on the bus lists events. It takes the arguments of [Subscribe] but the
+// connection, registers nothing, and returns the same errors; impl may be a generated publisher, without a connection.
+// With [Durable] the document marks the events as stored, as x-stored.
+func OpenAPIOf[T any](publisher string, impl T, options ...SubscribeOption) ([]byte, error) {
 	config := newSubscribeConfig(options)
-	described, service, err := plan(interfaceOf[T](), source, impl, config)
+	described, service, err := plan(interfaceOf[T](), publisher, impl, config)
 	if err == nil {
-		err = errors.Join(validSource(source), feature.Bus.Check(source, endpointsOf(described)))
+		err = errors.Join(validSource(publisher), feature.Bus.Check(publisher, endpointsOf(described)))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("describe the events of %s in %T: %w", source, impl, err)
+		return nil, fmt.Errorf("describe the events of %s in %T: %w", publisher, impl, err)
 	}
-	document, err := feature.Bus.OpenAPI(openapi.Service{Host: source, Description: service.Doc, Stored: config.durable != nil}, endpointsOf(described))
+	document, err := feature.Bus.OpenAPI(openapi.Service{Host: publisher, Description: service.Doc, Stored: config.durable != nil}, endpointsOf(described))
 	if err != nil {
-		return nil, fmt.Errorf("describe the events of %s in %T: %w", source, impl, err)
+		return nil, fmt.Errorf("describe the events of %s in %T: %w", publisher, impl, err)
 	}
 	return document, nil
 }

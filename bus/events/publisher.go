@@ -29,8 +29,8 @@ type Publisher struct {
 	access    feature.Endpoint            // whose rule says which callers see the events, and may publish them by hand
 }
 
-// PublishOption configures the events of a publisher, in [NewPublisher]: an option of this package, or
-// bus.RequireClaims.
+// PublishOption configures the events of a publisher, in [NewPublisher]: [Durable] and the options below, or
+// bus.RequireClaims. Others cannot implement it.
 type PublishOption interface{ feature.PublishOption }
 
 // publishConfig holds what the options of NewPublisher set.
@@ -87,7 +87,8 @@ type store interface {
 
 // NewPublisher prepares to publish the events of a host, usually that of the connection. With [Durable] they are also
 // stored: NewPublisher creates the stream if there is none, and returns an error if the broker has no JetStream. It
-// takes at most 5 s.
+// takes at most 5 s. Without Durable conn may be nil, for [OpenAPIOf] and bustest.LockEvents. A generated NewPublisher
+// knows the host.
 func NewPublisher(conn *bus.Conn, host string, options ...PublishOption) (*Publisher, error) {
 	config, err := newPublishConfig(options)
 	if err != nil {

@@ -34,8 +34,10 @@ import (
 // and those of [Publish], do not reach the service. A warning names the events of which none has ever come, and so
 // does /-/ready (see [bus.WithProbes]) until one does.
 //
-// It takes the options of [bus.Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
-// goroutine of its own; impl must allow that. [bus.Conn.Close] loses no event that has arrived.
+// It takes the options of this package and, of package bus, those of handlers (bus.NoQueue, bus.TimeBudget,
+// bus.Intercept, bus.MaxBodyBytes, bus.RequireClaims) and of services (bus.ExcludeMethods, bus.Method, bus.ParamNames,
+// bus.SourceFS); in bus.Method no port, path or HTTP method. Handlers run concurrently, each on a goroutine of its own;
+// impl must allow that. [bus.Conn.Close] loses no event that has arrived.
 func Subscribe[T any](conn *bus.Conn, publisher string, impl T, options ...SubscribeOption) error {
 	if conn == nil {
 		return fmt.Errorf("%T cannot be subscribed to the events of %s without a connection", impl, publisher)
@@ -54,8 +56,8 @@ func interfaceOf[T any]() reflect.Type {
 	return nil
 }
 
-// SubscribeOption configures the handlers of events, in [Subscribe]: an option of this package, or a HandlerOption or
-// ServiceOption of package bus.
+// SubscribeOption configures the handlers of events, in [Subscribe]: [Durable] and the options below, or a
+// HandlerOption, ClaimsOption or ServiceOption of package bus. Others cannot implement it.
 type SubscribeOption interface{ feature.SubscribeOption }
 
 // subscribeConfig holds what the options of Subscribe set.

@@ -33,8 +33,8 @@ type Watched struct {
 //
 // receive runs on the goroutine that receives all messages of the process, and must neither block nor call. It may be
 // called concurrently, and once more while stop runs. Watch waits for the broker, as long as ctx allows; an error means
-// that nothing is watched: 400 for a name that is none, 403 if the broker denies it. Watch and stop are safe for
-// concurrent use.
+// that nothing is watched: 400 for a name that is none, 403 if the broker denies it, 503 if it is out of reach. Watch
+// and stop are safe for concurrent use.
 func Watch(ctx context.Context, conn *bus.Conn, publisher, event string, receive func(Watched)) (stop func(), err error) {
 	if conn == nil {
 		return nil, feature.Bus.NoConnection("https://" + publisher)

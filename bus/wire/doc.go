@@ -100,7 +100,7 @@ type OpCode string
 // The kinds of messages, in the order in which they occur in a call.
 const (
 	OpReq OpCode = "Req" // a request
-	OpAck OpCode = "Ack" // a response of status 202: the request has arrived and will be handled
+	OpAck OpCode = "Ack" // a response of status 202: an instance has the request; of a stream, the window
 	OpRes OpCode = "Res" // the response
 )
 

@@ -37,7 +37,7 @@ type Handler struct {
 	header wire.Header // of the response, as far as the method sets it
 }
 
-// Event is one delivery of an event. Package bus exports its fields under the same names.
+// Event is one delivery of an event. Package bus/events exports it as Delivery, with the same fields.
 type Event struct {
 	Publisher, ID string
 	Attempt       int

@@ -1,9 +1,10 @@
 // Package client is the caller's side of the bus: it sends requests, and receives the acks and responses.
 //
-// A unicast call ([Client.Call]) has at most one handler. The client sends the request, waits for the ack of the
-// instance that takes it and for the response, or finds out why there is none: no instance subscribes, the broker
-// denies the request, the instance is lost, or the time budget is spent. Only a request that has provably reached no
-// instance is sent again. A multicast ([Client.Gather]) gathers the responses of all instances.
+// A unicast call ([Client.Call]) has at most one handler, unless its endpoint has no queue. The client sends the
+// request, waits for the ack of the instance that takes it and for the response, or finds out why there is none: no
+// instance subscribes, the broker denies the request, the instance is lost, or the time budget is spent. Only a request
+// that has provably reached no instance is sent again. A multicast ([Client.Gather]) gathers the responses of all
+// instances.
 //
 // Acks and responses find their call in pending, by message id. Every pending call is a [slot]: a pendingCall or a
 // pendingMulticast.

@@ -114,7 +114,7 @@ type Extension interface {
 	Expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label)
 	// Notes has a sentence for each thing that operators should know.
 	Notes() []string
-	// Greeted is called when another instance has come, or leaves.
+	// Greeted is called when an instance has come, this one included, or leaves.
 	Greeted(host, id string, stays bool)
 	// Reconnected is called after an outage of the broker.
 	Reconnected()
@@ -192,8 +192,9 @@ const (
 	PublishPath  = "/publish/"
 )
 
-// SubscribeOption is an option of package bus for handlers of events. An extension passes it the configuration.
+// SubscribeOption is an option for handlers of events. Those of package bus set the configuration, those of an
+// extension what the extension knows of.
 type SubscribeOption interface{ ApplyToHandlers(config Handlers) }
 
-// PublishOption is an option of package bus for events that are published.
+// PublishOption is the same for events that are published.
 type PublishOption interface{ ApplyToPublisher(config Handlers) }
