@@ -47,8 +47,6 @@ type catalog struct {
 	eventDocuments documentCache[string, asyncapi.Document]
 	latest         *snapshot
 	latestEvents   *eventsDocument
-
-	served struct{ openapi, asyncapi, instances, figures, live versions }
 }
 
 func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token string) *catalog {
@@ -58,9 +56,6 @@ func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token st
 	}
 	c.events = plane.Shared[*eventsDocument]{Age: plane.Always[*eventsDocument](maxAge), Timeout: config.timeouts.documents, Now: config.now, Look: c.gatherEvents}
 	c.documents.parallel, c.eventDocuments.parallel = parallelFetches, parallelEvents
-	for _, each := range []*versions{&c.served.openapi, &c.served.asyncapi, &c.served.instances, &c.served.figures, &c.served.live} {
-		each.now = config.now
-	}
 	return c
 }
 

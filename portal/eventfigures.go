@@ -112,7 +112,7 @@ func (f *eventFigures) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	catalog.served.figures.serveBody(w, r, body)
+	serveDocument(w, r, body)
 }
 
 // eventsView are the figures that a caller may see, the response of /events.json.

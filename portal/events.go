@@ -24,7 +24,7 @@ func (h *eventsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	catalog.served.asyncapi.serveBody(w, r, document.body)
+	serveDocument(w, r, document.body)
 }
 
 // eventsDocument is the AsyncAPI document of all events that a caller may see. It is not changed once it is made.

@@ -3,7 +3,6 @@ package portal
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -78,22 +77,8 @@ func LiveOf(answers ...[]byte) ([]byte, error) {
 // CompareVersions is compareVersions.
 func CompareVersions(a, b string) int { return compareVersions(a, b) }
 
-// CreateMergePatch is createMergePatch.
-var CreateMergePatch = createMergePatch
-
-// Versions gives tests access to the versions of a document.
-type Versions struct{ versions *versions }
-
-// NewVersions returns the versions of a document with now as the clock.
-func NewVersions(now func() time.Time) *Versions { return &Versions{&versions{now: now}} }
-
-// Serve answers a request for a document.
-func (v *Versions) Serve(w http.ResponseWriter, r *http.Request, body []byte, salt string) {
-	v.versions.serve(w, r, body, salt, func() []byte { return body })
-}
-
-// Count returns how many versions are kept.
-func (v *Versions) Count() int { return len(v.versions.all) }
+// ServeDocument is serveDocument.
+var ServeDocument = serveDocument
 
 // Marked returns how many instances the portal is to ask after so many announcements, without a reader.
 func Marked(count int) int {

@@ -85,7 +85,7 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	catalog.served.live.serveBody(w, r, body)
+	serveDocument(w, r, body)
 }
 
 // viewer returns the state of a caller. If there are too many, any other is evicted.

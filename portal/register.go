@@ -77,9 +77,10 @@ const everyCaller = "*"
 // Nothing is asked unless a client looks. The document is at most 2 s behind what instances announce, however many ask
 // for it, and a minute behind those that die without an announcement; documents are fetched again after at most a
 // minute. The portal asks the instances for their traffic every second and 4 ms for each instance, and JetStream once a
-// second. A client that has an older version of a JSON document gets what has changed: 304, or with A-IM: merge-patch a
-// JSON Merge Patch (RFC 3229, RFC 7396). A service is left out if its document does not come in time, cannot be read,
-// or describes other hosts; the description of the document, which the page shows, names it.
+// second. A client that has a JSON document already gets 304.
+//
+// A service is left out if its document does not come in time, cannot be read, or describes other hosts. The page shows
+// the description of the document, which names it.
 //
 // The page has two helpers, which the document does not list: /instances.json, the running instances of the services in
 // a caller's document, and POST /multicast, with which the page calls all instances of a service, as its caller and
@@ -180,8 +181,7 @@ func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	baseURL := h.conn.BaseURL(r)
-	catalog.served.openapi.serve(w, r, current.text, baseURL, func() []byte { return current.json(baseURL) })
+	serveDocument(w, r, current.json(h.conn.BaseURL(r)))
 }
 
 // readJSON reads the body of a request of the page, one JSON object with these members.
@@ -242,7 +242,7 @@ func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	catalog.served.instances.serveBody(w, r, current.instances)
+	serveDocument(w, r, current.instances)
 }
 
 // serveJSON serves JSON that must not be cached: the bus changes, and each caller sees something else.

@@ -272,7 +272,7 @@ func (f *fleet) look(ctx context.Context, m *figures, duration time.Duration) er
 	return nil
 }
 
-// reader reads documents of the portal, and only what has changed in them.
+// reader reads documents of the portal, and only those that have changed.
 type reader struct {
 	base  string
 	etags map[string]string
@@ -284,7 +284,6 @@ func (r *reader) read(ctx context.Context, paths ...string) error {
 		request := get(ctx, r.base+path)
 		if etag := r.etags[path]; etag != "" {
 			request.Header.Set("If-None-Match", etag)
-			request.Header.Set("A-IM", "merge-patch")
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
@@ -298,7 +297,7 @@ func (r *reader) read(ctx context.Context, paths ...string) error {
 		}
 		r.bytes += int64(body.Len())
 		switch response.StatusCode {
-		case http.StatusOK, http.StatusIMUsed:
+		case http.StatusOK:
 			r.etags[path] = response.Header.Get("ETag")
 		case http.StatusNotModified:
 		default:

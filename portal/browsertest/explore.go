@@ -46,7 +46,7 @@ func scenarios() []scenario {
 		{name: "portal silent", run: portalSilent},
 		{name: "empty bus", run: emptyBus},
 		{name: "hundred services", run: hundred},
-		{name: "deltas", run: deltas},
+		{name: "sources", run: sources},
 		{name: "paper", run: paper},
 		{name: "tablet", run: tablet},
 		{name: "phone", run: phone},

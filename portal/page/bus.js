@@ -1,6 +1,6 @@
-import {Source} from './delta.js';
 import {readServices} from './document.js';
 import {readEvents, withEvents} from './eventdocument.js';
+import {Source} from './source.js';
 
 const interval = 4000; // milliseconds between polls, while the page is visible
 const longestInterval = 15_000; // after failed polls

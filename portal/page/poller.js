@@ -1,4 +1,4 @@
-import {Source} from './delta.js';
+import {Source} from './source.js';
 
 const period = 2000; // milliseconds between polls
 const requestTimeout = 8000; // milliseconds to wait for a response
