@@ -68,11 +68,7 @@ func CheckError(t *testing.T, err error, status int, executed bus.Executed) {
 // ExecutedOf requires an error to be a *bus.Error, and returns what it knows of the execution.
 func ExecutedOf(t *testing.T, err error) bus.Executed {
 	t.Helper()
-	failed, ok := errors.AsType[*bus.Error](err)
-	if !ok {
-		t.Fatalf("%T is no *bus.Error: %v", err, err)
-	}
-	return failed.Executed
+	return AsBusError(t, err).Executed
 }
 
 // Await returns what comes, or fails the test after far longer than it can take.

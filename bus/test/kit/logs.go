@@ -1,7 +1,6 @@
 package kit
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -10,30 +9,43 @@ import (
 	"testing"
 )
 
-// Journal is a log that a test reads.
-type Journal struct {
+// Lines is what is logged, perhaps by many goroutines.
+type Lines struct {
 	mu   sync.Mutex // protects all below
 	text strings.Builder
 	news chan struct{} // closed at the next line; nil when no caller waits for it
 }
 
+// Journal is another name of Lines.
+type Journal = Lines
+
 // Write takes a line.
-func (j *Journal) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.news != nil {
-		close(j.news)
-		j.news = nil
+func (l *Lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.news != nil {
+		close(l.news)
+		l.news = nil
 	}
-	return j.text.Write(line)
+	return l.text.Write(line)
 }
 
+// String returns all lines.
+func (l *Lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Count returns how often a text has been logged so far.
+func (l *Lines) Count(part string) int { return strings.Count(l.String(), part) }
+
 // Await returns the first line that holds a word, which may be yet to come.
-func (j *Journal) Await(t *testing.T, word string) string {
+func (l *Lines) Await(t *testing.T, word string) string {
 	t.Helper()
 	for {
-		news := j.Next()
-		if found := j.Lines(word); len(found) > 0 {
+		news := l.Next()
+		if found := l.Lines(word); len(found) > 0 {
 			return found[0]
 		}
 		Await(t, "a line with "+word, news)
@@ -41,20 +53,18 @@ func (j *Journal) Await(t *testing.T, word string) string {
 }
 
 // Next returns a channel that is closed at the next line.
-func (j *Journal) Next() <-chan struct{} {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.news == nil {
-		j.news = make(chan struct{})
+func (l *Lines) Next() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.news == nil {
+		l.news = make(chan struct{})
 	}
-	return j.news
+	return l.news
 }
 
-// Lines returns the lines that hold a word.
-func (j *Journal) Lines(word string) (found []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for line := range strings.Lines(j.text.String()) {
+// Lines returns the lines that hold a word, which is in lower case.
+func (l *Lines) Lines(word string) (found []string) {
+	for line := range strings.Lines(l.String()) {
 		if strings.Contains(strings.ToLower(line), word) {
 			found = append(found, line)
 		}
@@ -62,41 +72,12 @@ func (j *Journal) Lines(word string) (found []string) {
 	return found
 }
 
-// Lines is what is logged, perhaps by many goroutines.
-type Lines struct {
-	Mu   sync.Mutex // protects text
-	Text bytes.Buffer
-}
-
-// Write takes a line.
-func (l *Lines) Write(line []byte) (int, error) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	return l.Text.Write(line)
-}
-
-// String returns all lines.
-func (l *Lines) String() string {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	return l.Text.String()
-}
-
-// Count returns how often a text has been logged so far.
-func (l *Lines) Count(part string) int {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	return strings.Count(l.Text.String(), part)
-}
-
 // Line returns the only line with a message, which may be yet to come.
 func (l *Lines) Line(t *testing.T, message string) map[string]any {
 	t.Helper()
 	Eventually(t, func() bool { return l.Count(`"message":"`+message+`"`) > 0 })
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
 	var found map[string]any
-	for line := range strings.Lines(l.Text.String()) {
+	for line := range strings.Lines(l.String()) {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatalf("%v: %s", err, line)
@@ -109,7 +90,7 @@ func (l *Lines) Line(t *testing.T, message string) map[string]any {
 		}
 	}
 	if found == nil {
-		t.Fatalf("%q is not logged:\n%s", message, l.Text.String())
+		t.Fatalf("%q is not logged:\n%s", message, l)
 	}
 	return found
 }
