@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/events"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 const (
@@ -159,20 +160,11 @@ func deadLetters(t *testing.T, conn *bus.Conn) (all []eventlog.DeadLetter) {
 // awaitDeadLetters waits for so many of them.
 func awaitDeadLetters(t *testing.T, conn *bus.Conn, count int) (all []eventlog.DeadLetter) {
 	t.Helper()
-	eventually(t, func() bool {
+	kit.Eventually(t, func() bool {
 		all = deadLetters(t, conn)
 		return len(all) == count
 	})
 	return all
-}
-
-// eventually waits for something that cannot be waited for otherwise.
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	for !holds() {
-		require.NoError(t, t.Context().Err(), "the test ends")
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // checkError checks an error of the package.
@@ -188,7 +180,7 @@ func checkError(t *testing.T, err error, status int, text string) {
 func (w *world) aMoment() time.Time {
 	w.t.Helper()
 	last := w.describe().Last
-	eventually(w.t, func() bool { return time.Since(last) > time.Millisecond })
+	kit.Eventually(w.t, func() bool { return time.Since(last) > time.Millisecond })
 	return time.Now()
 }
 
@@ -196,6 +188,6 @@ func (w *world) aMoment() time.Time {
 // it has stored them.
 func (w *world) awaitBacklog(service string, count int) eventlog.Subscription {
 	w.t.Helper()
-	eventually(w.t, func() bool { return w.subscription(service).Backlog == count })
+	kit.Eventually(w.t, func() bool { return w.subscription(service).Backlog == count })
 	return w.subscription(service)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/events"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 func TestDescribe(t *testing.T) {
@@ -27,13 +28,13 @@ func TestDescribe(t *testing.T) {
 	assert.Zero(t, empty.Last)
 	assert.Empty(t, empty.Subscriptions)
 	away := w.subscribe(mailer, newSink())
-	eventually(t, func() bool { return w.subscription(mailer).Waiting > 0 })
+	kit.Eventually(t, func() bool { return w.subscription(mailer).Waiting > 0 })
 	require.NoError(t, away.Close(t.Context()))
-	eventually(t, func() bool { return w.subscription(mailer).Waiting == 0 })
+	kit.Eventually(t, func() bool { return w.subscription(mailer).Waiting == 0 })
 	w.publish(w.ordered, 1, 2)
 	w.publish(w.paid, 3)
 	w.awaitBacklog(mailer, 2)
-	eventually(t, func() bool { return w.describe().Subscriptions[1].Backlog == 1 })
+	kit.Eventually(t, func() bool { return w.describe().Subscriptions[1].Backlog == 1 })
 	log := w.describe()
 	assert.Equal(t, orders, log.Publisher)
 	assert.Equal(t, 3, log.Events)
@@ -72,7 +73,7 @@ func TestDescribe_InFlight(t *testing.T) {
 	w.publish(w.ordered, 1, 2, 3)
 	s.await(t, 1)
 	<-began
-	eventually(t, func() bool { return w.subscription(mailer).InFlight == 1 })
+	kit.Eventually(t, func() bool { return w.subscription(mailer).InFlight == 1 })
 	held := w.awaitBacklog(mailer, 2)
 	require.NotNil(t, held.LastHandled)
 	assert.True(t, held.Oldest.After(w.describe().First), "the first one was handled")

@@ -16,6 +16,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/events"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/examples/orders/ordersapi"
 )
 
@@ -69,7 +70,7 @@ func TestReplay_InOrder(t *testing.T) {
 	assert.Equal(t, 45+7, handled()+<-h.handled, "each comes again")
 	w.awaitBacklog(mailer, 0)
 	require.NoError(t, away.Close(t.Context()))
-	eventually(t, func() bool { return w.subscription(mailer).Waiting == 0 })
+	kit.Eventually(t, func() bool { return w.subscription(mailer).Waiting == 0 })
 	n, err := eventlog.Forget(t.Context(), w.operator, orders, mailer, "")
 	require.NoError(t, err)
 	assert.Equal(t, 1, n)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // TestReplay sets the subscription of a service that runs back, first to a time and then to the beginning, which is
@@ -133,11 +134,11 @@ func TestForget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	conn := w.subscribe(mailer, newSink())
-	eventually(t, func() bool { return w.subscription(mailer).Waiting > 0 })
+	kit.Eventually(t, func() bool { return w.subscription(mailer).Waiting > 0 })
 	_, err := eventlog.Forget(t.Context(), w.operator, orders, mailer, "on-ordered")
 	checkError(t, err, http.StatusConflict, "an instance of mailer.example runs and waits for on-ordered of orders.example: stop it first")
 	require.NoError(t, conn.Close(t.Context()))
-	eventually(t, func() bool { return w.subscription(mailer).Waiting == 0 })
+	kit.Eventually(t, func() bool { return w.subscription(mailer).Waiting == 0 })
 	w.publish(w.ordered, 1)
 	n, err := eventlog.Forget(t.Context(), w.operator, orders, mailer, "on-ordered")
 	require.NoError(t, err)
@@ -147,7 +148,7 @@ func TestForget(t *testing.T) {
 	require.Len(t, left.Subscriptions, 1)
 	assert.Equal(t, "on-paid", left.Subscriptions[0].Event)
 	w.subscribe(mailer, newSink())
-	eventually(t, func() bool { return w.subscription(mailer).Waiting > 0 })
+	kit.Eventually(t, func() bool { return w.subscription(mailer).Waiting > 0 })
 	n, err = eventlog.Forget(t.Context(), w.operator, orders, mailer, "", eventlog.Force())
 	require.NoError(t, err)
 	assert.Equal(t, 2, n)

@@ -27,6 +27,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/otelbus"
+	"github.com/busline/busline/bus/test/kit"
 )
 
 // tracedRelay calls the calculator, to make a chain of three.
@@ -35,13 +36,13 @@ type tracedRelay struct{ conn *bus.Conn }
 // Add has another service add.
 func (r tracedRelay) Add(ctx context.Context, x, y int) (sum int, err error) {
 	var out struct{ Sum int }
-	err = r.conn.Call(ctx, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
+	err = r.conn.Call(ctx, kit.CalculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
 	return out.Sum, err
 }
 
 // Divide calls another service, and reports its baggage.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) (customer string, err error) {
-	return baggage.FromContext(ctx).Member("customer").Value(), r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
+	return baggage.FromContext(ctx).Member("customer").Value(), r.conn.Call(ctx, kit.CalculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }
 
 func attributeOf(span tracetest.SpanStub, name string) string {
@@ -56,14 +57,14 @@ func attributeOf(span tracetest.SpanStub, name string) string {
 // TestTrace follows a call over three services: four spans in one trace, each the parent of the next.
 func TestTrace(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
 		provider := tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))
 		traced := otelbus.Observe(otelbus.WithTracerProvider(provider))
-		callee, between := w.connect(calculatorHost, traced), w.connect("relay.example", traced)
-		serve(t, callee, calculator{})
-		serve(t, between, tracedRelay{between})
-		caller := w.connect("caller.example", traced)
+		callee, between := w.Connect(kit.CalculatorHost, traced), w.Connect("relay.example", traced)
+		kit.Serve(t, callee, kit.Calculator{})
+		kit.Serve(t, between, tracedRelay{between})
+		caller := w.Connect("caller.example", traced)
 		ctx, root := provider.Tracer("test").Start(t.Context(), "root")
 		require.NoError(t, caller.Call(ctx, "https://relay.example/add", bus.Args{"x": 1}, nil))
 		ended := spans.GetSpans()
@@ -90,21 +91,21 @@ func TestTrace(t *testing.T) {
 // TestTrace_OfError holds that an error names the trace, and the span that failed.
 func TestTrace_OfError(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
 		w.AllowUnknownFields()
-		callee := w.connect(calculatorHost, traced)
-		serve(t, callee, calculator{})
-		caller := w.connect("caller.example", traced)
+		callee := w.Connect(kit.CalculatorHost, traced)
+		kit.Serve(t, callee, kit.Calculator{})
+		caller := w.Connect("caller.example", traced)
 		for path, statuses := range map[string][2]codes.Code{"/divide": {codes.Unset, codes.Error}, "/broken": {codes.Error, codes.Error}, "/panic": {codes.Error, codes.Error}, "/exit": {codes.Error, codes.Error}} {
 			spans.Reset()
-			err := caller.Call(t.Context(), calculatorURL+path, bus.Args{"x": 1}, nil)
+			err := caller.Call(t.Context(), kit.CalculatorURL+path, bus.Args{"x": 1}, nil)
 			ended := spans.GetSpans()
 			if len(ended) != 2 {
 				t.Fatalf("%s: %d spans", path, len(ended))
 			}
-			if failed := asError(t, err); failed.TraceID != ended[0].SpanContext.TraceID().String() {
+			if failed := kit.AsBusError(t, err); failed.TraceID != ended[0].SpanContext.TraceID().String() {
 				t.Errorf("%s: trace %q, want %s", path, failed.TraceID, ended[0].SpanContext.TraceID())
 			}
 			for i, span := range ended {
@@ -130,14 +131,14 @@ func TestTrace_OfError(t *testing.T) {
 // handler has failed.
 func TestTrace_ThatTheServerBegan(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
-		callee := w.connect("failing.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
-		serve(t, callee, failing{})
+		callee := w.Connect("failing.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		kit.Serve(t, callee, failing{})
 		for _, path := range []string{"function", "returned", "written"} {
 			spans.Reset()
-			err := w.connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why=missing", nil, nil)
-			if failed, trace := asError(t, err), spans.GetSpans()[0].SpanContext.TraceID().String(); failed.TraceID != trace {
+			err := w.Connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why=missing", nil, nil)
+			if failed, trace := kit.AsBusError(t, err), spans.GetSpans()[0].SpanContext.TraceID().String(); failed.TraceID != trace {
 				t.Errorf("%s: trace %q, want %s", path, failed.TraceID, trace)
 			}
 		}
@@ -148,14 +149,14 @@ func TestTrace_ThatTheServerBegan(t *testing.T) {
 func TestTrace_FromHeader(t *testing.T) {
 	t.Parallel()
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
-		between := w.connect("relay.example", traced)
-		serve(t, between, tracedRelay{between})
-		callee := w.connect(calculatorHost)
-		serve(t, callee, calculator{})
-		for _, caller := range []*bus.Conn{w.connect("caller.example", traced), w.connect("caller.example")} {
+		between := w.Connect("relay.example", traced)
+		kit.Serve(t, between, tracedRelay{between})
+		callee := w.Connect(kit.CalculatorHost)
+		kit.Serve(t, callee, kit.Calculator{})
+		for _, caller := range []*bus.Conn{w.Connect("caller.example", traced), w.Connect("caller.example")} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://relay.example/divide?x=6&y=0", nil)
 			require.NoError(t, err)
 			request.Header.Set("Traceparent", parent)
@@ -177,20 +178,20 @@ func TestTrace_FromHeader(t *testing.T) {
 // one.
 func TestTrace_FromSeveralLines(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider()))
-		callee := w.connect("library.example", traced)
+		callee := w.Connect("library.example", traced)
 		var state, bag string
 		require.NoError(t, callee.Handle(http.MethodGet, "/books", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			of := baggage.FromContext(r.Context())
 			state, bag = trace.SpanContextFromContext(r.Context()).TraceState().String(), of.Member("customer").Value()+" "+of.Member("shop").Value()
 		})))
-		request := mustRequest(t, "https://library.example/books")
+		request := kit.MustRequest(t, "https://library.example/books")
 		request.Header = http.Header{
 			"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 			"Tracestate":  {"a=1", "b=2"}, "Baggage": {"customer=ada", "shop=7"},
 		}
-		response, err := w.connect("caller.example", traced).Do(request)
+		response, err := w.Connect("caller.example", traced).Do(request)
 		require.NoError(t, err)
 		response.Body.Close()
 		assert.Equal(t, "a=1,b=2", state)
@@ -201,23 +202,23 @@ func TestTrace_FromSeveralLines(t *testing.T) {
 // TestMeterProvider records both sides with OpenTelemetry.
 func TestMeterProvider(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		reader := metric.NewManualReader()
 		measured := otelbus.Observe(otelbus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader))))
-		callee := w.connect(calculatorHost, measured)
-		serve(t, callee, calculator{})
-		serve(t, callee, calculator{}, bus.Port(444))
+		callee := w.Connect(kit.CalculatorHost, measured)
+		kit.Serve(t, callee, kit.Calculator{})
+		kit.Serve(t, callee, kit.Calculator{}, bus.Port(444))
 		require.NoError(t, callee.Handle("", "/any", http.NotFoundHandler()))
-		caller := w.connect("caller.example", measured)
+		caller := w.Connect("caller.example", measured)
 		for range 3 {
-			add(t, caller, calculatorHost)
+			kit.Add(t, caller, kit.CalculatorHost)
 		}
-		add(t, caller, calculatorHost+":444")
-		_ = caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
-		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
-		_ = caller.Call(t.Context(), "MAKEUP "+calculatorURL+"/any", nil, nil)
+		kit.Add(t, caller, kit.CalculatorHost+":444")
+		_ = caller.Call(t.Context(), kit.CalculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		_ = caller.Call(t.Context(), kit.CalculatorURL+"/broken", nil, nil)
+		_ = caller.Call(t.Context(), "MAKEUP "+kit.CalculatorURL+"/any", nil, nil)
 		counted := collect(t, reader)
-		const to = "server.address=" + calculatorHost + ",server.port="
+		const to = "server.address=" + kit.CalculatorHost + ",server.port="
 		for name, want := range map[string]uint64{
 			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to + "443,url.scheme=https":                    3,
 			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to + "444,url.scheme=https":                    1,
@@ -270,13 +271,13 @@ func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
 // than one of zeros.
 func TestTrace_WithoutProvider(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		off, log := otelbus.Observe(otelbus.WithTracerProvider(noop.NewTracerProvider())), new(bytes.Buffer)
-		callee := w.connect(calculatorHost, off, bus.WithLogger(zerolog.New(log)))
-		serve(t, callee, calculator{})
-		caller := w.connect("caller.example", off, bus.WithLogger(zerolog.New(log)))
-		err := caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
-		if failed := asError(t, err); failed.TraceID != "" {
+		callee := w.Connect(kit.CalculatorHost, off, bus.WithLogger(zerolog.New(log)))
+		kit.Serve(t, callee, kit.Calculator{})
+		caller := w.Connect("caller.example", off, bus.WithLogger(zerolog.New(log)))
+		err := caller.Call(t.Context(), kit.CalculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		if failed := kit.AsBusError(t, err); failed.TraceID != "" {
 			t.Errorf("the error is of the trace %s", failed.TraceID)
 		}
 		require.NoError(t, errors.Join(caller.Close(t.Context()), callee.Close(t.Context()))) // they have written their lines
@@ -292,21 +293,21 @@ func TestMetrics_InventedPortsAreNotCounted(t *testing.T) {
 	b := bustest.New(t)
 	reader := metric.NewManualReader()
 	caller := b.Connect("caller.example", otelbus.Observe(otelbus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))))
-	callee := b.Connect(calculatorHost)
-	serve(t, callee, calculator{})
+	callee := b.Connect(kit.CalculatorHost)
+	kit.Serve(t, callee, kit.Calculator{})
 	const ports, kept = 600, 512
 	for port := range ports {
-		if err := caller.Call(t.Context(), fmt.Sprintf("GET https://%s:%d/add", calculatorHost, 1000+port), nil, nil); bus.StatusOf(err) != 404 {
+		if err := caller.Call(t.Context(), fmt.Sprintf("GET https://%s:%d/add", kit.CalculatorHost, 1000+port), nil, nil); bus.StatusOf(err) != 404 {
 			t.Fatal(err)
 		}
 	}
-	add(t, caller, calculatorHost)
+	kit.Add(t, caller, kit.CalculatorHost)
 	const of, others = "error.type=404,", "http.response.status_code=404,server.address=others,url.scheme=https"
 	counted := collect(t, reader)
 	got := counted["http.client "+of+"http.request.method=GET,"+others]
 	assert.Equal(t, uint64(ports-kept), got)
 	assert.Len(t, counted, kept+2)
-	if got := counted["http.client http.request.method=GET,http.response.status_code=200,server.address="+calculatorHost+",server.port=443,url.scheme=https"]; got != 1 {
+	if got := counted["http.client http.request.method=GET,http.response.status_code=200,server.address="+kit.CalculatorHost+",server.port=443,url.scheme=https"]; got != 1 {
 		t.Errorf("the real port is counted %d times", got)
 	}
 }
@@ -314,13 +315,13 @@ func TestMetrics_InventedPortsAreNotCounted(t *testing.T) {
 // TestStatus_WithoutAReason holds that a span fails if a handler answers with a bare status of 500 or above.
 func TestStatus_WithoutAReason(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
-		callee := w.connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
-		serve(t, callee, plain{})
+		callee := w.Connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		kit.Serve(t, callee, plain{})
 		for status, want := range map[int]codes.Code{500: codes.Error, 503: codes.Error, 404: codes.Unset} {
 			spans.Reset()
-			if err := w.connect("caller.example").Call(t.Context(), fmt.Sprint("GET https://plain.example/function?status=", status), nil, nil); bus.StatusOf(err) != status {
+			if err := w.Connect("caller.example").Call(t.Context(), fmt.Sprint("GET https://plain.example/function?status=", status), nil, nil); bus.StatusOf(err) != status {
 				t.Fatal(err)
 			}
 			if got := spans.GetSpans()[0].Status.Code; got != want {
@@ -333,11 +334,11 @@ func TestStatus_WithoutAReason(t *testing.T) {
 // TestObserve_RejectedCall holds that a call that never reaches its endpoint has a span, too.
 func TestObserve_RejectedCall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
-		callee := w.connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
-		serve(t, callee, plain{}, bus.RequireClaims("admin == true"))
-		if err := w.connect("caller.example").Call(t.Context(), "GET https://plain.example/function", nil, nil); bus.StatusOf(err) != http.StatusUnauthorized {
+		callee := w.Connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		kit.Serve(t, callee, plain{}, bus.RequireClaims("admin == true"))
+		if err := w.Connect("caller.example").Call(t.Context(), "GET https://plain.example/function", nil, nil); bus.StatusOf(err) != http.StatusUnauthorized {
 			t.Fatal(err)
 		}
 		got := spans.GetSpans()
@@ -350,7 +351,7 @@ func TestObserve_RejectedCall(t *testing.T) {
 func TestObserve_ProcessProviders(t *testing.T) { //nolint:paralleltest // sets the provider of the process
 	b, spans := bustest.New(t), tracetest.NewInMemoryExporter()
 	callee := b.Connect("plain.example", otelbus.Observe())
-	serve(t, callee, plain{})
+	kit.Serve(t, callee, plain{})
 	otel.SetTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))
 	require.NoError(t, b.Connect("caller.example").Call(t.Context(), "GET https://plain.example/function?status=200", nil, nil))
 	if got := len(spans.GetSpans()); got != 1 {
@@ -361,15 +362,15 @@ func TestObserve_ProcessProviders(t *testing.T) { //nolint:paralleltest // sets 
 // TestTrace_Names holds that names of spans contain the route and nothing that has many values.
 func TestTrace_Names(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *testBus) {
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
-		callee := w.connect(calculatorHost, traced)
+		callee := w.Connect(kit.CalculatorHost, traced)
 		require.NoError(t, callee.Handle("*", "/sums/{x}/{rest+}", http.NotFoundHandler()))
-		serve(t, callee, calculator{})
-		caller := w.connect("caller.example", traced)
+		kit.Serve(t, callee, kit.Calculator{})
+		caller := w.Connect("caller.example", traced)
 		do := func(method, url string) {
-			request := mustRequest(t, url)
+			request := kit.MustRequest(t, url)
 			request.Method = method
 			response, err := caller.Do(request)
 			require.NoError(t, err)
@@ -385,26 +386,26 @@ func TestTrace_Names(t *testing.T) {
 			client, template, server, method string
 		}{
 			{"a generated client", func() {
-				_, err := bus.NewOperation[sum, struct{}](caller, "POST "+calculatorURL+"/add").Call(t.Context(), sum{X: 1})
+				_, err := bus.NewOperation[sum, struct{}](caller, "POST "+kit.CalculatorURL+"/add").Call(t.Context(), sum{X: 1})
 				require.NoError(t, err)
 			}, "POST /add", "/add", "POST /add", "POST"},
 			{"one that puts arguments into the query", func() {
-				_, err := bus.NewOperation[sum, struct{}](caller, "GET "+calculatorURL+"/add").Call(t.Context(), sum{X: 1})
+				_, err := bus.NewOperation[sum, struct{}](caller, "GET "+kit.CalculatorURL+"/add").Call(t.Context(), sum{X: 1})
 				require.NoError(t, err)
 			}, "GET /add", "/add", "GET /add", "GET"},
 			{"a multicast", func() {
-				for _, err := range bus.NewOperation[sum, struct{}](caller, calculatorURL+"/add").Multicast(t.Context(), sum{}) {
+				for _, err := range bus.NewOperation[sum, struct{}](caller, kit.CalculatorURL+"/add").Multicast(t.Context(), sum{}) {
 					require.NoError(t, err)
 				}
 			}, "POST /add", "/add", "POST /add", "POST"},
 			{"an address with parameters", func() {
-				_ = caller.Call(t.Context(), "PUT "+calculatorURL+"/sums/{x}/{rest+}", bus.Args{"x": 7, "rest": "a/b"}, nil)
+				_ = caller.Call(t.Context(), "PUT "+kit.CalculatorURL+"/sums/{x}/{rest+}", bus.Args{"x": 7, "rest": "a/b"}, nil)
 			}, "PUT /sums/{x}/{rest+}", "/sums/{x}/{rest+}", "PUT /sums/{x}/{rest+}", "PUT"},
 			{"an address without", func() {
-				require.NoError(t, caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil))
+				require.NoError(t, caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1}, nil))
 			}, "POST", "", "POST /add", "POST"},
-			{"an HTTP request", func() { do("GET", calculatorURL+"/sums/1/2") }, "GET", "", "GET /sums/{x}/{rest+}", "GET"},
-			{"another method", func() { do("BREW", calculatorURL+"/sums/1/2") }, "HTTP", "", "HTTP /sums/{x}/{rest+}", "_OTHER"},
+			{"an HTTP request", func() { do("GET", kit.CalculatorURL+"/sums/1/2") }, "GET", "", "GET /sums/{x}/{rest+}", "GET"},
+			{"another method", func() { do("BREW", kit.CalculatorURL+"/sums/1/2") }, "HTTP", "", "HTTP /sums/{x}/{rest+}", "_OTHER"},
 		} {
 			spans.Reset()
 			test.call()
