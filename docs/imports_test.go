@@ -17,7 +17,7 @@ import (
 // package below. What no row allows, such as importing an example, is
 // forbidden. Tests may import what they need: those of bus/faulttest import
 // nats-server, as only bus/broker does otherwise. No client imports bus/faulttest.
-// bus/test/kit is what the tests of bus, of bus/events and below bus/test share.
+// bus/test/kit is what the tests of bus and of the packages above it share. Nothing but tests imports it.
 //
 // An example's interface is in a package of its own, which callers import: it
 // needs no more than the generated client in it does. mocks comes below these:

@@ -3,10 +3,8 @@ package portal_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +20,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/examples/payroll/payrollsvc"
 	"github.com/busline/busline/portal"
 	"github.com/busline/busline/portal/internal/portaltest"
@@ -444,43 +443,12 @@ func TestLive_OverHTTP(t *testing.T) {
 	}
 }
 
-// fragile is a connection to a broker that can be cut.
-type fragile struct {
-	nats.InProcessConnProvider
-
-	mu    sync.Mutex // protects all below
-	away  bool
-	conns []net.Conn
-}
-
-func (f *fragile) InProcessConn() (net.Conn, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.away {
-		return nil, errors.New("out of reach")
-	}
-	conn, err := f.InProcessConnProvider.InProcessConn()
-	f.conns = append(f.conns, conn)
-	return conn, err
-}
-
-// be makes the broker go away or come back.
-func (f *fragile) be(away bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.away = away
-	for _, conn := range f.conns {
-		_ = conn.Close()
-	}
-	f.conns = nil
-}
-
 // TestLive_WithoutBroker holds that the portal reports nothing without a broker, and continues when the broker is back.
 // Time is real here: nats.go keeps timers for the whole process when it connects again.
 func TestLive_WithoutBroker(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	way := &fragile{InProcessConnProvider: b.Broker()}
+	way := &kit.Fragile{InProcessConnProvider: b.Broker()}
 	serveCounter(t, b.Connect("counter.example"))
 	conn := b.Connect("portal", bus.WithBroker(way))
 	began, looks := time.Now(), atomic.Int64{}
@@ -496,13 +464,13 @@ func TestLive_WithoutBroker(t *testing.T) {
 			}
 		}
 	}
-	way.be(true)
+	way.Cut(true)
 	await(nats.RECONNECTING)
 	status, body := w.get("")
 	assert.Equal(t, http.StatusServiceUnavailable, status)
 	assert.Contains(t, body, `"status":503`)
 	assert.Contains(t, body, "broker")
-	way.be(false)
+	way.Come()
 	await(nats.CONNECTED)
 	for status != http.StatusOK { // until the connection has noticed, too
 		status, _ = w.get("")

@@ -25,6 +25,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/events"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/portal/ingress"
 	"github.com/busline/busline/portal/internal/portaltest"
@@ -142,19 +143,10 @@ func (o *offered) order(numbers ...int) {
 	}
 }
 
-// eventually waits for something that cannot be waited for otherwise.
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	for !holds() {
-		require.NoError(t, t.Context().Err(), "the test ends")
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // awaitFeeds waits until there are so many feeds.
 func awaitFeeds(d *portaltest.Ingress, count int) {
 	d.T.Helper()
-	eventually(d.T, func() bool { return ingress.Feeds(d.Handler) == count })
+	kit.Eventually(d.T, func() bool { return ingress.Feeds(d.Handler) == count })
 }
 
 func count(from, to int) (numbers []int) {
@@ -279,7 +271,7 @@ func TestEvents_Outage(t *testing.T) {
 }
 
 func awaitConnected(d *portaltest.Ingress) {
-	eventually(d.T, func() bool { return ingress.NATS(d.Handler).IsConnected() })
+	kit.Eventually(d.T, func() bool { return ingress.NATS(d.Handler).IsConnected() })
 }
 
 // TestEvents_Claims asks the publisher who may listen.
@@ -454,7 +446,7 @@ func TestEvents_Slow(t *testing.T) {
 		defer close(ended)
 		o.Handler.ServeHTTP(slow, request)
 	}()
-	eventually(t, func() bool { return ingress.Listening(o.Handler) == 1 })
+	kit.Eventually(t, func() bool { return ingress.Listening(o.Handler) == 1 })
 	quick := readEvents(o.Ingress, orderedPath)
 	quick.next()
 	o.order(1)
@@ -516,7 +508,7 @@ func TestEvents_Limit(t *testing.T) {
 	assert.Equal(t, "the ingress has as many streams of events as it may: try again later", got.Problem(t).Detail)
 	assert.Equal(t, "1", got.Header.Get("Retry-After"))
 	first.cancel()
-	eventually(t, func() bool { return ingress.Listening(o.Handler) == 1 })
+	kit.Eventually(t, func() bool { return ingress.Listening(o.Handler) == 1 })
 }
 
 // TestEvents_ClientLimit answers 503 to a client that has a quarter of the streams.
@@ -555,10 +547,10 @@ func TestEvents_ClientLimit(t *testing.T) {
 			third := readEvents(o.Ingress, orderedPath, test.other...)
 			assert.Equal(t, 2, ingress.EventClients(o.Handler))
 			first.cancel()
-			eventually(t, func() bool { return ingress.Listening(o.Handler) == 2 })
+			kit.Eventually(t, func() bool { return ingress.Listening(o.Handler) == 2 })
 			second.cancel()
 			third.cancel()
-			eventually(t, func() bool { return ingress.EventClients(o.Handler) == 0 })
+			kit.Eventually(t, func() bool { return ingress.EventClients(o.Handler) == 0 })
 		})
 	}
 }
@@ -726,13 +718,13 @@ func TestEvents_Idle(t *testing.T) {
 			o.Handler.ServeHTTP(writer, httptest.NewRequestWithContext(ctx, http.MethodGet, orderedPath, http.NoBody))
 			assert.Contains(t, writer.text.String(), `data: {"number":2,`)
 		})
-		eventually(t, func() bool { return ingress.Listening(o.Handler) == at+2 }) // one after the other, so that their calls to the publisher need few goroutines
+		kit.Eventually(t, func() bool { return ingress.Listening(o.Handler) == at+2 }) // one after the other, so that their calls to the publisher need few goroutines
 	}
 	assert.Equal(t, 1, ingress.Feeds(o.Handler))
 	o.order(2)
 	warm.numbers(2)
 	assert.LessOrEqual(t, runtime.NumGoroutine()-before, clients+20, "one for each handler, and some that handle their calls")
-	eventually(t, func() bool { return ingress.Queued(o.Handler) == 0 })
+	kit.Eventually(t, func() bool { return ingress.Queued(o.Handler) == 0 })
 	cancel()
 	running.Wait()
 	assert.Equal(t, 1, ingress.Listening(o.Handler))

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/portal/ingress"
 	"github.com/busline/busline/portal/internal/portaltest"
 )
@@ -279,7 +280,7 @@ func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	})
 	_, err := writer.Write(make([]byte, limit))
 	require.NoError(t, err)
-	eventually(t, func() bool { return ingress.Held(entrance.Handler) == limit }) // what is read is counted a moment later
+	kit.Eventually(t, func() bool { return ingress.Held(entrance.Handler) == limit }) // what is read is counted a moment later
 	for _, chunked := range []bool{false, true} {
 		if got := post(entrance, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
 			t.Errorf("in chunks %t: status %d: %s", chunked, got.StatusCode, got.Text)
