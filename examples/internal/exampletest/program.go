@@ -15,8 +15,8 @@ import (
 )
 
 // Build compiles the program in a directory, "." or "../showcase", with the flags of go build, and returns the path of
-// the executable. In a test with the race detector the program has it, too, and no -trimpath: so go compiles nothing but
-// what the test itself needs.
+// the executable. In a test with the race detector the program has it, too, and no -trimpath: so go compiles nothing
+// but what the test itself needs.
 func Build(t *testing.T, directory string, flags ...string) string {
 	t.Helper()
 	readTree(t)
