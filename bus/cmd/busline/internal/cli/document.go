@@ -57,22 +57,7 @@ const maxDocument = 32 << 20
 // fetchText gets a document from an address, "calculator.example:443/openapi.json". Where there is none the error wraps
 // errUndescribed, and says named.
 func (s *session) fetchText(ctx context.Context, address, named string) ([]byte, error) {
-	conn, err := s.join(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := s.limited(ctx)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	response, err := conn.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := wire.ReadAll(response.Body, maxDocument)
+	response, text, err := s.get(ctx, address)
 	switch {
 	case err != nil:
 		return nil, err
@@ -83,6 +68,27 @@ func (s *session) fetchText(ctx context.Context, address, named string) ([]byte,
 	default:
 		return text, nil
 	}
+}
+
+// get returns what an address answers, with the body.
+func (s *session) get(ctx context.Context, address string) (*http.Response, []byte, error) {
+	conn, err := s.join(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address, http.NoBody)
+	if err != nil {
+		return nil, nil, err
+	}
+	response, err := conn.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	text, err := wire.ReadAll(response.Body, maxDocument)
+	return response, text, err
 }
 
 // operation is one method of one path of a document.

@@ -139,33 +139,18 @@ func (s *session) undescribed(ctx context.Context, to address, method string, kn
 
 // allowed asks a host for the methods of a path: none if it does not serve the path, or does not support the question.
 func (s *session) allowed(ctx context.Context, to address) (methods []string, err error) {
-	conn, err := s.join(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := s.limited(ctx)
-	defer cancel()
 	query := url.Values{"port": {strconv.Itoa(to.port)}, "path": {to.path}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d/allow?%s", to.host, subject.ControlPort, query.Encode()), http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	response, err := conn.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := wire.ReadAll(response.Body, maxDocument)
+	response, text, err := s.get(ctx, fmt.Sprintf("%s:%d/allow?%s", to.host, subject.ControlPort, query.Encode()))
 	if err != nil || response.StatusCode != http.StatusOK {
 		return nil, err
 	}
 	var answer struct {
 		Methods []string `json:"methods"`
 	}
-	if json.Unmarshal(text, &answer) != nil {
-		return nil, nil
+	if json.Unmarshal(text, &answer) == nil {
+		methods = answer.Methods
 	}
-	return answer.Methods, nil
+	return methods, nil
 }
 
 // otherPort returns the error for a path that a host serves on another port, or for a port on which it serves nothing;
