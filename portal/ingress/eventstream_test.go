@@ -663,7 +663,7 @@ func (w rigidWriter) Unwrap() {} // of another signature
 // TestEvents_NoFlush holds that operators get a warning of a handler around the ingress that holds events back.
 func TestEvents_NoFlush(t *testing.T) {
 	t.Parallel()
-	var log portaltest.WrittenLines
+	var log kit.Lines
 	entrance := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, ingress.WithEvents("*"))
 	newOffered(t, entrance)
 	recorder := httptest.NewRecorder()

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/portal/ingress"
-	"github.com/busline/busline/portal/internal/portaltest"
 )
 
 // listen serves a handler on a free port until the returned function is called, which returns the server's error.
@@ -156,10 +156,10 @@ func TestListenErrors(t *testing.T) {
 // TestIngress_LogsErrors has a handler panic, which net/http reports.
 func TestIngress_LogsErrors(t *testing.T) {
 	t.Parallel()
-	var toZerolog, toSlog, unused portaltest.WrittenLines
+	var toZerolog, toSlog, unused kit.Lines
 	for _, test := range []struct {
 		options []ingress.ServerOption
-		written *portaltest.WrittenLines
+		written *kit.Lines
 		want    []string
 	}{
 		{[]ingress.ServerOption{ingress.WithLogger(zerolog.New(&toZerolog))}, &toZerolog, []string{`{"message":"http: panic serving`, "not again"}},

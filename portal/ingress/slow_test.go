@@ -19,6 +19,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/test/kit"
 	"github.com/busline/busline/portal/ingress"
 	"github.com/busline/busline/portal/internal/portaltest"
 )
@@ -170,9 +171,9 @@ func good(t *testing.T, listener *pipes) (status int) {
 }
 
 // slowIngress serves an ingress with virtual time, and returns its log.
-func slowIngress(t *testing.T, b *bustest.Bus, handler http.HandlerFunc) (listener *pipes, written *portaltest.WrittenLines, stop func()) {
+func slowIngress(t *testing.T, b *bustest.Bus, handler http.HandlerFunc) (listener *pipes, written *kit.Lines, stop func()) {
 	t.Helper()
-	written = new(portaltest.WrittenLines)
+	written = new(kit.Lines)
 	entrance, err := ingress.New(b.Connect("ingress", bus.WithLogger(zerolog.New(written).Level(zerolog.InfoLevel))), ingress.WithTimeBudget(time.Second))
 	require.NoError(t, err)
 	require.NoError(t, b.Connect("slow.example").Handle("*", "/{rest+}", handler))

@@ -3,7 +3,6 @@ package portaltest
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -301,24 +300,6 @@ func (s *ForeignInstance) Answer(message *nats.Msg) {
 	response.Status, response.OpCode, response.Body = 200, wire.OpRes, []byte(body)
 	response.Header = wire.Header{{Name: "Content-Type", Value: "application/json"}}
 	_ = s.Raw.Publish(to, wire.AppendResponse(nil, response))
-}
-
-// WrittenLines are what a logger has written.
-type WrittenLines struct {
-	mu   sync.Mutex // protects text
-	text bytes.Buffer
-}
-
-func (l *WrittenLines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *WrittenLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // AnswerAsMany answers questions at a path of port 888 of "all" as so many invented instances would. It needs a bubble.
