@@ -126,9 +126,6 @@ func HoldIntake(c *Conn) (release func()) {
 // HoldBacklog makes the requests that are queued for handlers wait until it is released.
 func HoldBacklog(c *Conn) (release func()) { return c.broker.Backlog().Hold() }
 
-// OperatorNotes returns what /-/ready tells of a connection that is healthy.
-func OperatorNotes(c *Conn) []string { return c.operatorNotes() }
-
 // TraceIDOf returns the trace that a traceparent names.
 func TraceIDOf(parent string) string {
 	return traceIDOf(wire.Header{{Name: "traceparent", Value: parent}})

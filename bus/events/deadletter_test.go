@@ -101,7 +101,7 @@ func TestDeadLetters_StreamIsCreatedAgain(t *testing.T) {
 func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
-	mailer, log := kit.NewSink(), new(kit.Journal)
+	mailer, log := kit.NewSink(), new(kit.Lines)
 	mailer.Handle = func(context.Context, int) error { return errors.New("the mail server is away") }
 	kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, events.Durable(), events.MaxDeliver(2), fastBackoff())
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_DEADLETTERS_orders_example")
@@ -152,7 +152,7 @@ func TestDeadLetters_StreamsThatTakeOtherEvents(t *testing.T) {
 func TestDeadLetters_Junk(t *testing.T) {
 	t.Parallel()
 	const junk = 1000
-	b, log := newStored(t), new(kit.Journal)
+	b, log := newStored(t), new(kit.Lines)
 	source := b.Connect(kit.OrdersHost)
 	ordered := kit.NewOrdered(t, source, events.Durable())
 	mailer := kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), kit.NewSink(), events.Durable())
@@ -171,7 +171,7 @@ func TestDeadLetters_Junk(t *testing.T) {
 // TestSubscribed_Invented has another client tell of subscribers without end: few lines tell so, and few are kept.
 func TestSubscribed_Invented(t *testing.T) {
 	t.Parallel()
-	b, log := kit.NewBus(t), new(kit.Journal)
+	b, log := kit.NewBus(t), new(kit.Lines)
 	source := b.Connect(kit.OrdersHost, bus.WithLogger(zerolog.New(log)))
 	kit.Fire(t, kit.NewOrdered(t, source), 1)
 	for number := range 300 {

@@ -15,9 +15,6 @@ func StopAsking(c *bus.Conn) {
 	}
 }
 
-// FetchNow has a connection look for stored events, as after an outage.
-func FetchNow(c *bus.Conn) { sourcesOf(c).Reconnected() }
-
 // HeldEvents returns how many stored events of a connection wait for room.
 func HeldEvents(c *bus.Conn) (count int) {
 	for _, reader := range sourcesOf(c).reading() {

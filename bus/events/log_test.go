@@ -40,7 +40,7 @@ func metricsOf(conn *bus.Conn) string {
 // every event is accounted for when it comes back.
 func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 	t.Parallel()
-	b, log := newStored(t), new(kit.Journal)
+	b, log := newStored(t), new(kit.Lines)
 	source := b.Connect(kit.OrdersHost, bus.WithLogger(zerolog.New(log)))
 	ordered := kit.NewOrdered(t, source, events.Durable(), events.MaxBytes(64<<10))
 	first := b.Connect("mailer.example")
@@ -77,7 +77,7 @@ func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 // TestDurable_AboutToBeCutOff warns before the log drops what a service has not handled.
 func TestDurable_AboutToBeCutOff(t *testing.T) {
 	t.Parallel()
-	b, log := newStored(t), new(kit.Journal)
+	b, log := newStored(t), new(kit.Lines)
 	source := b.Connect(kit.OrdersHost, bus.WithLogger(zerolog.New(log)))
 	ordered := kit.NewOrdered(t, source, events.Durable(), events.MaxBytes(64<<10))
 	away := b.Connect("mailer.example")
@@ -137,7 +137,7 @@ func TestDurable_Begins(t *testing.T) {
 	require.NoError(t, err)
 	second, err := stream.GetMsg(t.Context(), 2)
 	require.NoError(t, err)
-	log := new(kit.Journal)
+	log := new(kit.Lines)
 	for _, test := range []struct {
 		host   string
 		option events.SubscribeOption

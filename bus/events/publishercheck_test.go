@@ -33,7 +33,7 @@ func TestDurable_BothSidesOrNeither(t *testing.T) {
 		unstored = "orders.example publishes on-ordered without events.Durable() at "
 		wanted   = "mailer.example subscribes to on-ordered with events.Durable(), but this publisher has no events.Durable(), so it gets nothing"
 	)
-	b, log, sourceLog := newStored(t), new(kit.Journal), new(kit.Journal)
+	b, log, sourceLog := newStored(t), new(kit.Lines), new(kit.Lines)
 	mailing := b.Connect("mailer.example", bus.WithLogger(zerolog.New(log)))
 	mailer := kit.Subscribe(t, mailing, kit.NewSink(), events.Durable())
 	awaitNotes(t, mailing, away)
@@ -94,8 +94,8 @@ func TestDurable_PublisherDropsDurable(t *testing.T) {
 func TestSubscribe_LooksForThePublisher(t *testing.T) {
 	t.Parallel()
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		absent, other, fitting := new(kit.Journal), new(kit.Journal), new(kit.Journal)
-		reader := func(host string, log *kit.Journal, options ...events.SubscribeOption) {
+		absent, other, fitting := new(kit.Lines), new(kit.Lines), new(kit.Lines)
+		reader := func(host string, log *kit.Lines, options ...events.SubscribeOption) {
 			require.NoError(t, events.Subscribe(b.Connect(host, bus.WithLogger(zerolog.New(log))), kit.OrdersHost, kit.NewSink(), options...))
 		}
 		reader("early.example", absent)

@@ -227,7 +227,7 @@ func TestOutage_ReasonIsLogged(t *testing.T) {
 	authority := certify(t, nil)
 	t.Setenv("BUS_NATS_CA", authority.file)
 	good, bad := tlsBroker(t, certify(t, authority, here)), tlsBroker(t, certify(t, certify(t, nil), here))
-	log := new(kit.Journal)
+	log := new(kit.Lines)
 	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(good.URL()+","+bad.URL()), bus.WithLogger(zerolog.New(log)))
 	require.NoError(t, err)
 	defer kit.CloseConn(t, conn)

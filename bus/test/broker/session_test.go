@@ -76,7 +76,7 @@ func TestSession_RenewedClientCertificate(t *testing.T) {
 		return started
 	}
 	before := start("127.0.0.1:0")
-	log := new(kit.Journal)
+	log := new(kit.Lines)
 	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(before.URL()), bus.WithLogger(zerolog.New(log)))
 	require.NoError(t, err)
 	defer kit.CloseConn(t, conn)

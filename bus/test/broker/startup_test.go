@@ -168,7 +168,7 @@ func TestRevokedUser(t *testing.T) {
 	before, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(passwordOf("one", "secret")))
 	require.NoError(t, err)
 	address := strings.TrimPrefix(before.URL(), "nats://")
-	log := new(kit.Journal)
+	log := new(kit.Lines)
 	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL("nats://one:secret@"+address), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(log)))
 	require.NoError(t, err)
 	defer func() { _ = conn.Close(context.Background()) }()
@@ -324,7 +324,7 @@ func TestStartup_WithUserJWT(t *testing.T) {
 func TestStartup_RevokedUserJWT(t *testing.T) {
 	o := newOperated(t)
 	file := filepath.Join(t.TempDir(), "user.creds")
-	user, log := o.newUser(file, o.account, nil), new(kit.Journal)
+	user, log := o.newUser(file, o.account, nil), new(kit.Lines)
 	conn, err := o.connect(file, log)
 	require.NoError(t, err)
 	defer kit.CloseConn(t, conn)
@@ -352,11 +352,11 @@ func TestStartup_ExpiringUserJWT(t *testing.T) {
 }
 
 // connectBriefly connects with a user who may stay for two seconds, or longer where that is too short to connect.
-func (o *operated) connectBriefly(file string) (*bus.Conn, *kit.Journal) {
+func (o *operated) connectBriefly(file string) (*bus.Conn, *kit.Lines) {
 	o.t.Helper()
 	for stays := 2 * time.Second; ; stays *= 2 {
 		o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Add(stays).Unix() })
-		log := new(kit.Journal)
+		log := new(kit.Lines)
 		conn, err := o.connect(file, log)
 		if err == nil {
 			return conn, log
@@ -368,7 +368,7 @@ func (o *operated) connectBriefly(file string) (*bus.Conn, *kit.Journal) {
 }
 
 // connect joins as a calculator that calls itself over the broker.
-func (o *operated) connect(file string, log *kit.Journal) (*bus.Conn, error) {
+func (o *operated) connect(file string, log *kit.Lines) (*bus.Conn, error) {
 	o.t.Helper()
 	o.t.Setenv("BUS_NATS_CREDS", file)
 	return bus.Connect(o.t.Context(), kit.CalculatorHost, bus.WithURL(o.url), bus.WithLogger(zerolog.New(log)), bus.WithoutShortCircuit())
@@ -376,7 +376,7 @@ func (o *operated) connect(file string, log *kit.Journal) (*bus.Conn, error) {
 
 // checkShutOut waits until the broker does not let the connection in any more: that is logged, tried again and refused
 // again, and calls fail.
-func checkShutOut(t *testing.T, conn *bus.Conn, log *kit.Journal, why error) {
+func checkShutOut(t *testing.T, conn *bus.Conn, log *kit.Lines, why error) {
 	t.Helper()
 	log.Await(t, strings.ToLower(why.Error()))
 	log.Await(t, strings.ToLower(nats.ErrAuthorization.Error())) // the next attempt

@@ -82,7 +82,7 @@ func (g *Guarded) Both() map[string][]bus.ConnectOption {
 type Enforcing struct {
 	T   *testing.T
 	URL *url.URL
-	Log *Journal // of all connections made with connect
+	Log *Lines // of all connections made with connect
 }
 
 // NewEnforcing starts one for these users: a name, and the block of permissions, "" for everything. The password of all
@@ -108,7 +108,7 @@ func StartEnforcing(t *testing.T, options ...broker.Option) *Enforcing {
 	t.Cleanup(started.Close)
 	address, err := url.Parse(started.URL())
 	require.NoError(t, err)
-	return &Enforcing{T: t, URL: address, Log: new(Journal)}
+	return &Enforcing{T: t, URL: address, Log: new(Lines)}
 }
 
 // As returns the broker's address for a user.

@@ -16,9 +16,6 @@ type Lines struct {
 	news chan struct{} // closed at the next line; nil when no caller waits for it
 }
 
-// Journal is another name of Lines.
-type Journal = Lines
-
 // Write takes a line.
 func (l *Lines) Write(line []byte) (int, error) {
 	l.mu.Lock()
