@@ -69,8 +69,8 @@ export class List {
     this.#leftOut.hidden = leftOut.length === 0;
     const known = this.#currentLink();
     this.#draw();
-    if (!known) {
-      this.reveal();
+    if (!known && !this.#words().length) {
+      this.reveal(); // who searches looks at what is found, whatever comes back meanwhile
     }
   }
 
