@@ -77,8 +77,8 @@ func (s step) Do(queued bool) {
 	s.record(s.number, queued)
 }
 
-// TestBacklog_BlockedJob holds that each queued job runs once, and that a job that blocks delays no other. Jobs begin in
-// order, but two goroutines may end theirs in any.
+// TestBacklog_BlockedJob holds that each queued job runs once, and that a job that blocks delays no other. Jobs begin
+// in order, but two goroutines may end theirs in any.
 func TestBacklog_BlockedJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
