@@ -227,7 +227,8 @@ func TestEvent_IDs(t *testing.T) {
 func TestDurable_NeedsJetStream(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	_, err := events.NewPublisher(b.Connect(kit.OrdersHost), kit.OrdersHost, events.Durable())
+	publisher, err := events.NewPublisher(b.Connect(kit.OrdersHost), kit.OrdersHost, events.Durable())
+	assert.Nil(t, publisher, "the source")
 	assert.Equal(t, http.StatusServiceUnavailable, bus.StatusOf(err), "the source")
 	assert.ErrorContains(t, err, "the broker has no JetStream", "the source")
 	conn := b.Connect("mailer.example")

@@ -111,7 +111,10 @@ func NewPublisher(conn *bus.Conn, host string, options ...PublishOption) (*Publi
 	case conn == nil:
 		return nil, feature.Bus.NoConnection("https://" + host)
 	}
-	return publisher, publisher.open(config)
+	if err := publisher.open(config); err != nil {
+		return nil, err
+	}
+	return publisher, nil
 }
 
 // open makes a publisher known to its connection.
