@@ -142,10 +142,7 @@ func (b bridge) Destination(address string, arguments reflect.Type) (feature.Des
 }
 
 func (b bridge) FindDestination(address string, arguments reflect.Type) (feature.Destination, error) {
-	if err := b.conn.plans.checkTags(arguments); err != nil {
-		return nil, err
-	}
-	to, err := b.conn.plans.destinations.find(address)
+	to, err := b.conn.destinationOf(address, arguments)
 	return destinationOfOneWay{to}, err
 }
 

@@ -48,7 +48,7 @@ func (c *Conn) Call(ctx context.Context, address string, arguments, result any) 
 	if c == nil {
 		return noConnection(address)
 	}
-	to, err := c.destinationOf(address, arguments)
+	to, err := c.destinationOf(address, reflect.TypeOf(arguments))
 	if err != nil {
 		return unsent(err)
 	}

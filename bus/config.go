@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/internal/testbroker"
@@ -69,7 +70,7 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	config := environmentConfig()
 	for i, option := range options {
 		if option == nil {
-			return nil, noOption(i)
+			return nil, feature.NoOption(i)
 		}
 		option(config)
 	}

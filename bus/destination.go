@@ -237,8 +237,8 @@ func newDestinations(c *Conn) *destinations {
 
 // destinationOf returns the destination of an address. It returns an error if the address or the type of the arguments
 // is invalid.
-func (c *Conn) destinationOf(address string, arguments any) (*destination, error) {
-	if err := c.plans.checkTags(reflect.TypeOf(arguments)); err != nil {
+func (c *Conn) destinationOf(address string, arguments reflect.Type) (*destination, error) {
+	if err := c.plans.checkTags(arguments); err != nil {
 		return nil, err
 	}
 	return c.plans.destinations.find(address)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
@@ -269,7 +270,7 @@ func (c *Conn) BaseURL(r *http.Request) string {
 // documents it shows the expressions of [RequireClaims], as x-claims, and the other HTTP methods under which an
 // endpoint is served, as x-also. It takes the arguments of Serve, registers nothing, and returns the same errors.
 func OpenAPIOf[T any](host string, impl T, options ...ServeOption) ([]byte, error) {
-	endpoints, service, err := plan(interfaceOf[T](), impl, newServiceConfig(options))
+	endpoints, service, err := plan(feature.InterfaceOf[T](), impl, newServiceConfig(options))
 	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
 	}
@@ -354,10 +355,10 @@ func CheckNames[T any](impl T, options ...ServeOption) error {
 	if config.err != nil {
 		return config.err
 	}
-	if err := reflectapi.CheckNames(interfaceOf[T](), impl, config.describe...); err != nil {
+	if err := reflectapi.CheckNames(feature.InterfaceOf[T](), impl, config.describe...); err != nil {
 		return err
 	}
-	_, _, err := plan(interfaceOf[T](), impl, config)
+	_, _, err := plan(feature.InterfaceOf[T](), impl, config)
 	return err
 }
 

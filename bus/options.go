@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/testbroker"
 )
@@ -22,7 +23,7 @@ func WithOptions(options ...ConnectOption) ConnectOption {
 	return func(c *connectConfig) {
 		for i, option := range options {
 			if option == nil {
-				c.errs = append(c.errs, fmt.Errorf("bus.WithOptions: %w", noOption(i)))
+				c.errs = append(c.errs, fmt.Errorf("bus.WithOptions: %w", feature.NoOption(i)))
 				continue
 			}
 			option(c)

@@ -66,14 +66,6 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 	return endpoints
 }
 
-// interfaceOf returns T if it is an interface, whose methods are to be served; nil stands for all methods of the value.
-func interfaceOf[T any]() reflect.Type {
-	if t := reflect.TypeFor[T](); t.Kind() == reflect.Interface && t.NumMethod() > 0 {
-		return t
-	}
-	return nil
-}
-
 // checkOwnMethods returns an error for each method that a struct usually has for its own program, and that callers
 // could call. There is none for a service of an interface, or if an option names the method.
 func checkOwnMethods(as reflect.Type, service *reflectapi.Service, config *serviceConfig) error {

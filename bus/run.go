@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/busline/busline/bus/internal/feature"
 )
 
 // RunOption configures a program, in [Run]. Every [ConnectOption] is one.
@@ -54,7 +56,7 @@ func newRunConfig(options []RunOption) (*runConfig, error) {
 	config := &runConfig{closeTimeout: defaultCloseTimeout}
 	for i, option := range options {
 		if connect, isConnect := option.(ConnectOption); option == nil || isConnect && connect == nil {
-			return nil, noOption(i)
+			return nil, feature.NoOption(i)
 		}
 		option.applyToRun(config)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
@@ -37,7 +38,7 @@ func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	if conn == nil {
 		return fmt.Errorf("%T cannot be served without a connection", impl)
 	}
-	return conn.serve(interfaceOf[T](), impl, newServiceConfig(options))
+	return conn.serve(feature.InterfaceOf[T](), impl, newServiceConfig(options))
 }
 
 func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
@@ -89,7 +90,7 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 	settings := newEndpointConfig()
 	for i, option := range options {
 		if option == nil {
-			return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, noOption(i))
+			return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, feature.NoOption(i))
 		}
 		option.applyToEndpoint(&settings)
 	}

@@ -78,7 +78,7 @@ func newServiceConfig(options []ServeOption) *serviceConfig {
 	config := &serviceConfig{endpoints: newEndpointConfig(), methods: make(map[string][]MethodOption)}
 	for i, option := range options {
 		if option == nil {
-			config.err = cmp.Or(config.err, noOption(i))
+			config.err = cmp.Or(config.err, feature.NoOption(i))
 			continue
 		}
 		option.applyToService(config)
@@ -86,10 +86,6 @@ func newServiceConfig(options []ServeOption) *serviceConfig {
 	config.err = cmp.Or(config.err, config.endpoints.err)
 	return config
 }
-
-// noOption returns the error for a nil option. A nil option is not skipped, because it may have been meant as
-// RequireClaims.
-func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
 
 // method returns the configuration of one method: the options of the service, then those of the method.
 func (s *serviceConfig) method(name string) methodConfig {
@@ -169,7 +165,7 @@ func describeOption(option reflectapi.Option) ServiceOption {
 func Method(name string, options ...MethodOption) ServiceOption {
 	return serviceOption(func(c *serviceConfig) {
 		if i := slices.Index(options, nil); i >= 0 {
-			c.err = cmp.Or(c.err, fmt.Errorf("bus.Method(%q): %w", name, noOption(i)))
+			c.err = cmp.Or(c.err, fmt.Errorf("bus.Method(%q): %w", name, feature.NoOption(i)))
 			return
 		}
 		c.methods[name] = append(c.methods[name], options...)

@@ -97,7 +97,7 @@ func eventSubject(plane, publisher, event string, durable bool) string {
 	case durable:
 		return subject.Event(plane, publisher, subject.Escape(segments[0]), "{partition}")
 	}
-	to, err := subject.Address{Port: subject.EventPort, Host: publisher, Method: http.MethodPost, Path: "/" + event}.Subject(plane)
+	to, err := subjectOf(plane, publisher, "/"+event)
 	if err != nil {
 		return ""
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/busline/busline/bus/internal/durable"
@@ -195,7 +194,7 @@ func subscribeDurable(ctx context.Context, s *sources, source string, handled []
 	var inboxes []*natsconn.Subscription
 	for _, each := range handled {
 		each.Guard(durable.Check)
-		to, err := subject.Address{Port: subject.EventPort, Host: source, Method: http.MethodPost, Path: each.Routed().Path}.Subject(s.conn.Plane())
+		to, err := subjectOf(s.conn.Plane(), source, each.Routed().Path)
 		if err != nil {
 			return err
 		}

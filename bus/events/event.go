@@ -55,6 +55,11 @@ func addressOf(host, path string) string {
 	return "https://" + host + ":" + strconv.Itoa(subject.EventPort) + path
 }
 
+// subjectOf returns the subject of an event, by its path.
+func subjectOf(plane, publisher, path string) (string, error) {
+	return subject.Address{Port: subject.EventPort, Host: publisher, Method: http.MethodPost, Path: path}.Subject(plane)
+}
+
 // KeyedBy returns the event with a key: the value of an argument, found by its json tag in a struct, or by its name in
 // bus.Args. Events with equal keys are handled in order. A key is a text, an integer, or a value that marshals as text.
 // If an event has no key, or an empty one, Publish returns an error with status 400, and nothing is sent. Default: no

@@ -14,7 +14,7 @@ import (
 // With [Durable] the document marks the events as stored, as x-stored.
 func OpenAPIOf[T any](publisher string, impl T, options ...SubscribeOption) ([]byte, error) {
 	config := newSubscribeConfig(options)
-	described, service, err := plan(interfaceOf[T](), publisher, impl, config)
+	described, service, err := plan(feature.InterfaceOf[T](), publisher, impl, config)
 	if err == nil {
 		err = errors.Join(validSource(publisher), feature.Bus.Check(publisher, endpointsOf(described)))
 	}

@@ -55,7 +55,7 @@ func newPublishConfig(options []PublishOption) (*publishConfig, error) {
 	config := &publishConfig{handlers: feature.Bus.Handlers(subject.EventPort)}
 	for i, option := range options {
 		if option == nil {
-			return nil, noOption(i)
+			return nil, feature.NoOption(i)
 		}
 		option.ApplyToPublisher(config.handlers)
 		if own, is := option.(interface{ applyTo(config *publishConfig) }); is {
@@ -64,10 +64,6 @@ func newPublishConfig(options []PublishOption) (*publishConfig, error) {
 	}
 	return config, nil
 }
-
-// noOption returns the error for a nil option. A nil option is not skipped, because it may have been meant as
-// bus.RequireClaims.
-func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
 
 // Of names the interface of the events of a publisher, which generated publishers do: Of[ordersapi.Events](). The
 // events are then described in documents, and can be published by hand. The names of their arguments come from the
@@ -82,7 +78,7 @@ type store interface {
 	// with equal keys are kept in order; "" stands for none.
 	Store(ctx context.Context, path, id, key string, event *wire.Request) error
 	// Permissions returns the permissions that the user of the connection needs for storing.
-	Permissions() (publish, subscribe []durable.Permission)
+	Permissions() (publish, subscribe []natsconn.Permission)
 }
 
 // NewPublisher prepares to publish the events of a host, usually that of the connection. With [Durable] they are also

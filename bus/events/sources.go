@@ -11,6 +11,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/feature"
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 )
@@ -66,7 +67,7 @@ func (s *sources) subscriptions() []*handledEvent {
 
 // eventReader handles the stored events of one kind.
 type eventReader interface {
-	Permissions() (publish, subscribe []durable.Permission)
+	Permissions() (publish, subscribe []natsconn.Permission)
 	// DeadLettered returns the source and the event, and how many such events became dead letters here.
 	DeadLettered() (source, event string, count int64)
 	// HasCome reports whether an event has come to the service, as far as this instance knows.
@@ -145,16 +146,11 @@ func (s *sources) Reconnected() {
 }
 
 // Permissions are what the user of the connection needs for events that are stored.
-func (s *sources) Permissions() (publish, subscribe []feature.Permission) {
+func (s *sources) Permissions() (publish, subscribe []natsconn.Permission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	add := func(published, subscribed []durable.Permission) {
-		for _, each := range published {
-			publish = append(publish, feature.Permission(each))
-		}
-		for _, each := range subscribed {
-			subscribe = append(subscribe, feature.Permission(each))
-		}
+	add := func(published, subscribed []natsconn.Permission) {
+		publish, subscribe = append(publish, published...), append(subscribe, subscribed...)
 	}
 	for _, reader := range s.readers {
 		add(reader.Permissions())

@@ -42,16 +42,8 @@ func Subscribe[T any](conn *bus.Conn, publisher string, impl T, options ...Subsc
 	if conn == nil {
 		return fmt.Errorf("%T cannot be subscribed to the events of %s without a connection", impl, publisher)
 	}
-	if err := sourcesOf(conn).subscribe(interfaceOf[T](), publisher, impl, newSubscribeConfig(options)); err != nil {
+	if err := sourcesOf(conn).subscribe(feature.InterfaceOf[T](), publisher, impl, newSubscribeConfig(options)); err != nil {
 		return fmt.Errorf("subscribe %T of %s to the events of %s: %w", impl, conn.Host(), publisher, err)
-	}
-	return nil
-}
-
-// interfaceOf returns T if it is an interface, whose methods handle events; nil stands for all methods of the value.
-func interfaceOf[T any]() reflect.Type {
-	if t := reflect.TypeFor[T](); t.Kind() == reflect.Interface && t.NumMethod() > 0 {
-		return t
 	}
 	return nil
 }
@@ -79,7 +71,7 @@ func newSubscribeConfig(options []SubscribeOption) *subscribeConfig {
 	config := &subscribeConfig{handlers: feature.Bus.Handlers(subject.EventPort)}
 	for i, option := range options {
 		if option == nil {
-			config.err = cmp.Or(config.err, noOption(i))
+			config.err = cmp.Or(config.err, feature.NoOption(i))
 			continue
 		}
 		option.ApplyToHandlers(config.handlers)

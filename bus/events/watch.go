@@ -13,7 +13,6 @@ import (
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
-	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -42,7 +41,7 @@ func Watch(ctx context.Context, conn *bus.Conn, publisher, event string, receive
 	if err := validSource(publisher); err != nil {
 		return nil, feature.Bus.Unsent(err)
 	}
-	to, err := subject.Address{Port: subject.EventPort, Host: publisher, Method: http.MethodPost, Path: "/" + event}.Subject(conn.Plane())
+	to, err := subjectOf(conn.Plane(), publisher, "/"+event)
 	if err != nil {
 		return nil, feature.Bus.Unsent(err)
 	}

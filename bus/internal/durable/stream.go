@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
@@ -43,12 +44,6 @@ type Config struct {
 	Subscriptions func() int
 	// StartWaiting calls StartWaiting of all subscriptions of the connection, of last at the end.
 	StartWaiting func(last *Subscription)
-}
-
-// Permission is a permission to publish or to subscribe that streams and consumers need.
-type Permission struct {
-	Subject string
-	For     string // the purpose, for people
 }
 
 // Limits are the limits of a stream; zero stands for the default, or for the limit of the existing stream.
@@ -249,28 +244,28 @@ func (s *Stream) replicateDeadLetters(ctx context.Context) error {
 }
 
 // Permissions returns the permissions that a publisher needs.
-func (s *Stream) Permissions() (publish, subscribe []Permission) {
+func (s *Stream) Permissions() (publish, subscribe []natsconn.Permission) {
 	publish = append(s.config.streamPermissions(s.Events(), "the stream of the events of "+s.Publisher),
-		Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.Events(), For: "changing what it keeps"},
-		Permission{Subject: s.Event(AnyToken, AnyToken), For: "storing events of " + s.Publisher},
+		natsconn.Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.Events(), For: "changing what it keeps"},
+		natsconn.Permission{Subject: s.Event(AnyToken, AnyToken), For: "storing events of " + s.Publisher},
 	)
 	if s.limits.Replicas > 0 {
 		publish = append(publish,
-			Permission{Subject: s.config.API + ".STREAM.INFO." + s.DeadLetters(), For: "finding the stream of dead letters"},
-			Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.DeadLetters(), For: "changing on how many servers it is"},
+			natsconn.Permission{Subject: s.config.API + ".STREAM.INFO." + s.DeadLetters(), For: "finding the stream of dead letters"},
+			natsconn.Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.DeadLetters(), For: "changing on how many servers it is"},
 		)
 	}
 	return append(publish, s.watchPermissions()...), s.config.inboxPermissions()
 }
 
 // streamPermissions returns the permissions to find a stream and to create it.
-func (c *Config) streamPermissions(name, what string) []Permission {
-	return []Permission{
+func (c *Config) streamPermissions(name, what string) []natsconn.Permission {
+	return []natsconn.Permission{
 		{Subject: c.API + ".STREAM.INFO." + name, For: "finding " + what},
 		{Subject: c.API + ".STREAM.CREATE." + name, For: "creating it, unless another service does"},
 	}
 }
 
-func (c *Config) inboxPermissions() []Permission {
-	return []Permission{{Subject: c.Broker.InboxPrefix() + ">", For: "answers of JetStream"}}
+func (c *Config) inboxPermissions() []natsconn.Permission {
+	return []natsconn.Permission{{Subject: c.Broker.InboxPrefix() + ">", For: "answers of JetStream"}}
 }

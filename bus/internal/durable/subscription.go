@@ -213,21 +213,21 @@ func (s *Subscription) NakAll() {
 }
 
 // Permissions returns the permissions that a service needs for the subscription.
-func (s *Subscription) Permissions() (publish, subscribe []Permission) {
+func (s *Subscription) Permissions() (publish, subscribe []natsconn.Permission) {
 	events := s.store.Events()
 	publish = append(s.config.streamPermissions(events, "the stream of the events of "+s.store.Publisher),
 		s.config.streamPermissions(s.store.DeadLetters(), "the stream of dead letters")...)
 	for _, each := range s.consumers {
 		name := each.name.String()
 		publish = append(publish,
-			Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + name, For: "finding its consumer of " + s.event},
-			Permission{Subject: s.config.API + ".CONSUMER.CREATE." + events + "." + name, For: "creating it, unless another service does"},
-			Permission{Subject: s.config.API + ".CONSUMER.MSG.NEXT." + events + "." + name, For: "asking for " + s.event},
-			Permission{Subject: "$JS.ACK." + events + "." + name + ".>", For: "acknowledging " + s.event},
+			natsconn.Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + name, For: "finding its consumer of " + s.event},
+			natsconn.Permission{Subject: s.config.API + ".CONSUMER.CREATE." + events + "." + name, For: "creating it, unless another service does"},
+			natsconn.Permission{Subject: s.config.API + ".CONSUMER.MSG.NEXT." + events + "." + name, For: "asking for " + s.event},
+			natsconn.Permission{Subject: "$JS.ACK." + events + "." + name + ".>", For: "acknowledging " + s.event},
 		)
 	}
 	return append(publish,
-		Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + s.consumers[0].name.otherForm()[0].String(), For: "finding a consumer that it replaces"},
-		Permission{Subject: s.store.DeadLetter(s.config.Host, AnyToken, AnyToken), For: "storing events that could not be handled"},
+		natsconn.Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + s.consumers[0].name.otherForm()[0].String(), For: "finding a consumer that it replaces"},
+		natsconn.Permission{Subject: s.store.DeadLetter(s.config.Host, AnyToken, AnyToken), For: "storing events that could not be handled"},
 	), s.config.inboxPermissions()
 }

@@ -77,8 +77,8 @@ const (
 )
 
 // watchPermissions are those of a publisher that looks how far the services are.
-func (s *Stream) watchPermissions() []Permission {
-	return []Permission{
+func (s *Stream) watchPermissions() []natsconn.Permission {
+	return []natsconn.Permission{
 		{Subject: s.config.API + ".CONSUMER.LIST." + s.Events(), For: "looking how far services are"},
 		{Subject: s.config.API + ".STREAM.MSG.GET." + s.Events(), For: "looking how old the events are that they have not handled"},
 		{Subject: s.DeadLetter(AnyToken, AnyToken, CutOffToken), For: "noting that a service is cut off"},
@@ -129,7 +129,7 @@ func (w *Watch) lookAgain() {
 	warning, again := "", true
 	switch {
 	case err == nil:
-	case slices.ContainsFunc(w.stream.watchPermissions(), func(each Permission) bool { return w.stream.denies(each.Subject) }):
+	case slices.ContainsFunc(w.stream.watchPermissions(), func(each natsconn.Permission) bool { return w.stream.denies(each.Subject) }):
 		warning, again = "cannot look how far the subscribers of stored events are, and so not tell of those that are cut off", false
 	case !w.failed:
 		warning = "cannot look how far the subscribers of stored events are; the instance keeps trying"

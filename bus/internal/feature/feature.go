@@ -6,6 +6,7 @@ package feature
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 
@@ -109,7 +110,7 @@ type Conn interface {
 // Extension is what a connection tells its extension, and asks it. It is safe for concurrent use.
 type Extension interface {
 	// Permissions returns what the user of the connection needs for the extension.
-	Permissions() (publish, subscribe []Permission)
+	Permissions() (publish, subscribe []natsconn.Permission)
 	// Expose writes the metrics of the extension. with adds the labels of the connection.
 	Expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label)
 	// Notes has a sentence for each thing that operators should know.
@@ -120,12 +121,6 @@ type Extension interface {
 	Reconnected()
 	// Close is called when the handlers have returned, or the time of Close is up.
 	Close()
-}
-
-// Permission is a permission to publish or to subscribe.
-type Permission struct {
-	Subject string
-	For     string // the purpose, for people
 }
 
 // Handlers is the configuration of handlers, by the options of package bus.
@@ -185,6 +180,18 @@ type Request interface {
 	// Outgoing is what the client sends.
 	Outgoing() *client.Outgoing
 }
+
+// InterfaceOf returns T if it is an interface, whose methods are to be served; nil stands for all methods of the value.
+func InterfaceOf[T any]() reflect.Type {
+	if t := reflect.TypeFor[T](); t.Kind() == reflect.Interface && t.NumMethod() > 0 {
+		return t
+	}
+	return nil
+}
+
+// NoOption returns the error for a nil option. A nil option is not skipped, because it may have been meant as
+// bus.RequireClaims.
+func NoOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
 
 // Paths on port 888 whose callers may have a token.
 const (

@@ -17,6 +17,12 @@ import (
 	"github.com/busline/busline/bus/internal/status"
 )
 
+// Permission is a permission to publish or to subscribe that the user of a connection needs.
+type Permission struct {
+	Subject string
+	For     string // the purpose, for people
+}
+
 // Violation is a subject that the broker does not let a connection publish or subscribe to. The broker reports it
 // later, as text, and without naming the message; this is the only place that parses it.
 type Violation struct {
