@@ -443,7 +443,7 @@ func TestClose_EndsACallThatIsNotAnswered(t *testing.T) {
 		caller := w.Connect("caller.example")
 		ended := make(chan error, 1)
 		go func() { ended <- caller.Call(t.Context(), kit.ScriptedURL, nil, nil) }()
-		<-server.Taken
+		<-server.Received
 		closeNow(t, caller)
 		kit.WantFailed(t, "the call", <-ended, 503, bus.ErrClosed)
 		if open := caller.PendingCalls(); open != 0 {

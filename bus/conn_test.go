@@ -115,7 +115,7 @@ func TestWithJetStreamDomain(t *testing.T) {
 	mailer := kit.Subscribe(t, b.Connect("mailer.example", option), kit.NewSink(), events.Durable())
 	kit.Fire(t, ordered, 1, 2)
 	kit.AwaitOrders(t, mailer, 2)
-	assert.Equal(t, []int{1, 2}, kit.Taken(mailer))
+	assert.Equal(t, []int{1, 2}, kit.OrdersOf(mailer))
 }
 
 // TestOutage_LateResponseIsLost has a handler be done when the broker is away, and away for too long.

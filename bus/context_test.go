@@ -41,7 +41,7 @@ func TestRequestHeader_OfEach(t *testing.T) {
 		heard := make(chan string, 1)
 		orders := kit.NewSink()
 		orders.Handle = func(ctx context.Context, _ int) error {
-			heard <- kit.Told(bus.RequestHeader(ctx))
+			heard <- kit.WordsIn(bus.RequestHeader(ctx))
 			bus.SetResponseHeader(ctx, "X-Nobody", "sees this")
 			return nil
 		}

@@ -144,7 +144,7 @@ func TestMulticast_EndedByClose(t *testing.T) {
 				continue
 			}
 			got.IDs = append(got.IDs, response.Header.Get("Bus-From-Id"))
-			<-silent.Taken
+			<-silent.Received
 			kit.Flush(t, silent.Raw)
 			kit.MulticastIDs(t, caller, "https://"+callee.ID()+"."+kit.CalculatorHost+"/add") // its answer comes after the ack of the silent one
 			closeNow(t, caller)

@@ -143,7 +143,7 @@ func TestPartsOfResponse_AnotherStartsMeanwhile(t *testing.T) {
 			}
 			answered <- err
 		}()
-		<-gone.Taken
+		<-gone.Received
 		time.Sleep(100 * time.Millisecond)
 		serves("/who")
 		gone.Raw.Close()

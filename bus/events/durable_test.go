@@ -63,8 +63,8 @@ func TestDurable_EventsWait(t *testing.T) {
 	kit.Fire(t, ordered, 3, 4)
 	second := kit.Subscribe(t, b.Connect("mailer.example"), kit.NewSink(), events.Durable())
 	kit.AwaitOrders(t, second, 2)
-	assert.Equal(t, []int{2}, kit.Taken(first))
-	assert.Equal(t, []int{3, 4}, kit.Taken(second))
+	assert.Equal(t, []int{2}, kit.OrdersOf(first))
+	assert.Equal(t, []int{3, 4}, kit.OrdersOf(second))
 }
 
 // TestInstances_ShareStoredEvents has two services, with two instances each.
@@ -86,7 +86,7 @@ func TestInstances_ShareStoredEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kit.AwaitOrders(t, s, len(numbers))
-			if got := kit.Taken(s); !slices.Equal(got, numbers) {
+			if got := kit.OrdersOf(s); !slices.Equal(got, numbers) {
 				t.Errorf("%s got %v", name, got)
 			}
 		})
@@ -218,7 +218,7 @@ func TestEvent_IDs(t *testing.T) {
 	}
 	kit.Fire(t, ordered, 3)
 	kit.AwaitOrders(t, mailer, 3)
-	if got := kit.Taken(mailer); !slices.Equal(got, []int{1, 2, 3}) {
+	if got := kit.OrdersOf(mailer); !slices.Equal(got, []int{1, 2, 3}) {
 		t.Errorf("had %v", got)
 	}
 }
@@ -263,8 +263,8 @@ func TestClose_FinishesStoredEvents(t *testing.T) {
 	assert.NoError(t, <-closed)
 	second := kit.Subscribe(t, b.Connect("mailer.example"), kit.NewSink(), events.Durable())
 	kit.AwaitOrders(t, second, 1)
-	assert.Equal(t, []int{1}, kit.Taken(first))
-	assert.Equal(t, []int{2}, kit.Taken(second))
+	assert.Equal(t, []int{1}, kit.OrdersOf(first))
+	assert.Equal(t, []int{2}, kit.OrdersOf(second))
 	awaitHandled(t, b, source)
 }
 
@@ -371,7 +371,7 @@ func TestSmallRequests(t *testing.T) {
 			log := new(kit.Lines)
 			second := kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), kit.NewSink(), events.Durable())
 			kit.Fire(t, ordered, 1, 2, 3)
-			kit.Eventually(t, func() bool { return len(kit.Taken(second)) == 3 || len(log.Lines("cannot be fetched")) > 0 })
+			kit.Eventually(t, func() bool { return len(kit.OrdersOf(second)) == 3 || len(log.Lines("cannot be fetched")) > 0 })
 			if wrong := log.Lines("cannot be fetched"); len(wrong) > 0 {
 				t.Error(wrong)
 			}

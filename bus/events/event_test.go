@@ -36,7 +36,7 @@ func TestEvents_EachServiceGetsEachOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kit.AwaitOrders(t, s, len(numbers))
-			if got := kit.Taken(s); !slices.Equal(got, numbers) {
+			if got := kit.OrdersOf(s); !slices.Equal(got, numbers) {
 				t.Errorf("%s got %v", name, got)
 			}
 		})
@@ -134,7 +134,7 @@ func TestEvents_RefusalsOfOthersAreTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 	reason := message.Headers().Get("Bus-Dead-Letter-Reason")
 	assert.Contains(t, reason, "attempt 2 was the last: 400 Bad Request: number")
-	assert.LessOrEqual(t, len(kit.Taken(picky)), 0)
+	assert.LessOrEqual(t, len(kit.OrdersOf(picky)), 0)
 }
 
 // TestEvents_RestartsLoseNone replaces instance after instance of a service while events are fired: each is handled
@@ -182,7 +182,7 @@ func TestEvents_RestartsLoseNone(t *testing.T) {
 			close(next)
 			<-fired
 			kit.AwaitOrders(t, mailer, len(numbers))
-			if got := kit.Taken(mailer); !slices.Equal(got, numbers) {
+			if got := kit.OrdersOf(mailer); !slices.Equal(got, numbers) {
 				t.Errorf("of %d events %d were handled: %v", len(numbers), len(got), got)
 			}
 		})

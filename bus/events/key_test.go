@@ -127,8 +127,8 @@ func TestEventKey_Published(t *testing.T) {
 	require.NoError(t, ordered.Publish(t.Context(), bus.Args{"number": 2}))
 	kit.AwaitOrders(t, plain, 1)
 	kit.AwaitOrders(t, stored, 1)
-	assert.Equal(t, []int{2}, kit.Taken(plain))
-	assert.Equal(t, []int{2}, kit.Taken(stored))
+	assert.Equal(t, []int{2}, kit.OrdersOf(plain))
+	assert.Equal(t, []int{2}, kit.OrdersOf(stored))
 
 	var listed struct {
 		Publishes []struct{ Event, Key string }

@@ -62,7 +62,7 @@ func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 	require.Len(t, lines, 1)
 	back := kit.Subscribe(t, b.Connect("mailer.example"), kit.NewSink(), events.Durable())
 	awaitHandled(t, b, source)
-	handled := kit.Taken(back)
+	handled := kit.OrdersOf(back)
 	assert.Equal(t, sequence(600-len(handled)+1, 600), handled, "the newest")
 	assert.Contains(t, lines[0], fmt.Sprintf(`"service":"mailer.example","event":"on-ordered","events":%d,`, 600-len(handled)))
 	assert.Contains(t, metricsOf(source), fmt.Sprintf(`subscriber="mailer.example",event="on-ordered"} %d`, 600-len(handled)))
@@ -71,7 +71,7 @@ func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 	kept, err := record.GetLastMsgForSubject(t.Context(), b.Plane()+".d.example.orders.mailer_example.on-ordered.cut")
 	require.NoError(t, err)
 	assert.Equal(t, fmt.Sprint(600-len(handled)), kept.Header.Get("Bus-Cut-Off-Events"))
-	assert.Len(t, kit.Taken(stock), 600, "the others")
+	assert.Len(t, kit.OrdersOf(stock), 600, "the others")
 }
 
 // TestDurable_AboutToBeCutOff warns before the log drops what a service has not handled.
@@ -155,13 +155,13 @@ func TestDurable_Begins(t *testing.T) {
 			kit.AwaitOrders(t, begun, len(test.want)-1)
 			kit.Fire(t, kit.NewOrdered(t, b.Connect(kit.OrdersHost), events.Durable()), 3)
 			kit.Eventually(t, func() bool { // the events come in any order
-				taken := kit.Taken(begun)
+				taken := kit.OrdersOf(begun)
 				return !slices.ContainsFunc(test.want, func(number int) bool { return !slices.Contains(taken, number) })
 			})
 			require.NoError(t, conn.Close(t.Context()))
 			again := kit.Subscribe(t, b.Connect(test.host), kit.NewSink(), events.Durable(), test.option)
 			awaitHandled(t, b, source)
-			assert.NotContains(t, kit.Taken(again), 1, "it begins once")
+			assert.NotContains(t, kit.OrdersOf(again), 1, "it begins once")
 		})
 	}
 	t.Cleanup(func() {
@@ -216,5 +216,5 @@ func TestDurable_DeletedConsumersLoseNothing(t *testing.T) {
 	})
 	close(refusing)
 	require.NoError(t, stream.DeleteConsumer(t.Context(), "mailer_example__on-ordered"))
-	kit.Eventually(t, func() bool { return slices.Equal(slices.Compact(kit.Taken(mailer)), sequence(1, 20)) })
+	kit.Eventually(t, func() bool { return slices.Equal(slices.Compact(kit.OrdersOf(mailer)), sequence(1, 20)) })
 }

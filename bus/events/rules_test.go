@@ -159,8 +159,8 @@ func TestTwoSources(t *testing.T) {
 	}
 	kit.AwaitOrders(t, orders, 1)
 	kit.AwaitOrders(t, returns, 1)
-	assert.Equal(t, []int{1}, kit.Taken(orders))
-	assert.Equal(t, []int{2}, kit.Taken(returns))
+	assert.Equal(t, []int{1}, kit.OrdersOf(orders))
+	assert.Equal(t, []int{2}, kit.OrdersOf(returns))
 	var ping struct{ Ports []int }
 	err := caller.Call(t.Context(), "GET https://mailer.example:888/ping", nil, &ping)
 	require.NoError(t, err)
@@ -301,7 +301,7 @@ func TestEvents_HostileStored(t *testing.T) {
 	_, err := manager(t, source).PublishMsg(t.Context(), nothing)
 	require.NoError(t, err)
 	refused = append(refused, struct{ old, replacement, want string }{"all", "nothing", "400 Bad Request: head: "})
-	kit.Eventually(t, func() bool { return len(deadLetters(t, source))+len(kit.Taken(mailer)) > len(refused)+len(accepted) })
+	kit.Eventually(t, func() bool { return len(deadLetters(t, source))+len(kit.OrdersOf(mailer)) > len(refused)+len(accepted) })
 	var reasons []string
 	for _, event := range deadLetters(t, source) {
 		reasons = append(reasons, fmt.Sprintf("after %d: %s", event.Attempts, event.Reason))
@@ -313,5 +313,5 @@ func TestEvents_HostileStored(t *testing.T) {
 	}
 	assert.False(t, t.Failed(), strings.Join(reasons, "\n"))
 	require.Len(t, reasons, len(refused), strings.Join(reasons, "\n"))
-	assert.Len(t, kit.Taken(mailer), len(accepted)+1, strings.Join(reasons, "\n"))
+	assert.Len(t, kit.OrdersOf(mailer), len(accepted)+1, strings.Join(reasons, "\n"))
 }

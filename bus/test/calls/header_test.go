@@ -110,7 +110,7 @@ func TestResponseHeader(t *testing.T) {
 					header.Del(name)
 				}
 			}
-			if got := kit.Told(header); got != want {
+			if got := kit.WordsIn(header); got != want {
 				t.Errorf("%s: %s, want %s", path, got, want)
 			}
 			if queue := response.Header.Get("Bus-Queue"); queue != kit.LingualHost {

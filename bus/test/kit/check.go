@@ -104,11 +104,11 @@ func WantFailed(t *testing.T, what string, err error, status int, causes ...erro
 }
 
 // Drained returns the requests to other hosts that were heard so far.
-func Drained(heard <-chan *nats.Msg) (requests []string) {
+func Drained(messages <-chan *nats.Msg) (requests []string) {
 	synctest.Wait()
 	for {
 		select {
-		case message := <-heard:
+		case message := <-messages:
 			if strings.HasPrefix(string(message.Data), "GET /who ") || strings.HasPrefix(string(message.Data), "POST /who ") {
 				requests = append(requests, string(message.Data))
 			}

@@ -67,10 +67,10 @@ func (g *Guarded) MustConnect(user, host string, options ...bus.ConnectOption) *
 // Given returns a connection of the application's own.
 func (g *Guarded) Given(user string) bus.ConnectOption {
 	g.T.Helper()
-	made, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ReconnectWait(time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	connection, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ReconnectWait(time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	require.NoError(g.T, err)
-	g.T.Cleanup(made.Close)
-	return bus.WithNATS(made)
+	g.T.Cleanup(connection.Close)
+	return bus.WithNATS(connection)
 }
 
 // Both are the ways in which the guest connects: a connection of ours and one that was given.

@@ -56,8 +56,8 @@ func (s *Sink) OnCancelled(_ context.Context, number int, why string) error { //
 	return nil
 }
 
-// Taken returns the orders that a sink has handled, sorted. It is no method, as that would be an event.
-func Taken(s *Sink) []int {
+// OrdersOf returns the orders that a sink has handled, sorted. It is no method, as that would be an event.
+func OrdersOf(s *Sink) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(slices.Values(s.ordered))

@@ -32,13 +32,13 @@ const (
 // NewIssuer returns an issuer with one key.
 func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
-	made := &Issuer{T: t, Key: NewKey(t), KeySet: filepath.Join(t.TempDir(), "keys.json")}
-	require.NoError(t, claimstest.WriteKeySet(made.KeySet, made.Key))
-	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: made.KeySet, Issuer: IssuerName, Audience: AudienceName})
+	issuer := &Issuer{T: t, Key: NewKey(t), KeySet: filepath.Join(t.TempDir(), "keys.json")}
+	require.NoError(t, claimstest.WriteKeySet(issuer.KeySet, issuer.Key))
+	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: issuer.KeySet, Issuer: IssuerName, Audience: AudienceName})
 	require.NoError(t, err)
 	t.Cleanup(verifier.Close)
-	made.Verifier = verifier
-	return made
+	issuer.Verifier = verifier
+	return issuer
 }
 
 // NewKey returns a key that no issuer has.

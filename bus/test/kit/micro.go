@@ -28,8 +28,8 @@ type Operator struct {
 // no data.
 func (o *Operator) Ask(subject string, there ...*bus.Conn) (answers [][]byte) {
 	o.T.Helper()
-	inbox, heard := nats.NewInbox(), make(chan *nats.Msg, 1024)
-	subscription, err := o.ChanSubscribe(inbox+".*", heard)
+	inbox, messages := nats.NewInbox(), make(chan *nats.Msg, 1024)
+	subscription, err := o.ChanSubscribe(inbox+".*", messages)
 	require.NoError(o.T, err)
 	defer func() { _ = subscription.Unsubscribe() }()
 	o.Say(subject, inbox+".answer", "")
@@ -37,7 +37,7 @@ func (o *Operator) Ask(subject string, there ...*bus.Conn) (answers [][]byte) {
 		o.Say("$SRV.PING."+strings.ReplaceAll(conn.Host(), ".", "-")+"."+conn.ID(), inbox+".end", "")
 	}
 	for ends := 0; ends < len(there) || len(there) == 0 && len(answers) == 0; {
-		answer := Await(o.T, subject, heard)
+		answer := Await(o.T, subject, messages)
 		if strings.HasSuffix(answer.Subject, ".end") {
 			ends++
 		} else {

@@ -74,11 +74,11 @@ func RawRequest(line, host string, fields ...string) string {
 func Tap(t *testing.T, w *World, subject string) <-chan *nats.Msg {
 	t.Helper()
 	raw := RawClient(t, w)
-	heard := make(chan *nats.Msg, 1024)
-	_, err := raw.ChanSubscribe(subject, heard)
+	messages := make(chan *nats.Msg, 1024)
+	_, err := raw.ChanSubscribe(subject, messages)
 	require.NoError(t, err)
 	require.NoError(t, raw.Flush())
-	return heard
+	return messages
 }
 
 // RawClient is a NATS client that knows nothing of the bus.

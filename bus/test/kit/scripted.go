@@ -28,7 +28,7 @@ type Scripted struct {
 	Host, ID, Plane string
 	Raw             *nats.Conn
 	Script          []wire.OpCode
-	Taken           chan struct{} // one for each request, unless no page is open
+	Received        chan struct{} // one for each request, unless no page is open
 	Requests        atomic.Int64  // how many came
 }
 
@@ -44,7 +44,7 @@ func NewScripted(t *testing.T, w *World, host string, script ...wire.OpCode) *Sc
 	t.Helper()
 	s := &Scripted{
 		Host: host, ID: ScriptedID, Plane: w.Plane(),
-		Raw: RawClient(t, w), Script: script, Taken: make(chan struct{}, 1),
+		Raw: RawClient(t, w), Script: script, Received: make(chan struct{}, 1),
 	}
 	for to, receive := range map[string]nats.MsgHandler{
 		subject.Subscription(s.Plane, "443", s.Host, "GET", "who"): s.Receive,
@@ -73,7 +73,7 @@ func (s *Scripted) Receive(message *nats.Msg) {
 		_ = s.Raw.Publish(subject.Response(s.Plane, request.FromHost, request.FromID), wire.AppendResponse(nil, response))
 	}
 	select {
-	case s.Taken <- struct{}{}:
+	case s.Received <- struct{}{}:
 	default:
 	}
 }

@@ -87,7 +87,7 @@ func (Lingual) Hear(ctx context.Context, x int) (fields string, y int) {
 	for _, name := range []string{"", "Content-Type", "Content-Encoding", "Content-Length", "Bus-Queue", "Connection", "No Token"} {
 		bus.SetResponseHeader(ctx, name, "forged")
 	}
-	return Told(bus.RequestHeader(ctx)), x
+	return WordsIn(bus.RequestHeader(ctx)), x
 }
 
 // Ask has the same service hear what its own request carries, with a field changed.
@@ -116,11 +116,11 @@ func (Lingual) ReadRefusal(ctx context.Context, id int) (httpStatusCode int) { /
 func (Lingual) Web(w http.ResponseWriter, r *http.Request) {
 	bus.SetResponseHeader(r.Context(), "X-One", "1")
 	w.Header().Set("X-Two", "2")
-	_, _ = fmt.Fprint(w, Told(bus.RequestHeader(r.Context())))
+	_, _ = fmt.Fprint(w, WordsIn(bus.RequestHeader(r.Context())))
 }
 
-// Told writes a header on one line.
-func Told(header http.Header) string {
+// WordsIn writes a header on one line.
+func WordsIn(header http.Header) string {
 	var fields []string
 	for name, values := range header {
 		fields = append(fields, name+"="+strings.Join(values, ","))

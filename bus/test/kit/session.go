@@ -31,7 +31,7 @@ type Session struct {
 	Conn   net.Conn
 	reader *bufio.Reader
 	number int // of subscriptions
-	heard  []Delivery
+	inbox  []Delivery
 }
 
 // Operation is what the broker allows or denies.
@@ -90,11 +90,11 @@ func (s *Session) Say(command string) (refused []string) {
 // Next waits for a message.
 func (s *Session) Next() Delivery {
 	s.t.Helper()
-	for len(s.heard) == 0 {
+	for len(s.inbox) == 0 {
 		s.line()
 	}
-	first := s.heard[0]
-	s.heard = s.heard[1:]
+	first := s.inbox[0]
+	s.inbox = s.inbox[1:]
 	return first
 }
 
@@ -115,7 +115,7 @@ func (s *Session) line() (verb, rest string) {
 	if len(fields) == 4 {
 		message.Reply = fields[2]
 	}
-	s.heard = append(s.heard, message)
+	s.inbox = append(s.inbox, message)
 	return verb, rest
 }
 

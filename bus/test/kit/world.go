@@ -53,12 +53,12 @@ func (b *Bubble) NewCalculators(count int) (ids []string) {
 // Listen is Tap for a bubble. What has arrived is there after synctest.Wait.
 func (b *Bubble) Listen(subject string) <-chan *nats.Msg {
 	b.T.Helper()
-	heard := make(chan *nats.Msg, 1024)
+	messages := make(chan *nats.Msg, 1024)
 	raw := RawClient(b.T, b.World)
-	_, err := raw.ChanSubscribe(subject, heard)
+	_, err := raw.ChanSubscribe(subject, messages)
 	require.NoError(b.T, err)
 	Flush(b.T, raw)
-	return heard
+	return messages
 }
 
 // Flush is nats.Conn.Flush with a timer of its own.
